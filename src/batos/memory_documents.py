@@ -91,10 +91,18 @@ class RememberedLine(TypedDict):
     flagged: list[str]
 
 
+class UnreadLine(TypedDict):
+    """A part of a file that could not be read: the file's source or name with the place of the part, and the reason."""
+
+    source: str
+    reason: str
+
+
 class RememberedPage(TypedDict):
-    """The fate of each document that was given."""
+    """The fate of each document that was given, and the parts of files that were sent and could not be read."""
 
     remembered: list[RememberedLine]
+    unread: NotRequired[list[UnreadLine]]
 
 
 class EmbeddedPage(TypedDict):

@@ -35,11 +35,11 @@ async def test_claims_are_listed_newest_first_and_by_key() -> None:
             assert memory_claims.newest_claims_within(root, "ann", None, 3) == ["d-4", "d-3", "d-2"]
             assert memory_claims.newest_claims_within(root, "ann", {"work", "none"}, 3) == ["d-4"]
             assert memory_claims.newest_claims_within(root, "an", None, 3) == []
-            assert memory_claims.facts_of_family(root, "ann", "default", "date") == ["d-3", "d-2", "d-1"]
-            assert memory_claims.facts_of_family(root, "ann", "default", "dat") == []
+            assert memory_claims.facts_of_family(root, "ann", "default", "date", 4) == ["d-3", "d-2", "d-1"]
+            assert memory_claims.facts_of_family(root, "ann", "default", "dat", 4) == []
             memory_records.forget(root, ["d-2"], without)
             assert memory_claims.newest_claims(root, "ann", "default", 9) == ["d-3", "d-1"]
-            assert memory_claims.facts_of_family(root, "ann", "default", "date") == ["d-3", "d-1"]
+            assert memory_claims.facts_of_family(root, "ann", "default", "date", 4) == ["d-3", "d-1"]
 
         await image.writer.apply(change)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.errors import ContextOverflow, OllamaUnreachable
+from batos.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable
 from batos.image import memory_records, memory_segments
 from batos.image.image import LivingImage
 from batos.inference.ollama.bridge import Embedding
@@ -138,6 +138,32 @@ async def test_it_looks_again_only_if_parts_were_left() -> None:
             backfill.wake_again()
             await backfill.aclose()
         assert len(daemon.calls) == calls
+
+
+@pytest.mark.parametrize("failure", [DiskFull("no room"), IndexDamaged("a segment is cut"), RuntimeError("odd")])
+async def test_any_failure_is_a_reason_and_is_tried_again(failure: Exception) -> None:
+    """A backfill that cannot go on ends nobody else's work: the group goes on, and the next wake fills in the rest."""
+    async with open_image(None) as image:
+        await store_of(image).remember([incoming(f"Lamp {number}.", f"/{number}") for number in range(20)])
+        daemon = CountingDaemon(failure)
+        async with asyncio.TaskGroup() as group:
+            backfill = VectorBackfill(parts_of(image, daemon, is_idle=lambda: False), group)
+            state = await backfill.wait(lambda state: None)
+            assert (state.missing, str(failure) in state.reason) == (20 - BUSY_BATCH, True)
+            daemon.failure = None
+            backfill.wake_again()
+            assert await backfill.wait(lambda state: None) == BackfillState("all-minilm:latest")
+
+
+async def test_an_image_that_refuses_gets_no_vectors() -> None:
+    """Nobody is asked for a vector that cannot be written; the reason is the image's."""
+    async with open_image(None) as image:
+        await store_of(image).remember([incoming("The lamp.")])
+        image.refusing = DiskFull("no room")
+        daemon = CountingDaemon()
+        state, _ = await fill(parts_of(image, daemon))
+        assert "no room" in state.reason
+        assert daemon.calls == []
 
 
 async def test_another_model_takes_over_when_it_has_all() -> None:

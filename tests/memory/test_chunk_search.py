@@ -158,3 +158,20 @@ async def test_an_older_root_is_read_as_it_was(changes: list[tuple[int, int]], g
             with image.snapshot() as root:
                 assert len(search.documents(root, MemoryReach(None))[0]) == 10 - len(gone)
             assert search.documents(older, MemoryReach(None))[0].tolist() == before
+
+
+async def test_names_of_other_users_hide_no_shorter_ones() -> None:
+    """Neither in the question nor in a text that leads on: a person finds the same whatever others remember."""
+    async with open_image(None) as image:
+        store, search = store_of(image), ChunkSearch()
+        await store.remember([incoming("# Holm\n\nAn island.", "/h"), incoming("Gulls live on Holm Light Rock.", "/g")])
+
+        def found(query: str) -> list[tuple[int, bool, str]]:
+            with image.snapshot() as root:
+                parts = search.recall(root, RecallQuery(query), MemoryReach("ann")).parts
+            return [(each.id, each.is_named, each.link.name if each.link else "") for each in parts]
+
+        before = [found("Who keeps Holm Light?"), found("Where do gulls live?")]
+        assert before == [[(1, True, "holm"), (2, False, "")], [(2, False, ""), (1, False, "holm")]]
+        await store.remember([incoming("# Holm Light\n\nBob keeps it.", "/b", user="bob")])
+        assert [found("Who keeps Holm Light?"), found("Where do gulls live?")] == before

@@ -26,3 +26,11 @@ def test_facts_history_and_the_same_text_are_not_edited(kind: str, standing: str
     with pytest.raises(BriefError, match=why):
         check_editable(before, text)
     check_editable({**before, "kind": "turn", "standing": "summarised"}, "Gas.")
+
+
+def test_a_summary_is_not_edited() -> None:
+    """The remedy brings back the memories that the summary stands for."""
+    before = {"kind": "summary", "standing": "current", "title": "Oil", "name": "d-1", "sha256": ""}
+    with pytest.raises(BriefError, match="is a summary") as refused:
+        check_editable(before, "Gas.")
+    assert "`batos curate --undo d-1`" in refused.value.remedy

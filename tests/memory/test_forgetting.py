@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from tests.image.open_image import open_image
 from tests.memory.curation.test_fold_store import LATER, filler
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_records, roots
+from batos.image import memory_lineage, memory_records, roots
+from batos.image.roots import Root
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.forgetting import forget_all, going_with
 from batos.memory.recollection import Recollection
@@ -42,3 +45,23 @@ async def test_an_answer_goes_with_what_it_cites_and_not_with_its_neighbours(tmp
         assert set(gone) == {names[1], line["summary"]}
         with uvm.image.snapshot() as root:
             assert {*root[roots.DOCUMENTS]} == {names[0], names[2], answer}
+
+
+async def test_an_edited_summary_goes_with_what_the_summary_stood_for() -> None:
+    """A person could edit summaries once; such a text quotes a memory as the summary did."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        texts = [f"{LAMP} {filler(0)}", f"Gulls cry at night. {filler(1)}", f"Oil is dear now. {filler(2)}"]
+        told = await store.remember([incoming(text, f"/notes/{number}") for number, text in enumerate(texts)])
+        names = [each["document"] for each in told["remembered"]]
+        folds = FoldStore(image, store, Recollection().search, lambda: LATER)
+        (line,) = [await folds.fold(*each) for each in list(folds.survey(None, LATER))]
+        assert line is not None
+        made = (await store.remember([replace(incoming(f"In short: {LAMP}"), kind="summary")]))["remembered"][0]
+
+        def edit(root: Root) -> None:
+            setattr(root[roots.DOCUMENTS][made["document"]], memory_lineage.EDITS, (line["summary"],))
+
+        await image.shared.apply(edit)
+        gone = {each["document"] for each in (await store.forget([names[1]]))["forgotten"]}
+        assert gone == {names[1], line["summary"], made["document"]}

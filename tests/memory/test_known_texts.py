@@ -53,6 +53,22 @@ async def test_texts_are_known_by_the_image_or_by_their_twins() -> None:
         assert found.copies[1][0] == "d-new"
 
 
+async def test_typed_words_that_were_known_from_a_file_are_their_authors_own() -> None:
+    """They get the class of the person; said again, or found in the file again, they are known as that."""
+    async with open_image(None) as image:
+        store = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
+        typed, file = replace(incoming("Oil is dear."), trust="user"), incoming("Oil is dear.", "/a")
+        assert file.trust == "external"
+        states = []
+        for each in (file, typed, typed, file, replace(file, source="")):
+            (line,) = (await store.remember([each]))["remembered"]
+            states.append(line["state"])
+        assert states == ["new", "new", "known", "known", "known"]
+        with image.snapshot() as root:
+            listed = Recollection().list_memories(root, MemoryReach("ann"), 9)["memories"]
+        assert [each["trust"] for each in listed] == ["user"]
+
+
 async def test_a_source_that_is_the_name_of_a_memory_leaves_that_alone() -> None:
     """Whoever gives it: the other's text is known, listed and shown, and found by its name."""
     async with open_image(None) as image:

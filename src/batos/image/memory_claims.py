@@ -108,7 +108,7 @@ def newest_claims_within(root: Root, user: str, scopes: Collection[str] | None, 
     return [name for _, name in islice(merged, most)]
 
 
-def facts_of_family(root: Root, user: str, scope: str, family: str, most: int = 4) -> list[str]:
+def facts_of_family(root: Root, user: str, scope: str, family: str, most: int) -> list[str]:
     """Return the names of the newest facts whose keys are of a family."""
     claims = trees_of(root).get(_CLAIMS)
     return [name for _, name in islice(_beginning(claims, _family_key(user, scope, family)), most)]

@@ -19,8 +19,8 @@ Standing: TypeAlias = Literal["current", "superseded", "edited", "retracted", "s
 RECALLED: Final = frozenset({"current", "summarised"})
 #: Standings of documents whose claims count for nothing.
 _TAKEN_BACK: Final = frozenset({"edited", "retracted"})
-#: The newest facts of a key's family among which one that is recalled is looked for; the others were taken back.
-_MOST_VALUES: Final = 512
+#: The newest facts of a key's family among which one that is recalled is looked for.
+MOST_VALUES: Final = 512
 
 
 def supersede(root: Root, name: str, by: str, since: str) -> None:
@@ -115,7 +115,7 @@ def _other_value(root: Root, name: str) -> str:
     slots = own_slots(root[roots.DOCUMENTS][name])
     if not slots.get("family"):
         return ""
-    several = memory_claims.facts_of_family(root, slots["user"], slots["scope"], slots["family"], _MOST_VALUES)
+    several = memory_claims.facts_of_family(root, slots["user"], slots["scope"], slots["family"], MOST_VALUES)
     for each in several:
         other = own_slots(root[roots.DOCUMENTS][each])
         if each != name and other["standing"] == "current":

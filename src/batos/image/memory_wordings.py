@@ -46,6 +46,14 @@ def history_of(root: Root, names: Collection[str]) -> list[str]:
     return sorted((found & edited.keys()) - set(names))
 
 
+def edited_summaries(root: Root, names: Collection[str]) -> list[str]:
+    """Return the names of the texts that a person once made of some summaries by edits. Reads all summaries."""
+    if not names:
+        return []
+    rows = (row.document for _, row in memory_records.ranges_of(root) if row.kind == "summary")
+    return sorted(each for each in {*rows} - {*names} if not _earlier(root, each).isdisjoint(names))
+
+
 def _earlier(root: Root, name: str) -> set[str]:
     """Return the name of a document, and those of the wordings before it that are there."""
     found: set[str] = set()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
+import structlog
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import BatosError
@@ -37,6 +38,7 @@ class BackfillState:
     reason: str = ""
 
 
+_log = structlog.get_logger(__name__)
 #: Hears of each batch.
 OnProgress: TypeAlias = Callable[[BackfillState], None]
 
@@ -75,8 +77,8 @@ class VectorBackfill:
         _ = self._begin()
 
     def wake_again(self) -> None:
-        """Look once more if parts were left without a vector the last time: the daemon may be back."""
-        if self._state.missing:
+        """Look once more if the last time parts were left without a vector, or it failed: the daemon may be back."""
+        if self._state.missing or self._state.reason:
             self.wake()
 
     def _begin(self) -> asyncio.Task[BackfillState]:
@@ -104,8 +106,19 @@ class VectorBackfill:
         self._again = True
         while self._again:
             self._again = False
-            self._state = await self._look()
+            self._state = await self._look_or_log()
         return self._state
+
+    async def _look_or_log(self) -> BackfillState:
+        """Fill in what is missing now; a failure is a reason for no vectors, and the next wake tries again."""
+        refusing = self._parts.image.refusing
+        if refusing is not None:
+            return replace(self._state, reason=str(refusing))
+        try:
+            return await self._look()
+        except Exception as error:  # recall works without vectors: no reason to end the process
+            _log.warning("vectors.not_filled", reason=str(error))
+            return replace(self._state, reason=str(error))
 
     async def _look(self) -> BackfillState:
         """Fill in what is missing now."""
@@ -138,6 +151,7 @@ class VectorBackfill:
         await finish_despite_cancel(asyncio.ensure_future(write))
         await self._parts.store.merge()
         state = BackfillState(embedder.model, await asyncio.to_thread(self._missing, embedder.digest))
+        self._state = state
         for tell in tuple(self._listeners):
             tell(state)
         return True

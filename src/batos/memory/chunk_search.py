@@ -25,7 +25,7 @@ from batos.memory.indexes.postings import Postings
 from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
 from batos.memory.linked_recall import Legs, Link, RankedChunk, RecallMode
-from batos.memory.mentions import Mention
+from batos.memory.mentions import Mention, mentions
 from batos.memory.reach import MemoryReach
 from batos.memory.terms import stems
 from batos.objects.prototype import UvmObject, own_slots
@@ -339,14 +339,20 @@ class _Within:
 
 
 class _ResolverWithin:
-    """The names of chunks within reach."""
+    """The names of chunks within reach, for one search: a name that only others have is none."""
 
     def __init__(self, index: LinkIndex, within: _Within) -> None:
         self._index = index
         self._within = within
+        self._known: dict[object, bool] = {}
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._known:
+            self._known[name] = self._index.names_any(str(name), self._within.mask)
+        return self._known[name]
 
     def mentions(self, text: str) -> Sequence[Mention]:
-        return self._index.mentions(text)
+        return list(mentions(text, self))
 
     def resolve(self, name: str) -> Sequence[int]:
         return self._index.resolve(name, self._within.mask)

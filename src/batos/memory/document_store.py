@@ -85,8 +85,9 @@ class Incoming:
     def content(self) -> GivenContent:
         """Return what tells whether it is known."""
         return GivenContent(
-            self.user, self.scope, self.source, self.sha256, self.kind, self.key, self.supersedes, self.depends_on
-        )
+            self.user, self.scope, self.source, self.sha256, self.kind, self.key, self.supersedes, self.depends_on,
+            self.trust,
+        )  # fmt: skip
 
 
 class DocumentStore:

@@ -16,12 +16,16 @@ def going_with(root: Root, given: Sequence[str]) -> list[str]:
     """Return the names of the older wordings of documents, and of the remembered answers that quote one of all these.
 
     Summaries above a document, and the memories below one, count as quoted too, and so do the answers that are found.
+    The texts that a person once made of such a summary by edits go too.
     """
     names, searched = list(dict.fromkeys(given)), set[str]()
     while True:
         names += memory_wordings.history_of(root, names)
         below = [each for name in names for each in memory_folding.list_below(root, name)]
-        quoted = {*names, *below, *memory_folding.list_above(root, [*names, *below])}
+        above = memory_folding.list_above(root, [*names, *below])
+        edited = memory_wordings.edited_summaries(root, above)
+        names += [each for each in edited if each not in names]
+        quoted = {*names, *below, *above}
         if quoted <= searched:
             return [each for each in names if each not in given]
         answers = list(memory_quotes.answers_quoting(root, quoted))

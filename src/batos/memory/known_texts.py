@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from batos.image import memory_claims, memory_places, memory_standings, memory_wordings, roots
 from batos.image.memory_records import MemoryKind, NewDocument
+from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.claim_statements import family
 from batos.memory.recollection import line_of
@@ -18,7 +19,7 @@ from batos.objects.prototype import own_slots
 class GivenContent(NamedTuple):
     """A content that somebody has, by the digest of what it was taken from, and where it came from.
 
-    A fact has a key, and may name other facts by theirs.
+    A fact has a key, and may name other facts by theirs. `trust` is the class of whoever gives it.
     """
 
     user: str
@@ -29,6 +30,7 @@ class GivenContent(NamedTuple):
     key: str = ""
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()
+    trust: str = "external"
 
     @property
     def place(self) -> str:
@@ -86,19 +88,36 @@ def _find_known(root: Root, given: GivenContent) -> str | None:
     """Return the document that has this content; of a fact the current one of its key.
 
     A text that a person has edited since is known as long as its file has it: the edit holds. Given once more by hand,
-    or by a file that had another text in between, it is a new one.
+    or by a file that had another text in between, it is a new one. So is what a person types that was known only from
+    somebody less trusted: it is that person's own word now.
     """
     if given.kind != "fact":
         name = memory_places.find_by_content(root, given.user, given.scope, given.sha256)
+        if name is not None and not given.source and _is_trusted_more(root, given, name):
+            return None
         if name is None or memory_standings.standing_of(root, name) != "edited":
             return name
         at_place = memory_places.find_by_source(root, given.user, given.scope, given.place)
         return name if at_place and memory_wordings.is_same_memory(root, name, at_place) else None
-    for name in memory_claims.facts_of_family(root, given.user, given.scope, family(given.key)):
+    return _find_known_fact(root, given)
+
+
+def _is_trusted_more(root: Root, given: GivenContent, name: str) -> bool:
+    return TRUST.index(given.trust) < TRUST.index(own_slots(root[roots.DOCUMENTS][name])["trust"])
+
+
+def _find_known_fact(root: Root, given: GivenContent) -> str | None:
+    """Return the current fact of a key, if it is this one; None where a newer one would give way to it once more."""
+    alike, key = family(given.key), given.key.casefold()
+    for name in memory_claims.facts_of_family(root, given.user, given.scope, alike, memory_standings.MOST_VALUES):
         slots = own_slots(root[roots.DOCUMENTS][name])
-        if slots["standing"] == "current":
+        if slots["standing"] != "current":
+            continue
+        if slots["key"].casefold() == key:
             is_same = slots["sha256"] == given.sha256 and slots["key"] == given.key
             return name if is_same and _says_as_much(slots, given) else None
+        if alike == key:  # a later version, which the key without one takes the place of
+            return None
     return None
 
 

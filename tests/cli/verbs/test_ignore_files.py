@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from batos.cli.verbs.ignore_files import IgnoreFiles
 
 
@@ -35,3 +37,15 @@ def test_rules_that_cannot_be_read_ignore_nothing(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").mkdir()
     (tmp_path / ".batosignore").write_bytes(b"\xff\xfe\n!\n[\n")
     assert not IgnoreFiles().rules_in(tmp_path).ignores("a.txt")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("slow", "name"), [("*a" * 8 + "*b", "a" * 250), ("**/a/" * 8 + "b", "a/" * 2_000 + "c")])
+def test_rules_with_too_many_stars_are_told_and_ignore_nothing(tmp_path: Path, slow: str, name: str) -> None:
+    """Such a rule would take years for a long name; the others hold, and comments are none."""
+    told: list[tuple[str, str]] = []
+    (tmp_path / ".gitignore").write_text(f"# **** built ****\n{slow}\n*.*.l*g\n/**/**/**/**/tmp\n", encoding="utf-8")
+    rules = IgnoreFiles(lambda path, reason: told.append((path.name, reason))).rules_in(tmp_path)
+    assert not rules.ignores(name)
+    assert [rules.ignores(each) for each in ("a.b.log", "x/y/tmp")] == [True, True]
+    assert told == [(".gitignore", "1 of its rules have too many `*`: they ignore nothing")]

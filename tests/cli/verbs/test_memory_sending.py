@@ -154,6 +154,15 @@ async def test_typed_texts_and_whole_files_are_sent_as_they_are() -> None:
     assert door.asked[0]["files"][0]["source"] == "s"
 
 
+def test_parts_that_were_unread_where_they_were_sent_to_have_failed() -> None:
+    """They are listed beside what was skipped here."""
+    sender = sender_of(_Door())
+    sender.take({"remembered": [], "unread": [{"source": "stdin.txt#2", "reason": "the mail has no text"}]})
+    told = sender.document({})
+    assert told["skipped"] == [{"source": "stdin.txt#2", "reason": "the mail has no text", "failed": True}]
+    assert told["counts"]["failed"] == 1
+
+
 def test_long_lists_have_their_beginnings_and_their_lengths() -> None:
     """What failed comes before what is as it should be."""
     sender = sender_of(_Door())

@@ -154,6 +154,17 @@ def test_files_of_many_kinds_are_remembered(user: User, tmp_path: Path) -> None:
     assert user.run("recall", "whale", "--source", "page", "--json").document["data"]["of"] == 1
 
 
+def test_parts_of_stdin_that_cannot_be_read_are_listed(user: User) -> None:
+    """The others are remembered, and the exit code is 1, as for a file."""
+    mail = "From a@b.c Mon Jan  1 00:00:00 2024\nSubject: {0}\n\n{0}\n\n"
+    mails = "".join(mail.format(text) for text in ("It is late.", "", "It is dear."))
+    piped = user.run("remember", "-", "--json", stdin=mails)
+    told = piped.document["data"]
+    assert (piped.code, told["counts"]["new"], told["counts"]["failed"]) == (1, 2, 1)
+    unread = {"source": "stdin.txt#2", "reason": "the mail has no text", "failed": True}
+    assert told["skipped"] == [unread]
+
+
 def test_without_ollama_parts_are_found_by_words(user: User) -> None:
     """What is remembered stands, and the reason why it has no vectors is told."""
     away = user.run("remember", LAMP, environ={"OLLAMA_HOST": "http://127.0.0.1:9"})

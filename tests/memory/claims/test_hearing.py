@@ -11,6 +11,7 @@ from tests.memory.test_document_store import incoming, store_of
 from batos.image import memory_records
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import RecallQuery
+from batos.memory.claims.hearing import WINDOW
 from batos.memory.document_store import Incoming
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.reach import MemoryReach
@@ -56,6 +57,30 @@ async def test_a_fact_takes_the_place_of_the_older_value_of_its_key() -> None:
         assert line["valid_to"].startswith("2026-11-24")
         await store.forget([new["document"]], "ann")
         assert recall(image, "launch", RecallView()) == ["15 March"]
+
+
+async def test_a_value_of_a_key_is_found_behind_others_of_its_family() -> None:
+    """However many facts of similar keys, and other memories, came in between; and it is known if it is said again."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        told = await store.remember([fact(f"server_v{number}", f"10.0.0.{number}") for number in range(1, 9)])
+        old = told["remembered"][0]["document"]
+        for number in range(WINDOW + 2):
+            await store.remember([fact(f"thing{number}", f"in room {number}")])
+        (again,) = (await store.remember([fact("server_v1", "10.0.0.1")]))["remembered"]
+        assert (again["state"], again["document"]) == ("known", old)
+        (new,) = (await store.remember([fact("Server_V1", "10.0.0.99")]))["remembered"]
+        assert new["superseded"] == [old]
+
+
+async def test_a_key_said_again_takes_the_place_of_its_later_version() -> None:
+    """The key without a version is known only while no version of it came later."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        await store.remember([fact("launch", "15 March")])
+        (later,) = (await store.remember([fact("launch_v2", "18 March")]))["remembered"]
+        (again,) = (await store.remember([fact("launch", "15 March")]))["remembered"]
+        assert (again["state"], again["superseded"]) == ("new", [later["document"]])
 
 
 async def test_dependents_are_flagged_and_others_are_not_touched() -> None:

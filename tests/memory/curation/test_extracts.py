@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from batos.memory.curation.extracts import LEAST, SHARE, FoldedText, central, distinct, room_for
+import pytest
+
+from batos.memory.curation.extracts import LEAST, MOST, SHARE, FoldedText, central, distinct, room_for
 
 FILLER = "It was a day like the others and nothing was written down about it by anybody there. "
 
@@ -46,6 +48,15 @@ def test_a_table_is_no_sentence() -> None:
     """Too long to be one, it stays in the archive."""
     (line,) = central([FoldedText("d", "Tides", "high low " * 200 + ". The tide is low.")])
     assert line.text == "Tides: The tide is low."
+
+
+@pytest.mark.timeout(60)
+def test_a_very_long_memory_has_a_summary_of_bounded_length() -> None:
+    """A book of 40,000 sentences is folded in seconds."""
+    book = " ".join(f"Keeper{number} lit lamp{number % 997} on day{number % 7_919}." for number in range(40_000))
+    lines = central(texts(book))
+    assert room_for(texts(book)) == MOST
+    assert LEAST < sum(len(each.text) for each in lines) <= MOST
 
 
 def test_nothing_is_lost_of_memories_that_say_the_same() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from tests.memory.curation.test_regions import candidate
 
 from batos.memory.curation.regions import MOST_DOCUMENTS
-from batos.memory.curation.sketches import BANDS, ROWS, redundant_regions, sketch
+from batos.memory.curation.sketches import BANDS, ROWS, Sketches, redundant_regions, sketch
 from batos.memory.indexes import postings, text
 from batos.memory.indexes.entries import Entry
 
@@ -38,8 +38,20 @@ def test_a_memory_of_several_parts_is_compared_as_a_whole() -> None:
     one, other = " ".join(words[:30]), " ".join(words[30:])
     assert found(one, other, "oil", "fog", other, one, per=2) == [[1, 5]]
     many = found(*(LOG for _ in range(2 * MOST_DOCUMENTS)))
-    assert [len(each) for each in many][:1] == [MOST_DOCUMENTS]
+    assert [len(each) for each in many] == [MOST_DOCUMENTS] * 2
     assert len({number for each in many for number in each}) == sum(map(len, many))
+
+
+def test_all_memories_that_say_the_same_are_in_regions() -> None:
+    """However many there are, and whatever else agrees with the first of them in a part of the sketch."""
+    several = found(*(LOG for _ in range(10 * MOST_DOCUMENTS)))
+    assert [len(each) for each in several] == [MOST_DOCUMENTS] * 10
+    sketches: Sketches = np.arange(5 * BANDS * ROWS, dtype=np.uint32).reshape(5, BANDS * ROWS)
+    sketches[1:, :ROWS] = sketches[0, :ROWS]
+    sketches[2] = sketches[1]
+    sketches[4] = sketches[3]
+    told = redundant_regions([candidate(number) for number in range(1, 6)], sketches)
+    assert [[each.first for each in region.members] for region in told] == [[2, 3], [4, 5]]
 
 
 def test_sketches_agree_as_far_as_words_do() -> None:

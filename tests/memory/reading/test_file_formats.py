@@ -39,6 +39,15 @@ def test_no_text_has_a_reason(name: str, head: bytes) -> None:
     assert " " in format_of(name, head)
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("between", [b"", b"\n", b"-->"])
+def test_many_comments_are_told_at_once(between: bytes) -> None:
+    """A text that begins with 500 comments is no page, and a page behind them is one; neither takes long."""
+    head = (b"<!---->" + between) * 500
+    assert format_of("notes.md", head + b"The lamp.") == "plain"
+    assert format_of("page", b"<!---->\n" * 500 + b"<!doctype html>") == "html"
+
+
 @given(name=st.text(max_size=20), head=st.binary(max_size=80))
 def test_any_file_has_a_format_or_a_reason(name: str, head: bytes) -> None:
     """There is a reader for each format but plain text."""

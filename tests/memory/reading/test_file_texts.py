@@ -102,11 +102,11 @@ def test_no_id_is_that_of_a_numbered_one(tmp_path: Path) -> None:
 def test_bytes_are_read_like_a_file() -> None:
     """What came over the wire is read in the same process."""
     with FileTexts(ReadingLimits(2**20)) as texts:
-        found, _ = texts.read_bytes("../../a.pdf", GOOD, "pdf")
-        assert [each.text for each in found] == ["Maro winds the lamp."]
+        found, unread = texts.read_bytes("../../a.pdf", GOOD, "pdf")
+        assert ([each.text for each in found], unread) == (["Maro winds the lamp."], [])
         assert texts.read_bytes("a.png", b"\x89PNG", "it is a picture, not a text") == (
             [],
-            "it is a picture, not a text",
+            [UnreadPart("", "it is a picture, not a text")],
         )
 
 

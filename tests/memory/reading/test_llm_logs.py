@@ -64,6 +64,21 @@ def test_a_database_that_is_in_use_is_read_without_being_written(tmp_path: Path)
         assert {"Where is the oil?"} <= said
 
 
+def test_strange_names_of_conversations_are_lines(tmp_path: Path) -> None:
+    """A name with control characters, or of thousands of letters, is read like that of a chat log: one short line."""
+    name = "b\x1b[31m\n" + "c" * 3_000
+    path = logs(tmp_path / "logs.db")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("update responses set conversation_id = ?, id = id || char(10)", [name])
+        database.commit()
+    found = [each for each in read(path) if isinstance(each, ReadText)]
+    assert len(found) == 5
+    for each in found:
+        assert each.conversation.startswith("b [31m ccc")
+        assert (each.conversation.isprintable(), each.place.isprintable()) == (True, True)
+        assert max(len(each.conversation), len(each.place)) <= 1_024
+
+
 @pytest.mark.parametrize("tables", ["create table t (a)", "create view responses as select 1; create table x (a)"])
 def test_another_database_is_told(tmp_path: Path, tables: str) -> None:
     """A database of another program is not read."""

@@ -15,13 +15,18 @@ from batos.brief import AttachmentRef
 from batos.client.wire.memory_shapes import RememberedFile
 from batos.errors import BriefError
 from batos.memory.document_store import Incoming
-from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
+from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, SentTexts, contents_of
 
 ANN = OwnedPlace("ann", "default")
 
 
 async def texts(data: bytes, *files: dict[str, Any], limit: int = 2**20) -> list[Incoming]:
     """The texts of files with these bytes."""
+    return (await sent(data, *files, limit=limit)).texts
+
+
+async def sent(data: bytes, *files: dict[str, Any], limit: int = 2**20) -> SentTexts:
+    """The texts of files with these bytes, and what is unread."""
 
     async def content(ref: AttachmentRef, user: str | None) -> bytes:
         assert (ref.sha256, user) == (hashlib.sha256(data).hexdigest(), "sender")
@@ -88,6 +93,27 @@ async def test_the_texts_of_a_file_are_bounded_together() -> None:
     log = b"".join(b'{"role": "user", "content": "%d"}\n' % number for number in range(1_000))
     found = await texts(log, {"name": "a.jsonl"}, limit=20)
     assert 0 < sum(len(each.text) for each in found) <= 80
+
+
+async def test_parts_that_cannot_be_read_are_told() -> None:
+    """Each with its place in the file and the reason; of very many the first ones, and how many more there are."""
+    good, bad = b'{"role": "user", "content": "Oil."}\n', b'{"role": "user", "content": \n'
+    found = await sent(good + bad + good, {"name": "a.jsonl", "source": "/a"})
+    assert [each.text for each in found.texts] == ["Oil.", "Oil."]
+    assert [(each["source"], "JSON" in each["reason"]) for each in found.unread] == [("/a#line 2", True)]
+    many = (await sent(good + bad * 300, {"name": "a.jsonl"})).unread
+    assert (len(many), many[-1]) == (201, {"source": "a.jsonl", "reason": "100 more of its parts cannot be read"})
+
+
+async def test_files_are_bounded_together() -> None:
+    """Spans of one file may overlap, and one content may be named many times; the texts that are read count too."""
+    whole, page = b"lamp " * 200, b"<html><p>" + b"lamp " * 190
+    spans = [{"span": [start, 1_000]} for start in range(8)]
+    assert len(await texts(whole, *spans, limit=1_000)) == 8
+    for data, files in ((whole, [{}] * 9), (whole, [{"span": [0, 9_000]}] * 9), (page, [{}] * 5)):
+        with pytest.raises(BriefError, match="8,000 bytes together") as refused:
+            await texts(data, *files, limit=1_000)
+        assert "several requests" in refused.value.remedy
 
 
 async def test_who_leaves_ends_the_reading() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 _NAMES: Final = (".gitignore", ".batosignore")
 #: Bytes of a file of rules that are looked at.
 _MOST: Final = 2**18
+#: The most `*` of a part of a rule between slashes, and the most `**` parts of a rule: with more of them a long name
+#: is compared in very many ways.
+_STARS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +34,43 @@ class IgnoreRules:
 
 @dataclass(slots=True)
 class IgnoreFiles:
-    """Reads the rules of folders, each after the one that it is in."""
+    """Reads the rules of folders, each after the one that it is in.
 
+    `on_refused` is told of rules that ignore nothing.
+    """
+
+    on_refused: Callable[[Path, str], None] = lambda path, reason: None
     _known: dict[Path, IgnoreRules] = field(default_factory=dict)
 
     def rules_in(self, folder: Path) -> IgnoreRules:
         """Return the rules that hold in a folder."""
         above = self._known.get(folder.parent, IgnoreRules()).specs
         specs = tuple((f"{path}{folder.name}/", spec) for path, spec in above)
-        own = tuple(("", spec) for name in _NAMES if (spec := _read(folder / name)) is not None)
+        own = tuple(("", spec) for name in _NAMES if (spec := self._read(folder / name)) is not None)
         found = IgnoreRules((*specs, *own))
         if found.specs:  # only what a folder below may ask for
             self._known[folder] = found
         return found
 
+    def _read(self, path: Path) -> GitIgnoreSpec | None:
+        try:
+            if not path.is_file():
+                return None
+            with path.open("rb") as file:
+                lines = file.read(_MOST).decode("utf-8", "replace").splitlines()
+            from pathspec import GitIgnoreSpec  # takes 45 ms, which only folders with rules need
 
-def _read(path: Path) -> GitIgnoreSpec | None:
-    try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            lines = file.read(_MOST).decode("utf-8", "replace").splitlines()
-        from pathspec import GitIgnoreSpec  # takes 45 ms, which only folders with rules need
+            slow = {each for each in lines if _is_slow(each)}
+            if slow:
+                self.on_refused(path, f"{len(slow)} of its rules have too many `*`: they ignore nothing")
+            return GitIgnoreSpec.from_lines([each for each in lines if each not in slow])
+        except (OSError, ValueError):
+            return None  # rules that cannot be read ignore nothing
 
-        return GitIgnoreSpec.from_lines(lines)
-    except (OSError, ValueError):
-        return None  # rules that cannot be read ignore nothing
+
+def _is_slow(rule: str) -> bool:
+    """Tell whether a rule is no comment and has more `*` than are compared."""
+    if rule.startswith("#"):
+        return False
+    parts = [part for part, _ in groupby(rule.strip().replace("\\*", "").split("/"))]
+    return parts.count("**") > _STARS or any(part.count("*") > _STARS for part in parts)

@@ -90,7 +90,7 @@ class FileReader:
 
     def walk(self, folder: Path) -> Iterator[Path]:
         """Yield the paths of a folder's files, without those that are left out."""
-        ignored = IgnoreFiles()
+        ignored = IgnoreFiles(lambda path, reason: self._skip(path, reason, is_text=False))
         for where, folders, files in os.walk(folder, onerror=self._tell_refusal):
             rules = ignored.rules_in(Path(where))
             chosen = sorted(each for each in folders if not self._leaves_out(each, rules.ignores(f"{each}/")))

@@ -121,6 +121,8 @@ class MemorySender:
             if len(self._lines) < KEPT:
                 self._lines.append(line)
             self._progress.tell_document(line)
+        for line in told.get("unread", ()):
+            self.skip(SkippedFile(line["source"], line["reason"], is_text=True))
 
     def skip(self, skipped: SkippedFile) -> None:
         """Keep what was skipped."""

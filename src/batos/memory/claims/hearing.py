@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ from batos.objects.prototype import UvmObject, own_slots
 WINDOW: Final = 48
 #: The statements of earlier memories that new ones are compared with: all are compared with each other.
 MOST_HEARD: Final = 500
+#: The newest facts of a family that a new one is heard among, beside the one of its key.
+_MOST_ALIKE: Final = 4
 #: The standings of memories that new ones are heard among.
 _HEARD: Final = frozenset({"current", "superseded", "summarised"})
 
@@ -68,7 +70,7 @@ def _hear_some(
     for document in fresh:
         memory_claims.note_claims(root, root[roots.DOCUMENTS][document.name], family(document.key))
         for key in filter(None, (document.key, document.supersedes, *document.depends_on)):
-            names.update(memory_claims.facts_of_family(root, *scope, family(key)))
+            names.update(_facts_like(root, scope, key, {each.name for each in fresh}))
     names.update(each.name for each in fresh)
     heard = {}
     for name in names:
@@ -81,6 +83,16 @@ def _hear_some(
         known = outcome.superseded if is_replaced else outcome.flagged
         if name not in known:
             known.append(name)
+
+
+def _facts_like(root: Root, scope: tuple[str, str], key: str, fresh: Collection[str]) -> list[str]:
+    """Return the newest facts of a key's family that are heard, and the current one of this very key."""
+    among = memory_claims.facts_of_family(root, *scope, family(key), memory_standings.MOST_VALUES)
+    known = {name: own_slots(root[roots.DOCUMENTS][name]) for name in among if name not in fresh}
+    heard = [name for name, slots in known.items() if slots["standing"] in _HEARD]
+    same = (name for name in heard if known[name]["key"].casefold() == key.casefold())
+    current = [name for name in same if known[name]["standing"] == "current"]
+    return [*heard[:_MOST_ALIKE], *current[:1]]
 
 
 def _newest(root: Root, scope: tuple[str, str]) -> Iterator[str]:

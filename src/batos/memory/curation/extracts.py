@@ -12,8 +12,10 @@ from batos.memory.common_words import COMMON_STEMS
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, words
 
-#: The room of a summary, in characters: a share of what it stands for, and at least so many.
-SHARE, LEAST = 8, 1_200
+#: The room of a summary, in characters: a share of what it stands for, at least and at most so many.
+SHARE, LEAST, MOST = 8, 1_200, 64_000
+#: The best sentences of all, of which a summary is made: each is compared with those that are chosen already.
+LOOKED_AT: Final = 2_048
 #: The most of what it stands for that a summary of memories which say the same may be.
 WORTH: Final = 0.7
 #: Sentences that share so much of their words say the same; a first sentence counts so many times.
@@ -49,7 +51,7 @@ class _ExtractSentence:
 
 def room_for(texts: Sequence[FoldedText]) -> int:
     """Return the characters that a summary of memories may have."""
-    return max(LEAST, sum(len(each.text) for each in texts) // SHARE)
+    return min(MOST, max(LEAST, sum(len(each.text) for each in texts) // SHARE))
 
 
 def central(texts: Sequence[FoldedText], most: int | None = None) -> list[SummaryLine]:
@@ -65,7 +67,7 @@ def central(texts: Sequence[FoldedText], most: int | None = None) -> list[Summar
     room = (most or room_for(texts)) - sum(len(each.title) + 2 for each in texts)
     chosen: list[_ExtractSentence] = []
     firsts, others = _by_turns(sentences, scores)
-    for each in (*firsts, *others):
+    for each in (*firsts, *others)[:LOOKED_AT]:
         if len(each.text) < room and not any(_is_same(each, one) for one in chosen):
             chosen.append(each)
             room -= len(each.text) + 1

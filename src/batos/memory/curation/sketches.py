@@ -17,6 +17,10 @@ from batos.memory.indexes.postings import Postings
 BANDS, ROWS = 5, 4
 #: The share of a sketch in which two memories agree that say nearly the same.
 ALIKE: Final = 0.7
+#: Rows that are compared with a first one together.
+_AT_ONCE: Final = 1_024
+#: Rows that agree in a band with others, and say nearly the same as none of these: after so many the others are left.
+_MOST_LONE: Final = 1_024
 
 Sketches: TypeAlias = NDArray[np.uint32]
 
@@ -62,16 +66,28 @@ def redundant_regions(candidates: Sequence[FoldCandidate], sketches: Sketches) -
     """Yield regions of memories of one group that say nearly the same as the first of them, each memory once."""
     taken: set[int] = set()
     for rows in _alike(candidates, sketches):
-        center, *others = [row for row in rows if row not in taken] or [-1]
-        near = [row for row in others if float(np.mean(sketches[row] == sketches[center])) >= ALIKE]
-        chosen, chunks = [center], candidates[center].chunks
-        for row in near:
-            if len(chosen) < MOST_DOCUMENTS and chunks + candidates[row].chunks <= MOST_CHUNKS:
-                chosen.append(row)
-                chunks += candidates[row].chunks
-        if len(chosen) > 1:
-            taken.update(chosen)
-            yield Region("redundant", tuple(candidates[row] for row in chosen))
+        left, lone = [row for row in rows if row not in taken], 0
+        while len(left) > 1 and lone < _MOST_LONE:
+            center, *others = left
+            chosen, chunks = [center], candidates[center].chunks
+            for row in _near(center, others, sketches):
+                if len(chosen) == MOST_DOCUMENTS or chunks == MOST_CHUNKS:
+                    break
+                if chunks + candidates[row].chunks <= MOST_CHUNKS:
+                    chosen.append(row)
+                    chunks += candidates[row].chunks
+            if len(chosen) > 1:
+                taken.update(chosen)
+                yield Region("redundant", tuple(candidates[row] for row in chosen))
+            lone += len(chosen) == 1
+            left = [row for row in others if row not in taken]
+
+
+def _near(center: int, others: Sequence[int], sketches: Sketches) -> Iterator[int]:
+    """Yield those of some rows that say nearly the same as a first one, some rows at a time."""
+    for begin in range(0, len(others), _AT_ONCE):
+        rows = np.array(others[begin : begin + _AT_ONCE])
+        yield from rows[np.mean(sketches[rows] == sketches[center], axis=1) >= ALIKE].tolist()
 
 
 def _alike(candidates: Sequence[FoldCandidate], sketches: Sketches) -> Iterator[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from batos.memory.mentions import Mention, mentions, names_of
 KIND: Final = b"name"
 #: A name of more chunks than this names none of them.
 MOST_NAMED: Final = 6
+#: Chunks of one name that are looked at together.
+_AT_ONCE: Final = 1_024
 
 
 def build(entries: Iterable[Entry]) -> bytes:
@@ -84,6 +87,14 @@ class LinkIndex:
     def mentions(self, text: str) -> list[Mention]:
         """Return where a text mentions a name."""
         return list(mentions(text, self._named))
+
+    def names_any(self, name: str, among: Among) -> bool:
+        """Tell whether a name is that of a chunk among some, or of several of them."""
+        ids = iter(self._named.get(name, set()) - self._hidden if self._hidden else self._named.get(name, ()))
+        while several := list(islice(ids, _AT_ONCE)):
+            if among(np.array(several, np.int64)).any():
+                return True
+        return False
 
     def resolve(self, name: str, among: Among | None = None) -> list[int]:
         """Return the chunks that a name names, in order; none where it names too many."""

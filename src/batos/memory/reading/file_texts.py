@@ -89,18 +89,18 @@ class FileTexts:
             if not done:
                 self.close()
 
-    def read_bytes(self, name: str, data: bytes, format_: Format | str) -> tuple[list[ReadText], str]:
-        """Return the texts of a file that is given as bytes, and the first reason why one could not be read."""
+    def read_bytes(self, name: str, data: bytes, format_: Format | str) -> tuple[list[ReadText], list[UnreadPart]]:
+        """Return the texts of a file that is given as bytes, and what of it could not be read; never none of both."""
         if format_ not in READERS:
-            return [], format_
+            return [], [UnreadPart("", format_)]
         suffix = PurePath(name).suffix
         with NamedTemporaryFile(suffix=suffix if suffix.isalnum() or suffix[1:].isalnum() else "") as file:
             file.write(data)
             file.flush()
             read = list(self._cap(self.read(Path(file.name), format_)))
-        reasons = [each.reason for each in read if isinstance(each, UnreadPart)]
+        unread = [each for each in read if isinstance(each, UnreadPart)]
         texts = [each for each in read if isinstance(each, ReadText)]
-        return texts, reasons[0] if reasons else "it has no text"
+        return texts, unread if texts or unread else [UnreadPart("", "it has no text")]
 
     def _cap(self, reads: Generator[Read]) -> Iterator[Read]:
         """Yield what is read, as long as all of it together is not far longer than one text may be."""

@@ -64,4 +64,5 @@ def _tell(conversation: Conversation, emit: Emit) -> None:
 
 def _text_of(turn: ChatTurn, text: str, title: str, conversation: str) -> ReadText:
     place = "/".join(filter(None, (conversation, turn.name)))
-    return ReadText(text, title, "text/plain", place, "turn", turn.said_at, turn.speaker, conversation)
+    named = one_line(conversation)
+    return ReadText(text, title, "text/plain", one_line(place), "turn", turn.said_at, turn.speaker, named)

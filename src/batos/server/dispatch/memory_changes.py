@@ -17,7 +17,7 @@ from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming
 from batos.memory.embedder import Unembedded
 from batos.memory.facts import FactKey, fact_of
-from batos.memory_documents import EmbeddedPage
+from batos.memory_documents import EmbeddedPage, UnreadLine
 from batos.mission_documents import as_plain
 from batos.server.dispatch.reads import Reader, no_vectors
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
@@ -67,17 +67,19 @@ class MemoryChanges:
             return as_plain(await self._shield(self._uvm.document_store.recognise(known)))
         if given.key is None and (given.supersedes or given.depends_on):
             raise BriefError("only a fact supersedes or depends on others", field="args.key", remedy="Give it a key.")
+        unread: list[UnreadLine] = []
         if given.key is not None:
             incoming = [await self._fact(given, user, scope)]
         elif given.text is not None:
             incoming = [_typed_text(given, given.text, user, scope)]
         else:
             limit = self._uvm.settings.attachment_bytes
-            incoming = await self._files.texts(given.files, given.user, OwnedPlace(user, scope), limit)
+            sent = await self._files.texts(given.files, given.user, OwnedPlace(user, scope), limit)
+            incoming, unread = sent.texts, sent.unread
         told = await self._shield(self._uvm.document_store.remember(incoming))
         await self._files.forget({each.sha256 for each in given.files}, given.user or "")
         self._uvm.backfill.wake()
-        return as_plain(told)
+        return {**as_plain(told), **({"unread": unread} if unread else {})}
 
     async def _fact(self, given: RememberArgs, user: str, scope: str) -> Incoming:
         """Return a fact. A fact that it supersedes by its id is named by its key.

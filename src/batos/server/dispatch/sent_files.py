@@ -15,14 +15,19 @@ from batos.memory.document_store import Incoming
 from batos.memory.known_texts import GivenContent
 from batos.memory.reading.file_formats import HEAD, format_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
-from batos.memory.reading.read_text import ReadText, digest_of, moment_of
+from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, moment_of
 from batos.memory.titles import title_of
+from batos.memory_documents import UnreadLine
 
 #: Returns the bytes of a file that a user sent before, or that the image has.
 Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]
 #: Removes files that were sent and are needed no more: by their digests, for their sender.
 ForgetFiles: TypeAlias = Callable[[Iterable[str], str], Awaitable[None]]
 
+#: All files of a request have at most so many times the length of one text: spans of one file may overlap.
+_TOGETHER: Final = 8
+#: The parts of a file that could not be read of which each has a line.
+_MOST_UNREAD: Final = 200
 #: Files that are read at once in processes of their own.
 _READERS: Final = 2
 
@@ -35,6 +40,21 @@ class OwnedPlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SentTexts:
+    """The texts of files that were sent, and a line for each part of the files that could not be read."""
+
+    texts: list[Incoming] = field(default_factory=list)
+    unread: list[UnreadLine] = field(default_factory=list)
+
+    def add_unread(self, file: RememberedFile, parts: Sequence[UnreadPart]) -> None:
+        """Add the parts of a file that could not be read: the first of many, and how many more there are."""
+        named = file.source or file.name
+        shown, left = parts[:_MOST_UNREAD], len(parts[_MOST_UNREAD:])
+        for each in (*shown, *([UnreadPart("", f"{left:,} more of its parts cannot be read")] if left else ())):
+            self.unread.append({"source": f"{named}#{each.place}" if each.place else named, "reason": each.reason})
+
+
+@dataclass(frozen=True, slots=True)
 class SentFiles:
     """Finds the files that requests name."""
 
@@ -44,35 +64,67 @@ class SentFiles:
 
     async def texts(
         self, files: Sequence[RememberedFile], sender: str | None, owned: OwnedPlace, limit: int
-    ) -> list[Incoming]:
-        """Return the texts of files, each of at most `limit` bytes.
+    ) -> SentTexts:
+        """Return the texts of files, each of at most `limit` bytes, and what of the files could not be read.
 
-        Raises: BriefError: one of the files was not sent, or has no text.
+        Raises: BriefError: one of the files was not sent, or has no text, or all are too long together.
         """
         sent: dict[str, bytes] = {}
+        room = _Room(_TOGETHER * limit)
         for file in files:
             if file.sha256 not in sent:
                 ref = AttachmentRef(name=file.name, media_type=file.media_type, sha256=file.sha256)
                 sent[file.sha256] = await self.content(ref, sender)
-        found: list[Incoming] = []
+            room.take(_length(file, sent[file.sha256], limit))
+        found = SentTexts()
         for texts, file in zip(await asyncio.to_thread(_slices, files, sent, owned), files, strict=True):
             if texts is not None:
-                found.append(texts)
+                found.texts.append(texts)
             else:
-                found += [_found_text(file, each, owned) for each in await self._read(file, sent[file.sha256], limit)]
+                read, unread = await self._read(file, sent[file.sha256], limit)
+                room.take(sum(len(each.text) for each in read))
+                found.texts.extend(_found_text(file, each, owned) for each in read)
+                found.add_unread(file, unread)
         return found
 
-    async def _read(self, file: RememberedFile, data: bytes, limit: int) -> list[ReadText]:
-        """Read a file in a process of its own. Raises: BriefError: it has no text that can be read."""
+    async def _read(self, file: RememberedFile, data: bytes, limit: int) -> tuple[list[ReadText], list[UnreadPart]]:
+        """Read a file in a process of its own; return its texts, and what could not be read.
+
+        Raises: BriefError: it has no text that can be read.
+        """
         format_ = format_of(file.name, data[:HEAD])
         format_ = "other_text" if format_ == "plain" else format_
         async with self._turns:
             with FileTexts(ReadingLimits(limit)) as texts:
-                found, reason = await texts.in_thread(lambda: texts.read_bytes(file.name, data, format_))
+                found, unread = await texts.in_thread(lambda: texts.read_bytes(file.name, data, format_))
         if not found:
             remedy = "Convert it to UTF-8 text."
-            raise BriefError(f"{file.name} cannot be remembered: {reason}", field="args.files", remedy=remedy)
-        return found
+            what = f"{file.name} cannot be remembered: {unread[0].reason}"
+            raise BriefError(what, field="args.files", remedy=remedy)
+        return found, unread
+
+
+@dataclass(slots=True)
+class _Room:
+    """The room that the files of a request have together, in bytes."""
+
+    size: int
+    _left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._left = self.size
+
+    def take(self, length: int) -> None:
+        """Take some of the room. Raises: BriefError: there is not so much left."""
+        self._left -= length
+        if self._left < 0:
+            what = f"the files have more than {self.size:,} bytes together"
+            raise BriefError(what, field="args.files", remedy="Send them in several requests.")
+
+
+def _length(file: RememberedFile, data: bytes, limit: int) -> int:
+    """Return the bytes that are taken of a file; of a whole one no more than one text may have."""
+    return min(len(data), limit) if file.span is None else len(range(*slice(*file.span).indices(len(data))))
 
 
 def contents_of(files: Sequence[RememberedFile], owned: OwnedPlace) -> list[GivenContent]:
