@@ -12,7 +12,7 @@ from batos.server.dispatch.guest_rights import is_guest
 
 #: Copies of the image that are open at once.
 MOST_OPEN: Final = 2
-#: Seconds that a question waits for its place: a mission may hold one for an hour.
+#: Seconds that a guest's question waits for its place: a mission may hold one for an hour.
 PATIENCE: Final = 30.0
 
 
@@ -25,11 +25,15 @@ class CopyPlaces:
 
     @asynccontextmanager
     async def place(self, user: str | None) -> AsyncIterator[None]:
-        """Hold a place for a question of a user (None: the home's). Raises: Busy: there was none in time."""
+        """Hold a place for a question of a user (None: the home's).
+
+        A question of the home waits until there is one. Raises: Busy: there was none in time for a guest's.
+        """
+        guest = is_guest(user)
         async with AsyncExitStack() as held:
             try:
-                async with asyncio.timeout(self._seconds):
-                    if is_guest(user):
+                async with asyncio.timeout(self._seconds if guest else None):
+                    if guest:
                         await held.enter_async_context(self._guests)
                     await held.enter_async_context(self._all)
             except TimeoutError:
