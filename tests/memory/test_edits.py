@@ -29,8 +29,9 @@ def test_facts_history_and_the_same_text_are_not_edited(kind: str, standing: str
 
 
 def test_a_summary_is_not_edited() -> None:
-    """The remedy brings back the memories that the summary stands for."""
+    """The remedy brings back the memories that the summary stands for; one that was edited once stands for none."""
     before = {"kind": "summary", "standing": "current", "title": "Oil", "name": "d-1", "sha256": ""}
-    with pytest.raises(BriefError, match="is a summary") as refused:
-        check_editable(before, "Gas.")
-    assert "`batos curate --undo d-1`" in refused.value.remedy
+    for slots, remedy in (({"of": ("d-0",)}, "`batos curate --undo d-1`"), ({}, "`batos memories delete d-1`")):
+        with pytest.raises(BriefError, match="is a summary") as refused:
+            check_editable({**before, **slots}, "Gas.")
+        assert remedy in refused.value.remedy

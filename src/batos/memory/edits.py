@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.errors import BriefError
+from batos.image.memory_folding import STANDS_FOR
 from batos.image.memory_standings import RECALLED
 
 
 def check_editable(before: Mapping[str, Any], text: str) -> None:
     """Check that a memory can be given this text. Raises: BriefError: it cannot."""
     if before["kind"] == "summary":  # what a person wrote over it would quote memories that are forgotten later
-        remedy = f"`batos curate --undo {before['name']}` brings back what it stands for: edit the memory itself."
+        undo = f"`batos curate --undo {before['name']}` brings back what it stands for: edit the memory itself."
+        remedy = undo if before.get(STANDS_FOR) else f"`batos memories delete {before['name']}`, then remember it."
         raise BriefError(f"{before['title']!r} is a summary: it is not edited", field="args.document", remedy=remedy)
     is_recalled = before["standing"] in RECALLED
     if before["kind"] == "fact" or not is_recalled or not text.strip():

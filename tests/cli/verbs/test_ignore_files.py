@@ -40,12 +40,25 @@ def test_rules_that_cannot_be_read_ignore_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize(("slow", "name"), [("*a" * 8 + "*b", "a" * 250), ("**/a/" * 8 + "b", "a/" * 2_000 + "c")])
+@pytest.mark.parametrize(("slow", "name"), [("*a" * 8 + "*b", "a" * 250), ("**/a/" * 3 + "b", "a/" * 2_000 + "c")])
 def test_rules_with_too_many_stars_are_told_and_ignore_nothing(tmp_path: Path, slow: str, name: str) -> None:
     """Such a rule would take years for a long name; the others hold, and comments are none."""
     told: list[tuple[str, str]] = []
-    (tmp_path / ".gitignore").write_text(f"# **** built ****\n{slow}\n*.*.l*g\n/**/**/**/**/tmp\n", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text(f"# **** built ****\n{slow}\n*.*.l*g\n/**/**/**/**/tmp/**\n", encoding="utf-8")
     rules = IgnoreFiles(lambda path, reason: told.append((path.name, reason))).rules_in(tmp_path)
     assert not rules.ignores(name)
-    assert [rules.ignores(each) for each in ("a.b.log", "x/y/tmp")] == [True, True]
+    assert [rules.ignores(each) for each in ("a.b.log", "x/y/tmp/z")] == [True, True]
     assert told == [(".gitignore", "1 of its rules have too many `*`: they ignore nothing")]
+
+
+@pytest.mark.timeout(20)
+def test_very_many_rules_with_several_stars_are_told(tmp_path: Path) -> None:
+    """The first of them hold, and all that have one star."""
+    told: list[str] = []
+    many = "".join(f"*a*a*a{number}\n" for number in range(1_000))
+    (tmp_path / ".gitignore").write_text(f"*.b*g\n{many}*.log\n", encoding="utf-8")
+    rules = IgnoreFiles(lambda path, reason: told.append(reason)).rules_in(tmp_path)
+    assert [rules.ignores(each) for each in ("a.bag", "aaa1", "aaa999", "x.log", "a" * 255)] == [
+        True, True, False, True, False
+    ]  # fmt: skip
+    assert told == ["937 of its rules have too many `*`: they ignore nothing"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 _NAMES: Final = (".gitignore", ".batosignore")
 #: Bytes of a file of rules that are looked at.
 _MOST: Final = 2**18
-#: The most `*` of a part of a rule between slashes, and the most `**` parts of a rule: with more of them a long name
-#: is compared in very many ways.
-_STARS: Final = 3
+#: The most `*` of a part of a rule between slashes, and the most `**` parts before its last: with more of them a long
+#: path is compared in very many ways.
+_STARS, _ANY_DEPTHS = 3, 2
+#: The rules of a file that have several of either: each takes long for some paths.
+_MANIFOLD: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,23 @@ class IgnoreFiles:
                 lines = file.read(_MOST).decode("utf-8", "replace").splitlines()
             from pathspec import GitIgnoreSpec  # takes 45 ms, which only folders with rules need
 
-            slow = {each for each in lines if _is_slow(each)}
-            if slow:
-                self.on_refused(path, f"{len(slow)} of its rules have too many `*`: they ignore nothing")
-            return GitIgnoreSpec.from_lines([each for each in lines if each not in slow])
+            rules = list(_quick_rules(lines))
+            if len(rules) < len(lines):
+                self.on_refused(path, f"{len(lines) - len(rules)} of its rules have too many `*`: they ignore nothing")
+            return GitIgnoreSpec.from_lines(rules)
         except (OSError, ValueError):
             return None  # rules that cannot be read ignore nothing
 
 
-def _is_slow(rule: str) -> bool:
-    """Tell whether a rule is no comment and has more `*` than are compared."""
-    if rule.startswith("#"):
-        return False
-    parts = [part for part, _ in groupby(rule.strip().replace("\\*", "").split("/"))]
-    return parts.count("**") > _STARS or any(part.count("*") > _STARS for part in parts)
+def _quick_rules(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the rules that are compared in no time, and comments; of rules with several `*` only the first ones."""
+    left = _MANIFOLD
+    for line in lines:
+        parts = [part for part, _ in groupby(line.strip().replace("\\*", "").split("/"))]
+        stars = max((part.count("*") for part in parts if part != "**"), default=0)
+        depths = parts[:-1].count("**")
+        if not line.startswith("#") and max(stars, depths) > 1:
+            left -= 1
+            if left < 0 or stars > _STARS or depths > _ANY_DEPTHS:
+                continue
+        yield line
