@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway, TimedOut
 from batos.event_payloads import (
     INFERENCE_END,
@@ -272,7 +273,6 @@ class Session:
             if isinstance(error, TimeoutError):
                 raise _out_of_time(self.limits) from error
             raise
-        await listener.stop()
         if answer.done_reason == REPEATED:
             answer = replace(answer, prompt_tokens=journaled_requests.estimate_tokens(record, self.measured))
             record = replace(record, partial=listener.text)
@@ -281,19 +281,18 @@ class Session:
         tokens = {"prompt": answer.prompt_tokens, "answer": answer.answer_tokens}
         done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))
         self._charge(step.path, answer)
-        try:
-            await self.journal.write(done)
-        except asyncio.CancelledError as cancelled:
-            # The write was waited for: unless it failed itself, the answer is there for whoever asks again.
-            if cancelled.__cause__ is None:
-                self._paid[plain_key(done)] = done
-            raise
-        self._paid[plain_key(done)] = done
+        await finish_despite_cancel(asyncio.ensure_future(self._keep(done, listener)))
         self._note_use(done, answer)
         self._emit_end(step.path, request.model, answer, from_journal=False)
         # Only now: what was paid for is written down, however long the daemon takes to say where it lies.
         await self._look(record, answer)
         return answer
+
+    async def _keep(self, done: Record, listener: _Listener) -> None:
+        """Write an answer that was paid for, so that it is there for whoever asks again."""
+        await listener.leave()
+        await self.journal.write(done)
+        self._paid[plain_key(done)] = done
 
     async def _look(self, record: Record, answer: Answer) -> None:
         if self.watch is not None:
@@ -386,13 +385,11 @@ class _Listener:
         if self._step.on_token is not None:
             self._step.on_token(piece)
 
-    async def stop(self) -> None:
-        """Wait for the save under way, so that an older text never overwrites a newer one."""
-        if self._saving is not None:
-            await self._saving
-
     async def leave(self) -> None:
-        """Wait for the running save after a failure. Errors of the save are ignored, since the failure is raised."""
+        """Wait for the running save, so that an older text never overwrites a newer one.
+
+        Errors of the save are ignored: what is written next tells more than the unfinished text.
+        """
         if self._saving is not None:
             await asyncio.wait({self._saving})
             self._saving.exception()
