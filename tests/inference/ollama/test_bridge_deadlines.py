@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.inference.conftest import MakeBridge, chat
@@ -74,6 +75,37 @@ async def test_a_place_in_the_queue_is_no_silence(bridge_to: MakeBridge) -> None
         assert {first.text, second.text} == {"x" * 12, "at last"}
         with pytest.raises(OllamaTimeout):
             await bridge.think(chat())
+
+
+async def test_an_answer_that_streams_keeps_no_other_deadline_from_expiring(bridge_to: MakeBridge) -> None:
+    """A list of models that hangs is given up after its own seconds, though tokens of a chat come all the while."""
+    steps: list[bytes | float] = [HEAD]
+    for _ in range(12):
+        steps += [token("x", done=False), 0.05]
+    async with serving([*steps, token("", **DONE) + END], HOLD) as server:
+        bridge = bridge_to(server.url, deadlines=SHORT)
+        thinking = asyncio.create_task(bridge.think(chat()))
+        await server.came.wait()
+        with pytest.raises(OllamaTimeout) as late:
+            await bridge.list()
+        assert late.value.phase == "reply"
+        assert not thinking.done()
+        assert (await thinking).text == "x" * 12
+
+
+@pytest.mark.parametrize("beside", ["ps", "embed"])
+async def test_a_runner_that_hangs_is_kept_alive_by_no_other_reply(bridge_to: MakeBridge, beside: str) -> None:
+    """Lists and vectors that come meanwhile are no sign that a chat has a place in the queue."""
+    document = {"models": []} if beside == "ps" else {"model": "e", "embeddings": [[1.0]]}
+    async with serving(HOLD, reply(document)) as server:
+        bridge = bridge_to(server.url, deadlines=replace(SHORT, load=0.3, first_token=0.3, reply=5.0))
+        thinking = asyncio.create_task(bridge.think(chat()))
+        await server.came.wait()
+        async with asyncio.timeout(5):
+            while not thinking.done():
+                await (bridge.ps() if beside == "ps" else bridge.embed("e", ["x"]))
+                await asyncio.sleep(0.05)
+        assert isinstance(thinking.exception(), OllamaTimeout)
 
 
 async def test_slow_tokens_are_no_silence(bridge_to: MakeBridge) -> None:

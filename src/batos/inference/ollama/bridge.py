@@ -93,7 +93,7 @@ class Bridge:
         self._exchange = RawExchange(self.url, inner, self.deadlines.connect)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
-        self._pulse = Pulse()
+        self._chats, self._embeds = Pulse(), Pulse()
         self._warm: tuple[tuple[object, ...], float] | None = None
         #: The daemon's last list of models, as bytes and parsed.
         self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())
@@ -133,11 +133,11 @@ class Bridge:
             lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
             reading = StreamReader(model, lines, AnswerDraft(request), most, on_token)
             with limit_replies(bound_of_stream(stream_lines(most))):
-                answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
+                answer = await reading.whole(PhaseTimer(phase, seconds, self._chats), self.deadlines, self._peer)
         else:
             seconds += most * WHOLE_PACE
             with limit_replies(bound_of_answer(most)):
-                reply = await self._ask(self._whole_reply(asked), phase, seconds, model)
+                reply = await self._ask(self._whole_reply(asked), phase, seconds, model, self._chats)
             answer = entire(request, reply)
             if on_token is not None and answer.text:
                 on_token(answer.text)
@@ -176,7 +176,7 @@ class Bridge:
             seconds += self.deadlines.between_tokens * (len(batch) - 1)
             call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
             with limit_replies(bound_of_vectors(len(batch))):
-                reply = await self._ask(call, phase, seconds, model)
+                reply = await self._ask(call, phase, seconds, model, self._embeds)
             vectors.extend(catalogue.vectors_of(reply.embeddings, len(batch)))
             tokens += check_count(reply.prompt_eval_count, "count of prompt tokens")
             load += check_count(reply.load_duration, "load duration")
@@ -352,13 +352,13 @@ class Bridge:
     async def _touch_runner(
         self, model: str, options: dict[str, Any] | None, keep_alive: float | str | None, phase: str, seconds: float
     ) -> None:
-        client = self._ready()
+        client, pulse = self._ready(), self._chats if phase == "load" else None
         try:
             call = client.chat(model=model, messages=[], options=options, keep_alive=keep_alive)
-            await self._ask(call, phase, seconds, model)
+            await self._ask(call, phase, seconds, model, pulse)
         except ModelUnsuitable:  # an embedding model: an empty list of texts only loads it
             again = client.embed(model=model, input=[], options=options, keep_alive=keep_alive)
-            await self._ask(again, phase, seconds, model)
+            await self._ask(again, phase, seconds, model, pulse)
 
     def _ready(self) -> AsyncClient:
         loop = asyncio.get_running_loop()
@@ -389,9 +389,9 @@ class Bridge:
         self._ready()
         return await self._reply(self._exchange.whole(method, path, sent), str((sent or {}).get("model", "")))
 
-    async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str) -> T:
-        """Wait for a call that answers in one piece."""
-        with PhaseTimer(phase, seconds, self._pulse) as timer:
+    async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str, pulse: Pulse | None = None) -> T:
+        """Wait for a call that answers in one piece; `pulse` is that of the calls behind which it may wait its turn."""
+        with PhaseTimer(phase, seconds, pulse) as timer:
             try:
                 reply = await call
                 timer.touch()
