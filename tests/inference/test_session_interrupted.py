@@ -6,9 +6,12 @@ import asyncio
 
 import pytest
 from tests.inference.counting_bridge import CountedBridge, asked, desk, step, until
+from tests.inference.raw_server import DONE, HEAD, HOLD, serving, token
 
-from batos.errors import BatosError, DiskFull
+from batos.errors import BatosError, DiskFull, TimedOut
+from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal, Record
+from batos.inference.ollama.bridge import Bridge, Deadlines
 
 
 class SlowJournal:
@@ -55,3 +58,35 @@ async def test_a_save_of_the_unfinished_text_that_fails_does_not_lose_the_answer
         assert slow.saving.is_set()
         assert answer.text == "about Why?"
         assert [record.state for record in at.records()] == ["done"]
+
+
+#: An answer that is whole, in a stream that the daemon does not end.
+OPEN_END = [HEAD + token("one", done=False) + token("", **DONE), HOLD]
+
+
+async def test_a_cancellation_behind_the_last_line_does_not_lose_the_answer() -> None:
+    """The answer is written before the cancellation goes on; the next who asks pays nothing."""
+    heard = asyncio.Event()
+    async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=Deadlines(drain=60.0)) as bridge:
+        session = at.session(bridge)
+        task = asyncio.create_task(session.think(asked(), step(on_token=lambda piece: heard.set())))
+        await heard.wait()
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [record.state for record in at.records()] == ["done"]
+        assert (await session.think(asked(), step())).text == "one"
+        assert len(server.asked) == 1
+
+
+async def test_a_mission_whose_time_ends_behind_the_last_line_has_the_answer() -> None:
+    """The next call is the first that is refused."""
+    limits = SpendingLimits(9, 9_999, 0.3)
+    async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=Deadlines(drain=60.0)) as bridge:
+        session = at.session(bridge, limits=limits)
+        assert (await session.think(asked(), step())).text == "one"
+        assert [record.state for record in at.records()] == ["done"]
+        with pytest.raises(TimedOut):
+            await session.think(asked("more"), step())
+        assert len(server.asked) == 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.commit_thread import count_cancellations, finish_despite_cancel
 from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway, TimedOut
 from batos.event_payloads import (
     INFERENCE_END,
@@ -263,7 +263,7 @@ class Session:
         self._check_prompt(record)
         self.events.emit(INFERENCE_START, InferenceStart(mission=self.mission, path=step.path, model=request.model))
         self.cost.begin_call()
-        listener = _Listener(self, step, record)
+        listener, cancelled = _Listener(self, step, record), count_cancellations()
         try:
             async with asyncio.timeout(self._remaining_seconds()):
                 answer = await self.bridge.think(request, listener)
@@ -282,6 +282,8 @@ class Session:
         done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))
         self._charge(step.path, answer)
         await finish_despite_cancel(asyncio.ensure_future(self._keep(done, listener)))
+        if count_cancellations() > cancelled:  # it came behind the answer's last line
+            raise asyncio.CancelledError
         self._note_use(done, answer)
         self._emit_end(step.path, request.model, answer, from_journal=False)
         # Only now: what was paid for is written down, however long the daemon takes to say where it lies.

@@ -134,6 +134,27 @@ async def test_an_answer_is_not_lost_to_a_stream_that_stays_open(bridge_to: Make
         await asyncio.wait_for(server.left.wait(), 5)
 
 
+@pytest.mark.parametrize("counts", [False, True])
+async def test_a_cancellation_behind_the_last_line_loses_no_answer(bridge_to: MakeBridge, counts: bool) -> None:
+    """Whoever is cancelled while the stream stays open behind `done` has the answer; a count is cancelled."""
+    whole = asyncio.Event()
+
+    async with serving([FIRST + token("", **DONE), HOLD]) as server:
+        bridge = bridge_to(server.url, deadlines=Deadlines(drain=60.0))
+        ask = bridge.count(chat()) if counts else bridge.think(chat(), lambda piece: whole.set())
+        task = asyncio.create_task(ask)
+        await (server.came if counts else whole).wait()
+        await asyncio.sleep(0.1)
+        task.cancel()
+        if counts:
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        else:
+            assert (await task).text == "one"
+        assert task.cancelling() == 1
+        await asyncio.wait_for(server.left.wait(), 5)
+
+
 async def test_calls_without_a_model_have_a_deadline(bridge_to: MakeBridge) -> None:
     """list, show, ps, version, delete and blobs wait for `reply`, pull and create for `progress`."""
     async with serving(HOLD) as server:

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import httpx
 
+from batos.concurrency.commit_thread import count_cancellations
 from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 from batos.inference.ollama import blobs, catalogue, failures
 from batos.inference.ollama.catalogue import Embedding, ModelCard, ModelRow, PullProgress, RunnerRow
@@ -79,11 +80,9 @@ class Bridge:
         self._peer = failures.DaemonPeer(self.url, self.deadlines.connect)
         self._cpu_threads = cpu_threads or default_cpu_threads()
         inner = transport or network(self.url)
-        wire = OllamaTransport(inner)
-        timeout = httpx.Timeout(None, connect=self.deadlines.connect)
         settings: dict[str, Any] = {
-            "transport": wire,
-            "timeout": timeout,
+            "transport": OllamaTransport(inner),
+            "timeout": httpx.Timeout(None, connect=self.deadlines.connect),
             "trust_env": False,
             "follow_redirects": False,
             "headers": {"Accept-Encoding": "identity"},
@@ -119,7 +118,7 @@ class Bridge:
         """Ask a model and wait for its whole answer; `on_token` gets each piece of content as it comes.
 
         An exception of `on_token` stops the answer and comes out as it is. Leaving, by cancellation too, closes the
-        stream, on which the daemon stops generating.
+        stream, on which the daemon stops generating; behind the last line the answer is returned nevertheless.
         """
         checked_messages(request.messages)
         model = checked_model(request.model)
@@ -149,7 +148,10 @@ class Bridge:
 
     async def count(self, request: ChatRequest) -> int:
         """Count the tokens of a prompt as the daemon does: one token is generated, and nothing of it is kept."""
+        cancelled = count_cancellations()
         answer = await self.think(replace(request, options={**request.options, "num_predict": 1}))
+        if count_cancellations() > cancelled:
+            raise asyncio.CancelledError
         return answer.prompt_tokens
 
     async def embed(
@@ -166,8 +168,7 @@ class Bridge:
         """
         checked_model(model)
         sent = checked_options({"num_ctx": EMBED_WINDOW, **(options or {})}, self._cpu_threads, num_predict=None)
-        client = self._ready()
-        key = runner_key(model, sent)
+        client, key = self._ready(), runner_key(model, sent)
         vectors: list[list[float]] = []
         tokens, load, total = 0, 0, 0
         for start in range(0, len(texts), EMBED_BATCH):
@@ -253,8 +254,7 @@ class Bridge:
         self, lines: AsyncGenerator[ProgressResponse, None], model: str
     ) -> AsyncGenerator[PullProgress, None]:
         """Yield the lines of a pull or create. Each wait has a deadline, the consumer's own time has none."""
-        began = False
-        status = ""
+        began, status = False, ""
         async with aclosing(lines):
             for count in itertools.count(1):
                 if not count % AT_ONCE:
