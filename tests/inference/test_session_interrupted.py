@@ -8,7 +8,7 @@ import pytest
 from tests.inference.counting_bridge import CountedBridge, asked, desk, step, until
 from tests.inference.raw_server import DONE, HEAD, HOLD, serving, token
 
-from batos.errors import BatosError, DiskFull, TimedOut
+from batos.errors import BatosError, DiskFull, Refused, TimedOut
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal, Record
 from batos.inference.ollama.bridge import Bridge, Deadlines
@@ -58,6 +58,32 @@ async def test_a_save_of_the_unfinished_text_that_fails_does_not_lose_the_answer
         assert slow.saving.is_set()
         assert answer.text == "about Why?"
         assert [record.state for record in at.records()] == ["done"]
+
+
+async def test_a_spent_budget_cuts_no_call_under_way() -> None:
+    """Parts that are asked side by side end with the first error: it is raised when the others' answers are kept."""
+    async with desk() as at:
+        bridge = CountedBridge(gate=asyncio.Event())
+        session = at.session(bridge, limits=SpendingLimits(2, 9_999, 60.0))
+
+        async def parts() -> None:
+            async with asyncio.TaskGroup() as group:
+                for each in ("1", "2", "3"):
+                    group.create_task(session.think(asked(each), step(each)))
+
+        asking = asyncio.create_task(parts())
+        await until(lambda: sum(bridge.begun.values()) == 2)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert bridge.gate is not None
+        bridge.gate.set()
+        with pytest.raises(ExceptionGroup) as refused:
+            await asking
+        assert [type(each) for each in refused.value.exceptions] == [Refused]
+        assert [record.state for record in at.records()] == ["done", "done"]
+        for each in ("1", "2"):
+            await session.think(asked(each), step(each))
+        assert sum(bridge.begun.values()) == 2
 
 
 #: An answer that is whole, in a stream that the daemon does not end.

@@ -48,7 +48,7 @@ async def finish_despite_cancel(future: asyncio.Future[T]) -> T:
 
 
 def count_cancellations() -> int:
-    """Return how often the running task was cancelled: more than before, where an await has kept a cancellation back."""
+    """Return how often the running task was cancelled: more than before, where an await kept a cancellation back."""
     task = asyncio.current_task()
     return 0 if task is None else task.cancelling()
 

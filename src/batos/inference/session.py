@@ -243,9 +243,13 @@ class Session:
         )
 
     async def _pay_unless_stopped(self, request: ChatRequest, step: Step, record: Record) -> Answer:
-        """Pay, or raise if a stop was asked for, once the calls under way have ended: none must be paid twice."""
+        """Pay, or raise if a stop was asked for or the budget is spent, once the calls under way have ended.
+
+        Whoever raises has the others cancelled, and what is cut is paid for and of no use.
+        """
         try:
             self.check_stop()
+            self._check_limits()
         except BaseException:
             while self._under_way:
                 self._quiet.clear()
@@ -259,7 +263,6 @@ class Session:
             self._quiet.set()
 
     async def _pay(self, request: ChatRequest, step: Step, record: Record) -> Answer:
-        self._check_limits()
         self._check_prompt(record)
         self.events.emit(INFERENCE_START, InferenceStart(mission=self.mission, path=step.path, model=request.model))
         self.cost.begin_call()
