@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.inference.counting_bridge import CountedBridge, asked, desk, step, until
-from tests.inference.raw_server import DONE, HEAD, HOLD, serving, token
+from tests.inference.raw_server import DONE, HEAD, HOLD, Script, serving, token
 
 from batos.errors import BatosError, DiskFull, Refused, TimedOut
 from batos.inference.cost import SpendingLimits
@@ -87,7 +87,7 @@ async def test_a_spent_budget_cuts_no_call_under_way() -> None:
 
 
 #: An answer that is whole, in a stream that the daemon does not end.
-OPEN_END = [HEAD + token("one", done=False) + token("", **DONE), HOLD]
+OPEN_END: Script = [HEAD + token("one", done=False) + token("", **DONE), HOLD]
 
 
 async def test_a_cancellation_behind_the_last_line_does_not_lose_the_answer() -> None:

@@ -141,16 +141,23 @@ async def test_a_cancellation_behind_the_last_line_loses_no_answer(bridge_to: Ma
 
     async with serving([FIRST + token("", **DONE), HOLD]) as server:
         bridge = bridge_to(server.url, deadlines=Deadlines(drain=60.0))
-        ask = bridge.count(chat()) if counts else bridge.think(chat(), lambda piece: whole.set())
-        task = asyncio.create_task(ask)
-        await (server.came if counts else whole).wait()
+
+        async def ask() -> str:
+            return (await bridge.think(chat(), lambda piece: whole.set())).text
+
+        async def count() -> str:
+            whole.set()
+            return str(await bridge.count(chat()))
+
+        task = asyncio.create_task(count() if counts else ask())
+        await asyncio.gather(server.came.wait(), whole.wait())
         await asyncio.sleep(0.1)
         task.cancel()
         if counts:
             with pytest.raises(asyncio.CancelledError):
                 await task
         else:
-            assert (await task).text == "one"
+            assert await task == "one"
         assert task.cancelling() == 1
         await asyncio.wait_for(server.left.wait(), 5)
 
