@@ -86,6 +86,24 @@ async def test_a_spent_budget_cuts_no_call_under_way() -> None:
         assert sum(bridge.begun.values()) == 2
 
 
+async def test_a_call_that_ends_with_an_error_of_nobody_is_recorded() -> None:
+    """A listener that fails ends the call like any other: what came of it was paid for."""
+
+    def fail(piece: str) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    async with desk() as at:
+        session = at.session(CountedBridge())
+        with pytest.raises(ZeroDivisionError):
+            await session.think(asked(), step(on_token=fail))
+        (record,) = at.records()
+        assert (record.state, record.partial) == ("cut", "partly")
+        assert record.response is not None
+        assert record.response["error"]["code"] == "internal"
+        assert record.response["error"]["message"] == "ZeroDivisionError: a fault of ours"
+        assert session.cost.as_dict()["answer_tokens"] == 1
+
+
 #: An answer that is whole, in a stream that the daemon does not end.
 OPEN_END: Script = [HEAD + token("one", done=False) + token("", **DONE), HOLD]
 

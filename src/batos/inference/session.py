@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from batos.concurrency.commit_thread import count_cancellations, finish_despite_cancel
-from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway, TimedOut
+from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
 from batos.event_payloads import (
     INFERENCE_END,
     INFERENCE_FIRST_TOKEN,
@@ -270,11 +270,11 @@ class Session:
         try:
             async with asyncio.timeout(self._remaining_seconds()):
                 answer = await self.bridge.think(request, listener)
-        except (BatosError, TimeoutError, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:  # whatever it is, the call was made
             await listener.leave()
             await self._record_failure(record, error, listener)
             if isinstance(error, TimeoutError):
-                raise _out_of_time(self.limits) from error
+                raise self.limits.time_error() from error
             raise
         if answer.done_reason == REPEATED:
             answer = replace(answer, prompt_tokens=journaled_requests.estimate_tokens(record, self.measured))
@@ -312,7 +312,10 @@ class Session:
 
     async def _record_failure(self, record: Record, error: BaseException, listener: _Listener) -> None:
         """Record a call that failed: a cut answer was paid for all the same, by estimate a token for each piece."""
-        reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
+        reason = {"code": "cancelled", "message": str(error)}
+        if not isinstance(error, TimeoutError | asyncio.CancelledError):
+            ours = error if isinstance(error, BatosError) else InternalError(f"{type(error).__name__}: {error}")
+            reason = ours.as_dict()
         wasted = error.wasted if isinstance(error, Runaway) else listener.count()
         prompt = journaled_requests.estimate_tokens(record, self.measured)
         cut = replace(
@@ -332,7 +335,7 @@ class Session:
     def _check_limits(self) -> None:
         self.limits.refuse_spent(self.cost)
         if self._remaining_seconds() <= 0:
-            raise _out_of_time(self.limits)
+            raise self.limits.time_error()
 
     def _check_prompt(self, record: Record) -> None:
         """Refuse a prompt that certainly does not fit, and a mission's first that its budget certainly cannot pay."""
@@ -346,14 +349,6 @@ class Session:
                 field="budget.tokens",
                 remedy="Ask again with a larger budget, or raise mission_tokens in batos.toml. Nothing was spent.",
             )
-
-
-def _out_of_time(limits: SpendingLimits) -> TimedOut:
-    return TimedOut(
-        f"the mission's {limits.seconds:g} seconds are over",
-        field="budget.seconds",
-        remedy="Ask again with a larger budget, or raise mission_seconds in batos.toml.",
-    )
 
 
 class _Listener:
