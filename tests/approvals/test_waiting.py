@@ -68,23 +68,24 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
     assert len(questions) == len(set(questions))
 
 
-async def test_a_record_that_cannot_be_read_ends_no_workers(uvm: UVM, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_record_that_cannot_be_read_ends_no_workers(uvm: UVM) -> None:
     """A mission whose reason is not read waits for its person like any other, and others are run."""
-    outcomes, state_of = uvm.workers._outcomes, uvm.workers._outcomes.state_of
+    outcomes, state_of, snapshot = uvm.workers._outcomes, uvm.workers._outcomes.state_of, uvm.image.snapshot
     unread = list[str]()
 
     def fail() -> Any:
-        monkeypatch.undo()
+        uvm.image.snapshot = snapshot  # type: ignore[method-assign]
         unread.append("once")
         raise OSError(errno.EIO, "just then")
 
     def read_and_break(mission: str) -> Any:
         found = state_of(mission)
-        monkeypatch.setattr(uvm.image, "snapshot", fail)
+        uvm.image.snapshot = fail  # type: ignore[method-assign]
         return found
 
-    monkeypatch.setattr(outcomes, "state_of", read_and_break)
+    outcomes.state_of = read_and_break  # type: ignore[method-assign]
     mission = await waits(uvm, CYCLE)
+    outcomes.state_of = state_of  # type: ignore[method-assign]
     assert unread == ["once"]
     await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
     assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
