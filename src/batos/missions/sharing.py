@@ -107,8 +107,8 @@ class Sharing:
     async def look(self) -> None:
         """Look at the image once, and do what there is to do.
 
-        A node that accepts no more missions (its disk is full) takes up and publishes none either. The requests of others
-        are followed all the same, since only this node can stop the missions that it runs.
+        A node that accepts no more missions (its disk is full) takes up and publishes none either. The requests of
+        others are followed all the same, since only this node can stop the missions that it runs.
         """
         refuses = self._image.refusing is not None
         free = self._workers.free_workers() if self._takes and not refuses else 0
