@@ -126,7 +126,7 @@ async def test_a_cancellation_behind_the_last_line_does_not_lose_the_answer() ->
 
 async def test_a_mission_whose_time_ends_behind_the_last_line_has_the_answer() -> None:
     """The next call is the first that is refused."""
-    limits = SpendingLimits(9, 9_999, 0.3)
+    limits = SpendingLimits(9, 9_999, 1.0)
     async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=Deadlines(drain=60.0)) as bridge:
         session = at.session(bridge, limits=limits)
         assert (await session.think(asked(), step())).text == "one"

@@ -83,7 +83,7 @@ async def test_an_answer_that_streams_keeps_no_other_deadline_from_expiring(brid
     for _ in range(12):
         steps += [token("x", done=False), 0.05]
     async with serving([*steps, token("", **DONE) + END], HOLD) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
+        bridge = bridge_to(server.url, deadlines=replace(SHORT, between_tokens=5.0))
         thinking = asyncio.create_task(bridge.think(chat()))
         await server.came.wait()
         with pytest.raises(OllamaTimeout) as late:
