@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -65,6 +66,30 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
     assert [(each["outcome"], each["calls"]) for each in learnt] == [("asked", 1)] * 3  # of the attempt that waited
     questions = [str(request.messages) for request in bridge.history]
     assert len(questions) == len(set(questions))
+
+
+async def test_a_record_that_cannot_be_read_ends_no_workers(uvm: UVM) -> None:
+    """A mission whose reason is not read waits for its person like any other, and others are run."""
+    outcomes, state_of, snapshot = uvm.workers._outcomes, uvm.workers._outcomes.state_of, uvm.image.snapshot
+    unread = list[str]()
+
+    def fail() -> Any:
+        uvm.image.snapshot = snapshot  # type: ignore[method-assign]
+        unread.append("once")
+        raise OSError(errno.EIO, "just then")
+
+    def read_and_break(mission: str) -> Any:
+        found = state_of(mission)
+        uvm.image.snapshot = fail  # type: ignore[method-assign]
+        return found
+
+    outcomes.state_of = read_and_break  # type: ignore[method-assign]
+    mission = await waits(uvm, CYCLE)
+    outcomes.state_of = state_of  # type: ignore[method-assign]
+    assert unread == ["once"]
+    await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
+    assert (await uvm.missions.wait_for_end(mission))["status"] == "done"
+    assert (await uvm.missions.ask({**CYCLE, "policy": {"interpret": "allow"}}))["status"] == "done"
 
 
 async def test_under_ask_nothing_that_was_not_approved_runs(uvm: UVM, bridge: Coding) -> None:

@@ -185,6 +185,29 @@ async def test_counts_are_written_in_batches() -> None:
             assert root[roots.COUNTERS]["total"] == {"busy": 1000}
 
 
+async def test_what_is_counted_during_a_write_is_written_by_the_next() -> None:
+    """No later event is needed, and no two writes are under way at once."""
+    under_way, on, written = asyncio.Event(), asyncio.Event(), list[Any]()
+
+    async def apply(change: Any) -> Any:
+        under_way.set()
+        await on.wait()
+        written.append(change)
+
+    counters = Counters(apply, utc_now, every=0.01)
+    counters.on_event("queue.busy", {"user": "me"})
+    await under_way.wait()
+    counters.on_event("queue.busy", {"user": "me"})
+    await asyncio.sleep(0.05)
+    assert not written
+    on.set()
+    async with asyncio.timeout(5):
+        while len(written) < 2:  # noqa: ASYNC110  # a timer of its own is what is waited for
+            await asyncio.sleep(0.01)
+    await counters.close()
+    assert len(written) == 2
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_what_is_being_written_is_shown_once(fails: bool) -> None:
     """While a commit is under way, when it is through, and to a reader whose view of the image is older than it."""

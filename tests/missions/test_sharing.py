@@ -22,8 +22,10 @@ from tests.minds.scripted import Script
 from tests.missions import script_node_at_work as node_at_work_script
 from tests.missions.script_node_at_work import AT_ONCE, node_at_work
 
+from batos.errors import Busy, DiskFull
 from batos.events import Events
 from batos.image import claims, roots
+from batos.image.lease import node_name
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import Incoming
@@ -162,6 +164,39 @@ async def test_a_mission_is_stopped_through_the_image(tmp_path: Path, verb: str,
             nodes.second.sharing.take_up()
             await nodes.second.missions.resume(mission)
             assert (await nodes.second.missions.wait_for_end(mission))["status"] == "done"
+
+
+@pytest.mark.parametrize(("verb", "word"), [("cancel", "cancelled"), ("pause", "paused")])
+async def test_a_node_that_accepts_no_missions_stops_what_it_runs(tmp_path: Path, verb: str, word: str) -> None:
+    """Its disk was full once: it takes up nothing more, and does what another node asks of it."""
+    async with two_nodes(tmp_path, open=(False, True), lease=1.0) as nodes:
+        mission = await nodes.first.missions.submit({"text": "Too long?", "effort": "cycle"}, begin=True)
+        await nodes.bridges[0].asked.wait()
+        nodes.first.image.refusing = DiskFull("no room")
+        nodes.first.sharing.take_up()
+        await asyncio.sleep(0.3)
+        stopping = asyncio.create_task(getattr(nodes.second.missions, verb)(mission))
+        await asyncio.sleep(0.3)
+        nodes.bridges[0].may.set()
+        async with asyncio.timeout(20):
+            assert (await stopping)["status"] == word
+        waits = await nodes.second.missions.submit({"text": "Not there?", "effort": "reflex"})
+        await asyncio.sleep(0.5)
+        assert nodes.second.readings.mission(waits)["status"] == "queued"
+
+
+async def test_whoever_asks_a_node_that_does_nothing_is_told_its_name(tmp_path: Path) -> None:
+    """A node that lives and stops nothing is waited for some times of its lease, and no longer."""
+    async with two_nodes(tmp_path, open=(False, True), lease=1.0) as nodes:
+        mission = await nodes.first.missions.submit({"text": "Too long?", "effort": "cycle"}, begin=True)
+        await nodes.bridges[0].asked.wait()
+        await nodes.first.sharing.aclose()
+        async with asyncio.timeout(20):
+            with pytest.raises(Busy, match=re.escape(f"in 3 s: {node_name()}")) as told:
+                await nodes.second.missions.cancel(mission)
+        assert "end its process; then ask again" in told.value.remedy
+        assert nodes.second.readings.mission(mission)["status"] == "running"
+        nodes.bridges[0].may.set()
 
 
 def recalled(uvm: UVM, text: str) -> list[str]:

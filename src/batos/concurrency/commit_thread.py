@@ -47,6 +47,12 @@ async def finish_despite_cancel(future: asyncio.Future[T]) -> T:
     return future.result()
 
 
+def count_cancellations() -> int:
+    """Return how often the running task was cancelled: more than before, where an await kept a cancellation back."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
 async def _wait(future: asyncio.Future[T]) -> None:
     """Wait for a future's end, whatever that is; to be cancelled leaves the future as it is.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from batos.errors import ImageError, Refused
+from batos.errors import Busy, ImageError, Refused
 from batos.image import roots
 from batos.image.records import Status, StatusWord
 from batos.image.roots import Root
@@ -57,13 +57,23 @@ def check_here(root: Root, mission: str, status: Status, fence: int) -> None:
         raise Refused(f"{mission} runs at another node: {name}", field="mission", remedy="Wait for its end.")
 
 
-def ask_to_stop(root: Root, status: Status, fence: int, word: StatusWord) -> bool:
-    """Ask the other node that runs a mission to stop it as `word`; return False if none runs it."""
+def ask_to_stop(root: Root, status: Status, fence: int, word: StatusWord) -> str:
+    """Ask the other node that runs a mission to stop it as `word`, and return its name; "" if none runs it."""
     if not is_elsewhere(root, status, fence):
-        return False
+        return ""
     if status.asked != word:
         status.asked = word
-    return True
+    return str(root[roots.NODES][status.claim]["name"])
+
+
+def unheeded_error(mission: str, node: str, seconds: float) -> Busy:
+    """Return the error of a mission that a node has not stopped so many seconds after it was asked to."""
+    return Busy(
+        f"{mission} runs at another node, which was asked to stop it and has not in {seconds:g} s: {node}",
+        field="mission",
+        remedy="That node stays asked, and may be at a long call. If its log tells of a full disk or another fault, "
+        "end its process; then ask again.",
+    )
 
 
 def requests(root: Root, fence: int) -> dict[str, StatusWord]:

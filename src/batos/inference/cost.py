@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from batos.errors import Refused
+from batos.errors import BatosError, Refused, TimedOut
 from batos.inference.journal import Record, is_embedding
 from batos.inference.ollama.chat import Answer
 from batos.inference.vram.placement import LOADED
@@ -37,6 +37,19 @@ class SpendingLimits:
                     field=f"budget.{name}",
                     remedy=f"Ask again with a larger budget, or raise mission_{name} in batos.toml.",
                 )
+
+    def time_error(self) -> TimedOut:
+        """Return the error of a mission whose time is over."""
+        return TimedOut(
+            f"the mission's {self.seconds:g} seconds are over",
+            field="budget.seconds",
+            remedy="Ask again with a larger budget, or raise mission_seconds in batos.toml.",
+        )
+
+
+def is_spent(error: BatosError) -> bool:
+    """Test if an error says that what a mission may spend is spent."""
+    return isinstance(error, Refused) and (error.field or "").startswith("budget.")
 
 
 @dataclass(slots=True)

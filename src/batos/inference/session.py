@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway, TimedOut
+from batos.concurrency.commit_thread import count_cancellations, finish_despite_cancel
+from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
 from batos.event_payloads import (
     INFERENCE_END,
     INFERENCE_FIRST_TOKEN,
@@ -242,9 +243,13 @@ class Session:
         )
 
     async def _pay_unless_stopped(self, request: ChatRequest, step: Step, record: Record) -> Answer:
-        """Pay, or raise if a stop was asked for, once the calls under way have ended: none must be paid twice."""
+        """Pay, or raise if a stop was asked for or the budget is spent, once the calls under way have ended.
+
+        Whoever raises has the others cancelled, and what is cut is paid for and of no use.
+        """
         try:
             self.check_stop()
+            self._check_limits()
         except BaseException:
             while self._under_way:
                 self._quiet.clear()
@@ -258,21 +263,19 @@ class Session:
             self._quiet.set()
 
     async def _pay(self, request: ChatRequest, step: Step, record: Record) -> Answer:
-        self._check_limits()
         self._check_prompt(record)
         self.events.emit(INFERENCE_START, InferenceStart(mission=self.mission, path=step.path, model=request.model))
         self.cost.begin_call()
-        listener = _Listener(self, step, record)
+        listener, cancelled = _Listener(self, step, record), count_cancellations()
         try:
             async with asyncio.timeout(self._remaining_seconds()):
                 answer = await self.bridge.think(request, listener)
-        except (BatosError, TimeoutError, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:  # whatever it is, the call was made
             await listener.leave()
             await self._record_failure(record, error, listener)
             if isinstance(error, TimeoutError):
-                raise _out_of_time(self.limits) from error
+                raise self.limits.time_error() from error
             raise
-        await listener.stop()
         if answer.done_reason == REPEATED:
             answer = replace(answer, prompt_tokens=journaled_requests.estimate_tokens(record, self.measured))
             record = replace(record, partial=listener.text)
@@ -281,19 +284,20 @@ class Session:
         tokens = {"prompt": answer.prompt_tokens, "answer": answer.answer_tokens}
         done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))
         self._charge(step.path, answer)
-        try:
-            await self.journal.write(done)
-        except asyncio.CancelledError as cancelled:
-            # The write was waited for: unless it failed itself, the answer is there for whoever asks again.
-            if cancelled.__cause__ is None:
-                self._paid[plain_key(done)] = done
-            raise
-        self._paid[plain_key(done)] = done
+        await finish_despite_cancel(asyncio.ensure_future(self._keep(done, listener)))
+        if count_cancellations() > cancelled:  # it came behind the answer's last line
+            raise asyncio.CancelledError
         self._note_use(done, answer)
         self._emit_end(step.path, request.model, answer, from_journal=False)
         # Only now: what was paid for is written down, however long the daemon takes to say where it lies.
         await self._look(record, answer)
         return answer
+
+    async def _keep(self, done: Record, listener: _Listener) -> None:
+        """Write an answer that was paid for, so that it is there for whoever asks again."""
+        await listener.leave()
+        await self.journal.write(done)
+        self._paid[plain_key(done)] = done
 
     async def _look(self, record: Record, answer: Answer) -> None:
         if self.watch is not None:
@@ -308,7 +312,10 @@ class Session:
 
     async def _record_failure(self, record: Record, error: BaseException, listener: _Listener) -> None:
         """Record a call that failed: a cut answer was paid for all the same, by estimate a token for each piece."""
-        reason = error.as_dict() if isinstance(error, BatosError) else {"code": "cancelled", "message": str(error)}
+        reason = {"code": "cancelled", "message": str(error)}
+        if not isinstance(error, TimeoutError | asyncio.CancelledError):
+            ours = error if isinstance(error, BatosError) else InternalError(f"{type(error).__name__}: {error}")
+            reason = ours.as_dict()
         wasted = error.wasted if isinstance(error, Runaway) else listener.count()
         prompt = journaled_requests.estimate_tokens(record, self.measured)
         cut = replace(
@@ -328,7 +335,7 @@ class Session:
     def _check_limits(self) -> None:
         self.limits.refuse_spent(self.cost)
         if self._remaining_seconds() <= 0:
-            raise _out_of_time(self.limits)
+            raise self.limits.time_error()
 
     def _check_prompt(self, record: Record) -> None:
         """Refuse a prompt that certainly does not fit, and a mission's first that its budget certainly cannot pay."""
@@ -342,14 +349,6 @@ class Session:
                 field="budget.tokens",
                 remedy="Ask again with a larger budget, or raise mission_tokens in batos.toml. Nothing was spent.",
             )
-
-
-def _out_of_time(limits: SpendingLimits) -> TimedOut:
-    return TimedOut(
-        f"the mission's {limits.seconds:g} seconds are over",
-        field="budget.seconds",
-        remedy="Ask again with a larger budget, or raise mission_seconds in batos.toml.",
-    )
 
 
 class _Listener:
@@ -386,13 +385,11 @@ class _Listener:
         if self._step.on_token is not None:
             self._step.on_token(piece)
 
-    async def stop(self) -> None:
-        """Wait for the save under way, so that an older text never overwrites a newer one."""
-        if self._saving is not None:
-            await self._saving
-
     async def leave(self) -> None:
-        """Wait for the running save after a failure. Errors of the save are ignored, since the failure is raised."""
+        """Wait for the running save, so that an older text never overwrites a newer one.
+
+        Errors of the save are ignored: what is written next tells more than the unfinished text.
+        """
         if self._saving is not None:
             await asyncio.wait({self._saving})
             self._saving.exception()

@@ -119,8 +119,8 @@ class Counters:
         with self._lock:
             count(self, keys)
             self._worth = self._worth or event not in _BESIDE
-        if event not in _BESIDE and self._timer is None and (self._flush is None or self._flush.done()):
-            self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
+        if event not in _BESIDE and self._timer is None:
+            self._set_timer()
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
         """Add to the counter `name`; to a part of it if `within` names one."""
@@ -235,9 +235,15 @@ class Counters:
 
     # -- keeping
 
+    def _set_timer(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
+
     def _due(self) -> None:
-        """Start writing the counts."""
+        """Start writing the counts, or wait on while the last are being written."""
         self._timer = None
+        if self._flush is not None and not self._flush.done():
+            self._set_timer()
+            return
         self._flush = asyncio.ensure_future(self.flush())
 
     async def flush(self) -> None:

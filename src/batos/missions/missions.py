@@ -36,6 +36,8 @@ _STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
 _PEACEFUL: Final[frozenset[StatusWord]] = frozenset({"done", "queued", "paused", "waiting"})
 #: The number of missions whose status is changed in one commit.
 _TOGETHER: Final = 100
+#: Times of a lease for which a node may take to stop a mission; one that pauses it pays for its calls first.
+_PATIENCE: Final[Mapping[str, int]] = {"cancelled": 3, "paused": 30}
 
 
 class Missions:
@@ -241,7 +243,7 @@ class Missions:
     async def cancel(self, mission: str) -> dict[str, Any]:
         """Cancel a mission at once, and return its report. If its commit has gone through, the mission is done.
 
-        Raises: Refused: it had ended before.
+        Raises: Refused: it had ended before. Busy: it runs at another node, which does not stop it.
         """
         await self._require_open(mission)
         self._places.pop(mission, None)
@@ -252,7 +254,7 @@ class Missions:
     async def pause(self, mission: str) -> dict[str, Any]:
         """Pause a mission after its running calls are paid for and journaled, and return its report.
 
-        Raises: Refused: the mission has ended.
+        Raises: Refused: the mission has ended. Busy: it runs at another node, which does not stop it.
         """
         if await self._require_open(mission) not in _STANDING:
             self._places.pop(mission, None)
@@ -261,15 +263,20 @@ class Missions:
         return self._readings.mission(mission)
 
     async def _stop_elsewhere(self, mission: str, word: StatusWord) -> bool:
-        """Ask the node that runs a mission to stop it, and wait until it has; return False if no other runs it."""
-        fence = self._image.fence
+        """Ask the node that runs a mission to stop it, and wait until it has, or raise Busy; False if no other does."""
+        fence, lease = self._image.fence, self._image.lease
 
-        def ask(root: Root) -> bool:
+        def ask(root: Root) -> str:
             return claims.ask_to_stop(root, self._image.find(root, mission).status, fence, word)
 
-        if not self.recovery.look(mission).is_elsewhere or not await self._image.writer.apply(ask):
+        seen = self.recovery.look(mission)
+        if lease is None or not seen.is_elsewhere or not (node := await self._image.writer.apply(ask)):
             return False
-        while self.recovery.look(mission).is_elsewhere:  # noqa: ASYNC110 (it is another process that ends it)
+        seconds, clock = _PATIENCE[word] * lease.seconds, asyncio.get_running_loop().time
+        end = clock() + seconds
+        while self.recovery.look(mission).is_elsewhere:
+            if clock() > end:
+                raise claims.unheeded_error(mission, node, seconds)
             await asyncio.sleep(PAUSE)
         # Where its node died first, it is to be stopped here.
         return self._status_of(mission) not in UNDER_WAY

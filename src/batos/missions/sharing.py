@@ -94,7 +94,8 @@ class Sharing:
             await asyncio.wait([self._task, *self._stopping])
 
     async def _work(self) -> None:
-        while self._image.refusing is None:
+        lease = self._image.lease
+        while lease is not None and lease.lost is None:
             pause = PAUSE
             try:
                 await self.look()
@@ -104,12 +105,19 @@ class Sharing:
             await asyncio.sleep(pause)
 
     async def look(self) -> None:
-        """Look at the image once, and do what there is to do."""
-        free = self._workers.free_workers() if self._takes else 0
+        """Look at the image once, and do what there is to do.
+
+        A node that accepts no more missions (its disk is full) takes up and publishes none either. The requests of
+        others are followed all the same, since only this node can stop the missions that it runs.
+        """
+        refuses = self._image.refusing is not None
+        free = self._workers.free_workers() if self._takes and not refuses else 0
         seen = await asyncio.to_thread(self._read, free, self._workers.waited_missions())
         for mission, word in seen.requests.items():
             self._stop(mission, word)
         self._tell(seen.elsewhere)
+        if refuses:
+            return
         await self._publish(seen)
         if seen.queued:
             await self._take(seen.queued)

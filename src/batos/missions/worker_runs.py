@@ -123,9 +123,13 @@ class Outcomes:
             return status.word, "answer" in own_slots(thought), is_elsewhere
 
     def awaits_person(self, mission: str) -> bool:
-        """Test if a mission waits for a person who has not answered."""
-        with self._image.snapshot() as root:
-            return approvals.is_waiting(root, self._image.find(root, mission)[1].reason)
+        """Test if a mission waits for a person who has not answered; one whose record cannot be read waits."""
+        try:
+            with self._image.snapshot() as root:
+                return approvals.is_waiting(root, self._image.find(root, mission)[1].reason)
+        except Exception as unread:  # an image that cannot be read must not end the workers
+            _log.warning("mission.unsettled", mission=mission, reason=str(unread))
+            return True
 
     async def move(
         self, mission: str, word: StatusWord, reason: BatosError | None, only: Collection[StatusWord]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.inference.conftest import MakeBridge, chat
@@ -76,6 +77,37 @@ async def test_a_place_in_the_queue_is_no_silence(bridge_to: MakeBridge) -> None
             await bridge.think(chat())
 
 
+async def test_an_answer_that_streams_keeps_no_other_deadline_from_expiring(bridge_to: MakeBridge) -> None:
+    """A list of models that hangs is given up after its own seconds, though tokens of a chat come all the while."""
+    steps: list[bytes | float] = [HEAD]
+    for _ in range(12):
+        steps += [token("x", done=False), 0.05]
+    async with serving([*steps, token("", **DONE) + END], HOLD) as server:
+        bridge = bridge_to(server.url, deadlines=replace(SHORT, between_tokens=5.0))
+        thinking = asyncio.create_task(bridge.think(chat()))
+        await server.came.wait()
+        with pytest.raises(OllamaTimeout) as late:
+            await bridge.list()
+        assert late.value.phase == "reply"
+        assert not thinking.done()
+        assert (await thinking).text == "x" * 12
+
+
+@pytest.mark.parametrize("beside", ["ps", "embed"])
+async def test_a_runner_that_hangs_is_kept_alive_by_no_other_reply(bridge_to: MakeBridge, beside: str) -> None:
+    """Lists and vectors that come meanwhile are no sign that a chat has a place in the queue."""
+    document = {"models": []} if beside == "ps" else {"model": "e", "embeddings": [[1.0]]}
+    async with serving(HOLD, reply(document)) as server:
+        bridge = bridge_to(server.url, deadlines=replace(SHORT, load=0.3, first_token=0.3, reply=5.0))
+        thinking = asyncio.create_task(bridge.think(chat()))
+        await server.came.wait()
+        async with asyncio.timeout(5):
+            while not thinking.done():
+                await (bridge.ps() if beside == "ps" else bridge.embed("e", ["x"]))
+                await asyncio.sleep(0.05)
+        assert isinstance(thinking.exception(), OllamaTimeout)
+
+
 async def test_slow_tokens_are_no_silence(bridge_to: MakeBridge) -> None:
     """An answer may take far longer than any deadline as long as something comes."""
     steps: list[bytes | float] = [HEAD]
@@ -99,6 +131,34 @@ async def test_an_answer_is_not_lost_to_a_stream_that_stays_open(bridge_to: Make
     async with serving([FIRST + token("", **DONE), HOLD]) as server:
         bridge = bridge_to(server.url, deadlines=Deadlines(drain=0.02))
         assert (await bridge.think(chat())).text == "one"
+        await asyncio.wait_for(server.left.wait(), 5)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+async def test_a_cancellation_behind_the_last_line_loses_no_answer(bridge_to: MakeBridge, counts: bool) -> None:
+    """Whoever is cancelled while the stream stays open behind `done` has the answer; a count is cancelled."""
+    whole = asyncio.Event()
+
+    async with serving([FIRST + token("", **DONE), HOLD]) as server:
+        bridge = bridge_to(server.url, deadlines=Deadlines(drain=60.0))
+
+        async def ask() -> str:
+            return (await bridge.think(chat(), lambda piece: whole.set())).text
+
+        async def count() -> str:
+            whole.set()
+            return str(await bridge.count(chat()))
+
+        task = asyncio.create_task(count() if counts else ask())
+        await asyncio.gather(server.came.wait(), whole.wait())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        if counts:
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        else:
+            assert await task == "one"
+        assert task.cancelling() == 1
         await asyncio.wait_for(server.left.wait(), 5)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.minds.conftest import Mind
-from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, candidate, kind, stepping, submit
+from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, ask, candidate, kind, stepping, submit
 
 from batos.errors import Runaway, StreamCut
 from batos.gate.citations import Citation
@@ -252,6 +252,20 @@ async def test_a_revision_with_more_faults_is_discarded(mind: Mind) -> None:
     assert len(synthesis.drafts) == 1
     assert synthesis.discarded is not None
     assert len(synthesis.discarded.faults) == 2
+    assert mind.told("mission.token")[-1]["text"] == BAD
+
+
+async def test_a_budget_that_pays_a_cycle_pays_no_revision_and_the_draft_stands(mind: Mind) -> None:
+    """The answer is paid for: it is kept with its fault, and `changes` tells why it was not revised."""
+    mind.script.woven = BAD
+    shown = await ask(mind.uvm, budget={"calls": 5})
+    assert (shown["status"], shown["answer"], shown["cost"]["calls"]) == ("done", BAD, 5)
+    gate = shown["provenance"]["gate"]
+    assert not gate["ok"]
+    assert not gate["revised"]
+    assert gate["discarded"] == [{"check": "budget", "what": "the mission has spent its 5 calls"}]
+    (entry,) = [each for each in shown["provenance"]["changes"] if each["did"] == "revising"]
+    assert entry["what"] == "failed, the mission has spent its 5 calls; the answer is unchanged"
     assert mind.told("mission.token")[-1]["text"] == BAD
 
 

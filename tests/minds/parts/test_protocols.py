@@ -87,6 +87,13 @@ async def test_a_protocol_that_fails_leaves_the_answer(mind: Mind) -> None:
     assert shown["provenance"]["gate"]["protocol"]["failure"]["code"] == "stream_cut"
 
 
+async def test_a_budget_that_pays_a_cycle_pays_no_protocol_and_the_answer_stands(mind: Mind) -> None:
+    """The sixth call is refused, and the five before it have their answer."""
+    shown = await ask(mind.uvm, RISKS, budget={"calls": 5})
+    assert (shown["status"], shown["answer"], shown["cost"]["calls"]) == ("done", f"{WINDS}.", 5)
+    assert shown["provenance"]["gate"]["protocol"]["failure"]["field"] == "budget.calls"
+
+
 async def test_it_comes_after_the_revision(mind: Mind) -> None:
     """A faulty weave is revised first; the protocol is applied to what stands then."""
     mind.script.woven = BAD

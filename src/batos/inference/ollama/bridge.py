@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import httpx
 
+from batos.concurrency.commit_thread import count_cancellations
 from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 from batos.inference.ollama import blobs, catalogue, failures
 from batos.inference.ollama.catalogue import Embedding, ModelCard, ModelRow, PullProgress, RunnerRow
@@ -79,11 +80,9 @@ class Bridge:
         self._peer = failures.DaemonPeer(self.url, self.deadlines.connect)
         self._cpu_threads = cpu_threads or default_cpu_threads()
         inner = transport or network(self.url)
-        wire = OllamaTransport(inner)
-        timeout = httpx.Timeout(None, connect=self.deadlines.connect)
         settings: dict[str, Any] = {
-            "transport": wire,
-            "timeout": timeout,
+            "transport": OllamaTransport(inner),
+            "timeout": httpx.Timeout(None, connect=self.deadlines.connect),
             "trust_env": False,
             "follow_redirects": False,
             "headers": {"Accept-Encoding": "identity"},
@@ -93,7 +92,7 @@ class Bridge:
         self._exchange = RawExchange(self.url, inner, self.deadlines.connect)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
-        self._pulse = Pulse()
+        self._chats, self._embeds = Pulse(), Pulse()
         self._warm: tuple[tuple[object, ...], float] | None = None
         #: The daemon's last list of models, as bytes and parsed.
         self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())
@@ -119,7 +118,7 @@ class Bridge:
         """Ask a model and wait for its whole answer; `on_token` gets each piece of content as it comes.
 
         An exception of `on_token` stops the answer and comes out as it is. Leaving, by cancellation too, closes the
-        stream, on which the daemon stops generating.
+        stream, on which the daemon stops generating; behind the last line the answer is returned nevertheless.
         """
         checked_messages(request.messages)
         model = checked_model(request.model)
@@ -133,11 +132,11 @@ class Bridge:
             lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
             reading = StreamReader(model, lines, AnswerDraft(request), most, on_token)
             with limit_replies(bound_of_stream(stream_lines(most))):
-                answer = await reading.whole(PhaseTimer(phase, seconds, self._pulse), self.deadlines, self._peer)
+                answer = await reading.whole(PhaseTimer(phase, seconds, self._chats), self.deadlines, self._peer)
         else:
             seconds += most * WHOLE_PACE
             with limit_replies(bound_of_answer(most)):
-                reply = await self._ask(self._whole_reply(asked), phase, seconds, model)
+                reply = await self._ask(self._whole_reply(asked), phase, seconds, model, self._chats)
             answer = entire(request, reply)
             if on_token is not None and answer.text:
                 on_token(answer.text)
@@ -149,7 +148,10 @@ class Bridge:
 
     async def count(self, request: ChatRequest) -> int:
         """Count the tokens of a prompt as the daemon does: one token is generated, and nothing of it is kept."""
+        cancelled = count_cancellations()
         answer = await self.think(replace(request, options={**request.options, "num_predict": 1}))
+        if count_cancellations() > cancelled:
+            raise asyncio.CancelledError
         return answer.prompt_tokens
 
     async def embed(
@@ -166,8 +168,7 @@ class Bridge:
         """
         checked_model(model)
         sent = checked_options({"num_ctx": EMBED_WINDOW, **(options or {})}, self._cpu_threads, num_predict=None)
-        client = self._ready()
-        key = runner_key(model, sent)
+        client, key = self._ready(), runner_key(model, sent)
         vectors: list[list[float]] = []
         tokens, load, total = 0, 0, 0
         for start in range(0, len(texts), EMBED_BATCH):
@@ -176,7 +177,7 @@ class Bridge:
             seconds += self.deadlines.between_tokens * (len(batch) - 1)
             call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
             with limit_replies(bound_of_vectors(len(batch))):
-                reply = await self._ask(call, phase, seconds, model)
+                reply = await self._ask(call, phase, seconds, model, self._embeds)
             vectors.extend(catalogue.vectors_of(reply.embeddings, len(batch)))
             tokens += check_count(reply.prompt_eval_count, "count of prompt tokens")
             load += check_count(reply.load_duration, "load duration")
@@ -253,8 +254,7 @@ class Bridge:
         self, lines: AsyncGenerator[ProgressResponse, None], model: str
     ) -> AsyncGenerator[PullProgress, None]:
         """Yield the lines of a pull or create. Each wait has a deadline, the consumer's own time has none."""
-        began = False
-        status = ""
+        began, status = False, ""
         async with aclosing(lines):
             for count in itertools.count(1):
                 if not count % AT_ONCE:
@@ -352,13 +352,13 @@ class Bridge:
     async def _touch_runner(
         self, model: str, options: dict[str, Any] | None, keep_alive: float | str | None, phase: str, seconds: float
     ) -> None:
-        client = self._ready()
+        client, pulse = self._ready(), self._chats if phase == "load" else None
         try:
             call = client.chat(model=model, messages=[], options=options, keep_alive=keep_alive)
-            await self._ask(call, phase, seconds, model)
+            await self._ask(call, phase, seconds, model, pulse)
         except ModelUnsuitable:  # an embedding model: an empty list of texts only loads it
             again = client.embed(model=model, input=[], options=options, keep_alive=keep_alive)
-            await self._ask(again, phase, seconds, model)
+            await self._ask(again, phase, seconds, model, pulse)
 
     def _ready(self) -> AsyncClient:
         loop = asyncio.get_running_loop()
@@ -389,9 +389,9 @@ class Bridge:
         self._ready()
         return await self._reply(self._exchange.whole(method, path, sent), str((sent or {}).get("model", "")))
 
-    async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str) -> T:
-        """Wait for a call that answers in one piece."""
-        with PhaseTimer(phase, seconds, self._pulse) as timer:
+    async def _ask(self, call: Awaitable[T], phase: str, seconds: float, model: str, pulse: Pulse | None = None) -> T:
+        """Wait for a call that answers in one piece; `pulse` is that of the calls behind which it may wait its turn."""
+        with PhaseTimer(phase, seconds, pulse) as timer:
             try:
                 reply = await call
                 timer.touch()

@@ -31,7 +31,11 @@ class Deadlines:
 
 
 class Pulse:
-    """When anything last came from the daemon, on the loop's clock: shared by all calls of one bridge."""
+    """When anything last came from the daemon, on the loop's clock: shared by calls that wait for each other's turn.
+
+    All chats of a bridge share one, because the daemon may load one model at a time, and all embeds another. A call
+    that runs no model waits for no turn, and what it is told says nothing of a runner: none of these has a share.
+    """
 
     __slots__ = ("last",)
 

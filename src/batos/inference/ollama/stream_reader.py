@@ -42,7 +42,11 @@ class StreamReader:
         self._on_token = on_token
 
     async def whole(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> Answer:
-        """Read to the end. The stream is closed however this is left: the daemon then stops generating."""
+        """Read to the end. The stream is closed however this is left: the daemon then stops generating.
+
+        A cancellation behind the line with `done` ends the wait for the end of the stream, and is not raised, because
+        the answer was paid for. The task's `cancelling()` tells of it.
+        """
         last: ChatResponse | None = None
         clock = asyncio.get_running_loop().time
         asked = self._began = clock()
@@ -52,7 +56,7 @@ class StreamReader:
                     last = await self._read_to_end(timer, deadlines, peer)
                     timer.enter("between_tokens", deadlines.drain)
                     await self._drain()
-        except OllamaTimeout:
+        except (OllamaTimeout, asyncio.CancelledError):
             if last is None:
                 raise
         except Runaway:

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
+from batos.inference.cost import is_spent
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import CELLLESS, CONTROL, ResolvedMessage, ToIntent, ToMethod
 from batos.minds.trace import MethodUse
@@ -89,7 +90,7 @@ class _SlotUse:
         except Refused as error:
             # The mission fails of this: the use that spent most is counted, or its method would fail every mission.
             spent = (session.spending_at(self._path) - before).answers
-            if (error.field or "").startswith("budget.") and spent > MANY and 4 * spent >= session.cost.calls:
+            if is_spent(error) and spent > MANY and 4 * spent >= session.cost.calls:
                 record("fault")
             raise
         record("ok")

@@ -34,7 +34,7 @@ def provenance_for(root: Root, provenance: Mapping[str, Any], user: str | None) 
     found: dict[str, Any] = dict(provenance)
     if user is None:
         return cast("MethodProvenance", found)
-    found["missions"] = [each for each in found["missions"] if ownership.is_asked_by(root, [each], user)]
+    found["missions"] = [each for each in found.get("missions", ()) if ownership.is_asked_by(root, [each], user)]
     hidden = {name for name in _ANSWER if found.get("approved_by") != user}
     if found.get("by") != user:
         hidden.add("by")

@@ -194,8 +194,9 @@ def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocu
         return
     path = answers.revising_path(context)
     if synthesis.discarded is not None:
-        many = f"faults {len(synthesis.revised.faults)} -> {len(synthesis.discarded.faults)}"
-        yield _entry(path, "revising", False, f"discarded, {many}; the answer is unchanged")
+        spent = [fault.what for fault in synthesis.discarded.faults if fault.check == "budget"]
+        many = f"discarded, faults {len(synthesis.revised.faults)} -> {len(synthesis.discarded.faults)}"
+        yield _entry(path, "revising", False, f"{f'failed, {spent[0]}' if spent else many}; the answer is unchanged")
         return
     before, after = synthesis.drafts[:2]
     what = f"{_faults(synthesis.revised, after.verdict)}, {_percent(before.answer, after.answer)} of the words changed"

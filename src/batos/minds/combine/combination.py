@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from batos.codex.protocol_conditions import fold
+from batos.errors import Refused
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Ground
+from batos.inference.cost import is_spent
 from batos.minds import prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
@@ -69,12 +71,19 @@ async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synt
 async def _revise(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, ground: Ground
 ) -> None:
-    """Let the model revise the answer once; the draft stands if the revision has more faults, or no words of use."""
+    """Let the model revise the answer once; the draft stands if the revision has more faults, or no words of use.
+
+    The draft stands too if the budget has no call left for a revision: the answer is paid for.
+    """
     before, path = synthesis.standing, answers.revising_path(context)
     try:
         said = await answers.revise(interpreter, context, synthesis, question)
     except WORDLESS as wordless:
         synthesis.discarded = GateVerdict((), (GateFault("schema", wordless.message),))
+    except Refused as refused:
+        if not is_spent(refused):
+            raise
+        synthesis.discarded = GateVerdict((), (GateFault("budget", refused.message),))
     else:
         after = await answers.judge(context, synthesis, said, ground)
         if len(after.verdict.faults) <= len(before.verdict.faults):

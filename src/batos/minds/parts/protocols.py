@@ -8,6 +8,7 @@ from batos.codex import protocol_conditions
 from batos.errors import BatosError, ObjectError
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
+from batos.inference.cost import is_spent
 from batos.minds.calls import answers, decisions, sample_paths
 from batos.minds.combine import two_voices
 from batos.minds.context import MindContext, MindInterpreter
@@ -43,7 +44,10 @@ def choose(context: MindContext, synthesis: Synthesis) -> str | None:
 
 
 async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
-    """Let the chosen protocol change the answer. A change that fails, or has more faults than before, is discarded."""
+    """Let the chosen protocol change the answer. A change that fails, or has more faults than before, is discarded.
+
+    A change for which the budget has nothing left is one that failed: the answer is paid for and stands.
+    """
     slot = choose(context, synthesis)
     if slot is None:
         return
@@ -52,9 +56,9 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
     answers.retract(context, sample_paths.protocol(context.mind.name, slot))
     try:
         changed = await _change_answer(interpreter, context, synthesis, slot, told)
-    except FATAL:
-        raise
     except BatosError as error:
+        if isinstance(error, FATAL) and not is_spent(error):
+            raise
         told["failure"] = error.as_dict()
     else:
         cut = said.was_cut if "tool" in told else len(changed) >= decisions.ANSWER
