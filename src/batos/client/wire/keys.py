@@ -16,12 +16,11 @@ import zmq
 from zmq.utils import z85
 
 from batos import private_files
+from batos.client.wire.key_names import OWN
 from batos.errors import ConfigError, NotFound, UsageError
 
 #: The user of PLAIN: there is one token, and it is the password.
 USERNAME = "batos"
-#: The client that this home itself is.
-OWN = "home"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from batos.client.wire.key_names import OWN
 from batos.client.wire.verb_shapes import ARGS
 from batos.errors import Refused
 
@@ -29,8 +30,6 @@ def guest(came_in: str) -> str | None:
     >>> guest("key laptop 0a1b"), guest("key home 0a1b"), guest("token 0a1b")
     ('key laptop', None, None)
     """
-    from batos.client.wire.keys import OWN  # only a server has clients: a question without one loads no sockets
-
     kind, _, rest = came_in.partition(" ")
     name = rest.rpartition(" ")[0]
     return None if kind != "key" or name == OWN else f"key {name}"
