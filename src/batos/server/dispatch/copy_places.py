@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from batos.errors import Busy
-from batos.server.dispatch.guest_rights import is_guest
+from batos.server.dispatch.guest_shares import is_guest
 
 #: Copies of the image that are open at once.
 MOST_OPEN: Final = 2

@@ -18,7 +18,7 @@ from batos.client.wire import server_file
 from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.disk_full import disk_full, no_room
 from batos.errors import BriefError, Busy, ImageError
-from batos.server.dispatch.guest_rights import guest_share, is_guest
+from batos.server.dispatch.guest_shares import guest_share, is_guest
 
 if TYPE_CHECKING:
     from hashlib import _Hash

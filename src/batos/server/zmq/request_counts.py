@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from batos.errors import Busy
-from batos.server.dispatch.guest_rights import guest, guest_share
+from batos.server.dispatch.guest_rights import guest
+from batos.server.dispatch.guest_shares import guest_share
 
 
 class RequestCounts:
