@@ -99,10 +99,14 @@ class UnreadLine(TypedDict):
 
 
 class RememberedPage(TypedDict):
-    """The fate of each document that was given, and the parts of files that were sent and could not be read."""
+    """The fate of each document that was given, and the parts of files that were sent and could not be read.
+
+    `not_found` has the key or id that a new fact was to supersede, if no current fact had it.
+    """
 
     remembered: list[RememberedLine]
     unread: NotRequired[list[UnreadLine]]
+    not_found: NotRequired[list[str]]
 
 
 class EmbeddedPage(TypedDict):

@@ -106,6 +106,16 @@ async def test_a_recall_without_vectors_says_so(door: Dispatcher) -> None:
             await ask(door, "recall", query="oil", **wrong)
 
 
+async def test_a_fact_that_was_to_give_way_and_is_not_there_is_told(door: Dispatcher) -> None:
+    """Also if the older value of the key gives way; said again there is nothing to tell."""
+    told = []
+    for text, key in (("15 March", "start"), ("18 March", "start"), ("18 March", "start"), ("Ulm", "town")):
+        told.append(await ask(door, "remember", text=text, key=key, supersedes="town"))
+    told.append(await ask(door, "remember", text="20 March", key="start", supersedes="Town"))
+    assert [each.get("not_found", []) for each in told] == [["town"], ["town"], [], ["town"], []]
+    assert [len(each["remembered"][0]["superseded"]) for each in told] == [0, 1, 0, 0, 2]
+
+
 async def test_facts_supersede_by_key_and_by_id(door: Dispatcher) -> None:
     """The older one is told; a fact without a text, and a text without a key that supersedes, are refused."""
     (old,) = (await ask(door, "remember", text="15 March", key="launch_date"))["remembered"]

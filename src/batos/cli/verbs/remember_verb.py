@@ -102,10 +102,7 @@ async def _remember_fact(
         sender = MemorySender(way, about, progress)
         told = await sender.send_text(value, wanted.own)
         vectors = await _embed(way, progress)
-    line = told["remembered"][0]
-    is_missed = "supersedes" in wanted.own and line["state"] != "known" and not line["superseded"]
-    missed = [wanted.own["supersedes"]] if is_missed else []
-    return {**sender.document({}), "vectors": vectors, "not_found": missed}
+    return {**sender.document({}), "vectors": vectors, "not_found": told.get("not_found", [])}
 
 
 async def _remember(

@@ -17,7 +17,7 @@ from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming
 from batos.memory.embedder import Unembedded
 from batos.memory.facts import FactKey, fact_of
-from batos.memory_documents import EmbeddedPage, UnreadLine
+from batos.memory_documents import EmbeddedPage, RememberedLine, RememberedPage, UnreadLine
 from batos.mission_documents import as_plain
 from batos.server.dispatch.reads import Reader, no_vectors
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
@@ -76,10 +76,19 @@ class MemoryChanges:
             limit = self._uvm.settings.attachment_bytes
             sent = await self._files.texts(given.files, given.user, OwnedPlace(user, scope), limit)
             incoming, unread = sent.texts, sent.unread
-        told = await self._shield(self._uvm.document_store.remember(incoming))
+        told: RememberedPage = await self._shield(self._uvm.document_store.remember(incoming))
         await self._files.forget({each.sha256 for each in given.files}, given.user or "")
         self._uvm.backfill.wake()
-        return {**as_plain(told), **({"unread": unread} if unread else {})}
+        if unread:
+            told["unread"] = unread
+        if given.supersedes and await self._is_missed(told["remembered"][0], incoming[0]):
+            told["not_found"] = [given.supersedes]
+        return as_plain(told)
+
+    async def _is_missed(self, line: RememberedLine, fact: Incoming) -> bool:
+        """Tell whether a fact is new and no current one had the key that it is to supersede."""
+        keys = [await self._reader.key_of(each, fact.user) for each in line["superseded"]]
+        return line["state"] != "known" and fact.supersedes.casefold() not in map(str.casefold, keys)
 
     async def _fact(self, given: RememberArgs, user: str, scope: str) -> Incoming:
         """Return a fact. A fact that it supersedes by its id is named by its key.
