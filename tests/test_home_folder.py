@@ -80,12 +80,27 @@ def test_other_projects_are_no_checkout(tmp_path: Path, text: str) -> None:
 
 
 def test_a_home_of_another_user_is_refused(tmp_path: Path) -> None:
-    """The error names both users, and the remedy another home."""
-    check_own(tmp_path, os.geteuid())
-    with pytest.raises(ConfigError, match=f"belongs to the user {os.geteuid()}, not to 4321") as raised:
-        check_own(tmp_path, 4321)
+    """The error names both users, and the remedy another home; root's is nobody else's."""
+    check_own(tmp_path, {}, os.geteuid())
+    if os.geteuid() == 0:
+        check_own(tmp_path, {}, 4321)
+        os.chown(tmp_path, 1234, -1)
+    owner = tmp_path.stat().st_uid
+    with pytest.raises(ConfigError, match=f"belongs to the user {owner}, not to 4321") as raised:
+        check_own(tmp_path, {}, 4321)
     assert raised.value.field == "home"
     assert "BATOS_HOME" in raised.value.remedy
+
+
+def test_a_home_without_owners_is_trusted_by_a_person(tmp_path: Path) -> None:
+    """Some file systems give all files to one user, and rights to all; the remedy names the variable."""
+    tmp_path.chmod(0o777)
+    with pytest.raises(ConfigError) as raised:
+        check_own(tmp_path, {}, 4321)
+    assert "BATOS_TRUST_HOME=1" in raised.value.remedy
+    check_own(tmp_path, {"BATOS_TRUST_HOME": "1"}, 4321)
+    told = config.load({"BATOS_HOME": str(tmp_path), "BATOS_TRUST_HOME": "1"})
+    assert (told.settings.home, told.unread) == (tmp_path, ())
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702])
@@ -99,10 +114,10 @@ def test_a_home_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> N
         config.load({"BATOS_HOME": str(home)})
     assert f"chmod go-w {home}" in raised.value.remedy
     home.chmod(mode & ~0o022)
-    check_own(home)
+    check_own(home, {})
 
 
 def test_a_home_that_is_not_there_yet_is_nobodys(tmp_path: Path) -> None:
     """A home that is still to be made is not refused, nor is a name that no folder can have."""
-    check_own(tmp_path / "home")
-    check_own(Path("\0"))
+    check_own(tmp_path / "home", {})
+    check_own(Path("\0"), {})

@@ -26,7 +26,7 @@ DAY = 86_400.0
 #: Variables with our prefix that are no settings: of tests, of compose, of the shell's completion, for looking closer.
 BESIDE = frozenset(
     "HOME DEBUG_LOOP DEBUG_EVENTS COMPLETE LIVE_OLLAMA LIVE_MODEL CORPUS HYPOTHESIS UID GID PORT EVENTS_PORT DATA "
-    "MEMORY HOST_OLLAMA".split()
+    "MEMORY HOST_OLLAMA TRUST_HOME".split()
 )
 
 
@@ -237,7 +237,7 @@ def load(
 
     given = {name: value for name, value in (flags or {}).items() if value is not None}
     home, home_source = find_home(environ, given.get("home"), package)
-    check_own(home)
+    check_own(home, environ)
     filed = _from_file(home / CONFIG_FILE)
     take(filed, dict.fromkeys(filed, str(home / CONFIG_FILE)))
     named = _from_environment(environ)

@@ -11,6 +11,9 @@ from typing import Final
 
 from batos.errors import ConfigError
 
+#: The variable by which a person trusts a home whose owner or rights say nothing.
+TRUSTED: Final = "BATOS_TRUST_HOME"
+_NO_OWNERS: Final = f"Where the file system has no such rights, and only you reach it: {TRUSTED}=1."
 #: The folder of the package that runs.
 PACKAGE: Final = Path(__file__).resolve().parent
 
@@ -65,26 +68,28 @@ def _project_name(project: Path) -> str:
     return str(found.get("name", "")) if isinstance(found, dict) else ""
 
 
-def check_own(home: Path, user: int | None = None) -> None:
-    """Raise ConfigError for a home that belongs to another user than `user`, or that others may write.
+def check_own(home: Path, environ: Mapping[str, str], user: int | None = None) -> None:
+    """Raise ConfigError for a home that belongs to another user than `user` or root, or that others may write.
 
     Without `user` it is the user of this process. Whoever writes in a home decides where prompts go, and what is done
-    in the name of the user who runs this.
+    in the name of the user who runs this. A file system that knows no owners can be trusted by the environment.
     """
+    if environ.get(TRUSTED) == "1":
+        return
     try:
         found = home.stat()
     except (OSError, ValueError):  # it is made later, or cannot be: whoever makes it says why
         return
     user = os.geteuid() if user is None else user
-    if found.st_uid != user:
+    if found.st_uid not in (0, user):
         raise ConfigError(
             f"the home {home} belongs to the user {found.st_uid}, not to {user}, who runs this",
             field="home",
-            remedy="Run this as its owner, or name a folder of your own with --home or BATOS_HOME.",
+            remedy=f"Run this as its owner, or name a folder of your own with --home or BATOS_HOME. {_NO_OWNERS}",
         )
     if stat.S_ISDIR(found.st_mode) and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise ConfigError(
             f"others may write in the home {home}",
             field="home",
-            remedy=f"See that all in it is yours, then take their right: chmod go-w {home}",
+            remedy=f"See that all in it is yours, then take their right: chmod go-w {home}. {_NO_OWNERS}",
         )

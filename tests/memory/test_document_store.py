@@ -171,6 +171,19 @@ async def test_turns_are_known_again() -> None:
         assert states(await store.remember(turns)) == ["known", "known"]
 
 
+async def test_a_pin_stays_with_a_file_whose_words_somebody_typed_meanwhile() -> None:
+    """The typed words and the file become one document when the file is looked at again."""
+    async with open_image(None) as image:
+        store, file = store_of(image), replace(incoming("The lamp burns.", "/a"), trust="external")
+        (first,) = (await store.remember([file]))["remembered"]
+        await image.writer.apply(lambda root: memory_pins.pin(root, first["document"], ""))
+        (typed,) = (await store.remember([replace(file, source="", trust="user")]))["remembered"]
+        assert typed["state"] == "new"
+        await store.recognise([file.content])
+        with image.snapshot() as root:
+            assert list(memory_pins.list_all_pinned(root, "ann")) == [typed["document"]]
+
+
 async def test_a_pin_stays_with_a_file_that_changes() -> None:
     """Whoever pinned it meant the file."""
     async with open_image(None) as image:

@@ -29,7 +29,7 @@ _LONG = frozenset({"wait", "genesis", "method_redefine"})
 #: Verbs that are not asked again after a loss of the server: done twice they do more, or fail although they succeeded.
 _ONCE = frozenset(
     {
-        "approve", "reject", "method_make", "method_redefine", "method_rollback", "dream_promote", "dream_drop",
+        "approve", "reject", "method_redefine", "method_rollback", "dream_promote", "dream_drop",
         "grants_add", "grants_revoke", "effects_settle", "undo", "redo", "forget", "memories_edit", "memories_retract",
         "memories_restore",
     }

@@ -177,7 +177,14 @@ def add_places(root: Root, places: Sequence[tuple[str, str]], without: Without) 
     if not fresh:
         return
     # Only now, as files may have changed places: one may be given up where another has just taken it.
-    old = [_leave(root, kept["sources"][key], place) for key, (_, place) in fresh.items() if key in kept["sources"]]
+    old = []
+    for key, (name, place) in fresh.items():
+        if key in kept["sources"]:
+            former = kept["sources"][key]
+            is_pinned = memory_pins.is_pinned(root, former)
+            old.append(_leave(root, former, place))
+            if is_pinned and former not in documents:
+                memory_pins.pin(root, name, own_slots(documents[name])["remembered_at"])
     kept["sources"].update({key: name for key, (name, _) in fresh.items()})
     take_out(root, [each for each in old if each], without)
     count_change(root, [(each.start, each.start) for each in old])

@@ -30,9 +30,10 @@ def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:
     assert user.run("dream", "drop", "last").out.strip().endswith("is dropped.")
     assert "dropped" in user.run("dream", "list").out
     assert user.run("dream", "diff", "m-none").code == 2
-    assert "did you mean 'drop'" in user.run("dream", "dorp", "last").err  # one word is no question
-    for wrong in (("dream", "Should", "we", "move"), ("dream", "new", "Should", "we", "move")):
-        assert "in quotation marks: batos dream" in " ".join(user.run(*wrong).err.split())
+    for wrong in (("dream", "dorp", "last"), ("dream", "dorp", "--server", "a place")):
+        assert "did you mean 'drop'" in user.run(*wrong).err  # one word is no question
+    for unquoted in (("dream", "Should", "we", "move"), ("dream", "new", "Should", "we", "move")):
+        assert "in quotation marks: batos dream" in " ".join(user.run(*unquoted).err.split())
     assert "batos dream new" in user.run("dream", "new", " ").err
     found = {each["id"]: each["ok"] for each in user.run("doctor", "--json").document["data"]["findings"]}
     assert found["image.moment"]

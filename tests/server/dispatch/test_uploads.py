@@ -116,7 +116,7 @@ async def test_a_guest_has_a_quarter_of_the_bytes_and_room_for_a_file(tmp_path: 
     spool = Uploads(tmp_path / "uploads", 10, 80)
     for name_ in ("1", "2"):
         await spool.add(name_ * 64, 0, code(b"x" * 10), "key laptop")
-    with pytest.raises(Busy):
+    with pytest.raises(Busy, match="files of 20 bytes together"):
         await spool.add("3" * 64, 0, code(b"x"), "key laptop")
     assert (await spool.add("3" * 64, 0, code(b"x" * 10)))["have"] == 10
     narrow = Uploads(tmp_path / "narrow", 10, 12)

@@ -22,8 +22,9 @@ class _Dream(DefaultVerb):
     """The verb `dream`: a question in the place of a verb is asked."""
 
     def takes(self, args: Sequence[str]) -> bool:
-        """Tell whether there is a question: a text of several words, which no verb is."""
-        return any(len(each.split()) > 1 for each in args)
+        """Tell whether there is a question: a text of several words, which no verb is, first or behind options."""
+        told = args[:1] if args and not args[0].startswith("-") else args
+        return any(len(each.split()) > 1 for each in told)
 
 
 @click.group(cls=_Dream, default="new")

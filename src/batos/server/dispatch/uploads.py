@@ -156,18 +156,22 @@ class Uploads:
         self._clear(self._files, FILES - files, self.total - size)
         if is_guest(user):
             own = {name: each for name, each in self._files.items() if each.user == user}
-            self._clear(own, guest_share(FILES) - files, max(self.each, guest_share(self.total)) - size)
+            most, share = guest_share(FILES), max(self.each, guest_share(self.total))
+            why = f"a guest sends at most {most} files of {share:,} bytes together"
+            self._clear(own, most - files, share - size, why)
 
-    def _clear(self, among: dict[str, _SpooledFile], most: int, size: int) -> None:
+    def _clear(
+        self, among: dict[str, _SpooledFile], most: int, size: int, why: str = "too much is being sent already"
+    ) -> None:
         """Give up files that were left alone longest, until there are at most so many of them and so many bytes.
 
-        Busy: none was left alone long enough for others not to wait for it.
+        Busy: none was left alone long enough for others not to wait for it; `why` tells it.
         """
         among = dict(among)
         while len(among) > most or sum(each.have for each in among.values()) > size:
             oldest = min(among, key=lambda name: among[name].touched, default=None)
             if oldest is None or among[oldest].touched > self.clock() - CROWDED:
-                raise Busy("too much is being sent already", remedy="Send it again in a while.")
+                raise Busy(why, remedy="Send it again in a while, or fewer files with one question.")
             del among[oldest]
             self._drop(oldest)
 
