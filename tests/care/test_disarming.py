@@ -12,15 +12,15 @@ import pytest
 from persistent.mapping import PersistentMapping
 from tests.agency.acting import Acting, acting
 from tests.care.test_mind_export import exported, imported
-from tests.care.test_verification import bridge
+from tests.care.test_verification import bridge, lost
 from tests.history.test_past_questions import Door
 from tests.image.open_image import uri_of
 
 from batos.care import backups
-from batos.care.disarming import DisarmingReport, disarm
+from batos.care.disarming import DisarmingReport, disarm, disarm_file
 from batos.care.verification import find_faults
 from batos.errors import BriefError, ObjectError
-from batos.image import capabilities, roots, unfinished_erasure
+from batos.image import capabilities, roots, staged_effects, unfinished_erasure
 from batos.image.ids import utc_now
 from batos.image.read_only import open_read_only
 from batos.image.roots import Root
@@ -121,6 +121,21 @@ async def test_an_effect_that_hides_from_the_outbox_is_disarmed(tmp_path: Path) 
 
     told = await forge(tmp_path, forgery)
     assert (told["effects"], told["lines"]) == (["e-A-00"], [])
+
+
+async def test_a_lost_record_of_what_has_ended_is_no_hindrance(tmp_path: Path) -> None:
+    """A repair takes it away once the mind is back."""
+    async with acting(tmp_path, memory=False) as mind:
+        mission = (await mind.send("notes", "log.txt", "A line."))["id"]
+        assert await mind.states() == ["released"]
+        await mind.uvm.mission_memory.write()
+    for find in (
+        lambda root: roots.mission_record(root, mission).status,
+        lambda root: next(staged_effects.list_all(root, mission)),
+    ):
+        await asyncio.to_thread(lost(find), tmp_path / "home")
+    told = await asyncio.to_thread(disarm_file, tmp_path / "home" / "live_image.fs", "")
+    assert told == {"grants": ["notes"], "effects": []}
 
 
 async def test_an_effect_under_another_name_is_refused(tmp_path: Path) -> None:

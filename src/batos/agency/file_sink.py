@@ -115,8 +115,8 @@ class FileSink:
         path = effect["payload"]["path"]
         held: list[int] = []
         try:
-            self._guard(self._folder)
             *folders, name = path_parts(path)
+            self._guard(self._folder)
             held.append(os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
             for each in folders:
                 held.append(os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypedDict
 
@@ -102,15 +103,21 @@ def _overlap(folder: Path, own: Path) -> bool:
     """Return True if one of two is or holds the other, also where a folder is mounted at a second place."""
     if own.is_relative_to(folder) or folder.is_relative_to(own):
         return True
-    parts = [each for each in own.iterdir() if each.is_dir()] if own.is_dir() else []
+    parts: list[Path] = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        parts = [each for each in own.iterdir() if each.is_dir()]
     inside = _identify(own, *parts) & _identify(folder, *folder.parents)
     return bool(inside or _identify(folder) & _identify(*own.parents))
 
 
 def _identify(*paths: Path) -> set[tuple[int, int]]:
     """Return what the file system knows those by that are there: the same under each of their names."""
-    found = (each.stat() for each in paths if each.exists())
-    return {(each.st_dev, each.st_ino) for each in found}
+    found = set()
+    for path in paths:
+        with suppress(FileNotFoundError, NotADirectoryError):  # folders of the home come and go
+            status = path.stat()
+            found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def open_sink(capability: UvmObject, guard: Guard = guard_nothing) -> Sink:

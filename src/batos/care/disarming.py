@@ -5,11 +5,13 @@ A backup does not know what became of its effects since, and an export may be a 
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from ZODB.DB import DB
+from ZODB.POSException import POSKeyError, StateLoadError
 
 from batos.errors import BriefError
 from batos.image import roots, staged_effects, storage
@@ -52,8 +54,11 @@ def _list_waiting(root: Root) -> list[str]:
     Raises: BriefError: an effect stands under another name than its own.
     """
     effects: Any = root.get(roots.EFFECTS, {})
-    found = {name for name, effect in effects.items() if effect["state"] in staged_effects.WAITING}
-    found.update(staged_effects.list_waiting(root))
+    found = set(staged_effects.list_waiting(root))
+    for name, effect in effects.items():
+        with _passing_over_lost():
+            if effect["state"] in staged_effects.WAITING:
+                found.add(name)
     for name in found:
         if staged_effects.find(root, name)["effect"] != name:
             raise BriefError(f"the effect {name} has another name", field="effects", remedy="Take another copy.")
@@ -63,12 +68,19 @@ def _list_waiting(root: Root) -> list[str]:
 def _list_granted(root: Root) -> list[Brief]:
     """Return the briefs of missions that have not ended, or are not published yet, and that name grants."""
     unfolded = set(root[roots.UNFOLDED]) if roots.UNFOLDED in root else set()
-    records = roots.records_of(root) if roots.MISSIONS in root else ()
-    return [
-        record.brief
-        for name, record in records
-        if (record.status.word in OPEN or name in unfolded) and record.brief.value.get("grants")
-    ]
+    found = []
+    for name, record in roots.records_of(root) if roots.MISSIONS in root else ():
+        with nullcontext() if name in unfolded else _passing_over_lost():
+            if (name in unfolded or record.status.word in OPEN) and record.brief.value.get("grants"):
+                found.append(record.brief)
+    return found
+
+
+@contextmanager
+def _passing_over_lost() -> Iterator[None]:
+    """Pass over an object whose record is lost: whoever repairs the mind takes away what has it."""
+    with suppress(POSKeyError, StateLoadError):
+        yield
 
 
 def disarm_file(path: Path, at: str) -> DisarmingReport:

@@ -73,7 +73,8 @@ def list_unreachable(uri: str) -> list[RemainingPlace]:
     places = [
         RemainingPlace(
             place="backups and exports",
-            what="each one that was made before has the words, and so has that of an upgrade in the home",
+            what="each one that was made before has the words, also that of an upgrade in the home, and what a"
+            " restoration set aside there (NAME.before-restore)",
             remedy="Make a new one (`batos backup FOLDER --full`), then delete the older ones.",
         ),
         RemainingPlace(

@@ -177,15 +177,16 @@ def find_newest_undone(root: Root, user: str | None) -> str:
     found = [
         (kept["at"], kept["missions"].index(name), name)
         for name, kept in root[roots.UNDONE].items()
-        if all(user in (None, _user_of(root, each)) for each in (name, kept["origin"]))
+        if user is None or all(_user_of(root, each) == user for each in (name, kept["origin"]))
     ]
     if not found:
         raise NotFound("no mission is undone", field="mission", remedy="`batos missions --status undone` lists them.")
     return max(found)[2]
 
 
-def _user_of(root: Root, mission: str) -> str:
-    return str(roots.mission_record(root, mission).brief.value["user"])
+def _user_of(root: Root, mission: str) -> str | None:
+    record = roots.find_record(root, mission)
+    return None if record is None else record.brief.value["user"]
 
 
 def _find_returning(root: Root, mission: str, *, cascade: bool) -> list[str]:

@@ -93,6 +93,20 @@ async def test_an_answer_that_streams_keeps_no_other_deadline_from_expiring(brid
         assert (await thinking).text == "x" * 12
 
 
+async def test_a_text_waits_behind_a_chat_to_be_embedded(bridge_to: MakeBridge) -> None:
+    """A daemon that holds one model embeds nothing until the answer is whole: tokens are a sign of its turn."""
+    steps: list[bytes | float] = [HEAD]
+    for _ in range(12):
+        steps += [token("x", done=False), 0.05]
+    vectors: Script = [0.7, reply({"model": "e", "embeddings": [[1.0]]})]
+    async with serving([*steps, token("", **DONE) + END], vectors) as server:
+        bridge = bridge_to(server.url, deadlines=SHORT)
+        thinking = asyncio.create_task(bridge.think(chat()))
+        await server.came.wait()
+        assert (await bridge.embed("e", ["x"])).vectors == [[1.0]]
+        assert (await thinking).text == "x" * 12
+
+
 @pytest.mark.parametrize("beside", ["ps", "embed"])
 async def test_a_runner_that_hangs_is_kept_alive_by_no_other_reply(bridge_to: MakeBridge, beside: str) -> None:
     """Lists and vectors that come meanwhile are no sign that a chat has a place in the queue."""

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import httpx
 
@@ -90,9 +90,9 @@ class Bridge:
         self._client = AsyncClient(self.url, **settings)
         self._http = httpx.AsyncClient(base_url=self.url, **settings)
         self._exchange = RawExchange(self.url, inner, self.deadlines.connect)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._closed = False
-        self._chats, self._embeds = Pulse(), Pulse()
+        self._loop, self._closed = cast("asyncio.AbstractEventLoop | None", None), False
+        self._chats = Pulse()
+        self._embeds = Pulse(behind=self._chats)
         self._warm: tuple[tuple[object, ...], float] | None = None
         #: The daemon's last list of models, as bytes and parsed.
         self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())

@@ -33,14 +33,25 @@ class Deadlines:
 class Pulse:
     """When anything last came from the daemon, on the loop's clock: shared by calls that wait for each other's turn.
 
-    All chats of a bridge share one, because the daemon may load one model at a time, and all embeds another. A call
-    that runs no model waits for no turn, and what it is told says nothing of a runner: none of these has a share.
+    All chats of a bridge share one, because the daemon may load one model at a time, and all embeds another: they wait
+    behind chats too, and tell nothing of these. A call that runs no model waits for no turn, and what it is told says
+    nothing of a runner: none of these has a share.
     """
 
-    __slots__ = ("last",)
+    __slots__ = ("_behind", "_last")
 
-    def __init__(self) -> None:
-        self.last = 0.0
+    def __init__(self, behind: Pulse | None = None) -> None:
+        """Begin it; with `behind` these calls wait for the turns of others as well."""
+        self._behind, self._last = behind, 0.0
+
+    @property
+    def last(self) -> float:
+        """Return when something last came for any of the calls that are waited for."""
+        return self._last if self._behind is None else max(self._last, self._behind.last)
+
+    def note(self, now: float) -> None:
+        """Note that something came for one of these calls."""
+        self._last = now
 
 
 class PhaseTimer:
@@ -92,7 +103,8 @@ class PhaseTimer:
         self.phase = phase
         self.seconds = seconds
         self._queued = False
-        self._pulse.last = now = self._loop.time()
+        now = self._loop.time()
+        self._pulse.note(now)
         due = now + seconds
         if due < self._due:
             self._handle.cancel()
@@ -101,7 +113,8 @@ class PhaseTimer:
 
     def touch(self) -> None:
         """Restart the phase, because something was received."""
-        self._pulse.last = now = self._loop.time()
+        now = self._loop.time()
+        self._pulse.note(now)
         self._due = now + self.seconds
 
     def _ring(self) -> None:
