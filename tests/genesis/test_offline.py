@@ -31,6 +31,7 @@ async def test_beside_whoever_holds_the_image(tmp_path: Path) -> None:
             os.utime(path, (0, 0))  # what is new may still be written to, and its digest is not yet kept
         await stage.ask()
         await stage.uvm.image.writer.apply(lambda root: repository.choose(root, "ROBIN", "b"))
+        await stage.uvm.mission_memory.write()  # else in the background, between the two looks
         before = files(home)
         codex, listed = stage.uvm.reconciler.codex(), await look(stage.other)
         inventory = await offline.check_inventory(stage.uvm.settings, codex, listed, stage.other)

@@ -56,7 +56,7 @@ def _list_waiting(root: Root) -> list[str]:
     effects: Any = root.get(roots.EFFECTS, {})
     found = set(staged_effects.list_waiting(root))
     for name, effect in effects.items():
-        with _passing_over_lost():
+        with _pass_over_lost():
             if effect["state"] in staged_effects.WAITING:
                 found.add(name)
     for name in found:
@@ -70,14 +70,14 @@ def _list_granted(root: Root) -> list[Brief]:
     unfolded = set(root[roots.UNFOLDED]) if roots.UNFOLDED in root else set()
     found = []
     for name, record in roots.records_of(root) if roots.MISSIONS in root else ():
-        with nullcontext() if name in unfolded else _passing_over_lost():
+        with nullcontext() if name in unfolded else _pass_over_lost():
             if (name in unfolded or record.status.word in OPEN) and record.brief.value.get("grants"):
                 found.append(record.brief)
     return found
 
 
 @contextmanager
-def _passing_over_lost() -> Iterator[None]:
+def _pass_over_lost() -> Iterator[None]:
     """Pass over an object whose record is lost: whoever repairs the mind takes away what has it."""
     with suppress(POSKeyError, StateLoadError):
         yield
