@@ -20,7 +20,6 @@ _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENF
 #: Bytes behind the place of an append that are searched for it, since other programs append too.
 _SEARCHED: Final = 16 * 2**20
 
-
 #: Raises Refused for a folder in which nothing may be written here.
 Guard: TypeAlias = Callable[[Path], None]
 

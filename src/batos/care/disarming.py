@@ -38,8 +38,6 @@ def disarm(root: Root, at: str) -> DisarmingReport:
     effects = _list_waiting(root)
     for name in effects:
         staged_effects.become(root, staged_effects.find(root, name), "unknown", at, {"reason": _UNSURE})
-    if roots.STAGED in root:
-        root[roots.STAGED].clear()
     grants = list(root[roots.GRANTS]) if roots.GRANTS in root else []
     for name in grants:
         del root[roots.GRANTS][name]

@@ -78,7 +78,7 @@ class Packer:
         self._packing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._next_erasure = parts.clock()
-        #: The moments that copies of the mind read, the same one for each that does.
+        #: The moment that each open copy of the mind reads; two copies may read the same.
         self._read: list[datetime] = []
 
     @asynccontextmanager

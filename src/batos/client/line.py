@@ -54,8 +54,8 @@ class Line:
 
     A call that was under way when the server was lost is asked again when it is back: reading and waiting harm nothing
     twice, and a mission is found again by its idempotency key. A change that may have been made ends in NoServer, which
-    says so. `on_event` is then told `connection.lost` and
-    `connection.restored`, and `mission.retracted` where tokens had come, since they do not go on where they broke off.
+    says so. `on_event` is then told `connection.lost` and `connection.restored`, and `mission.retracted` where tokens
+    had come, since they do not go on where they broke off.
     """
 
     def __init__(self, find: Find, patience: Patience | None = None) -> None:

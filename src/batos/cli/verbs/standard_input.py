@@ -30,7 +30,7 @@ def is_piped() -> bool:
     return stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)
 
 
-def question(text: str | None, say: Callable[[str], None], verb: str = "batos ask") -> str:
+def question(text: str | None, say: Callable[[str], None], verb: str) -> str:
     """Return the question as given; where it is `-`, or none and stdin is piped, return all of stdin.
 
     `verb` is what asks it, and what a remedy names.

@@ -31,7 +31,7 @@ class Deadlines:
 
 
 class Pulse:
-    """When anything last came from the daemon, on the loop's clock: shared by calls that wait for each other's turn.
+    """Tells when something last came from the daemon for calls that wait for each other's turn, on the loop's clock.
 
     All chats of a bridge share one, because the daemon may load one model at a time, and all embeds another: they wait
     behind chats too, and tell nothing of these. A call that runs no model waits for no turn, and what it is told says
