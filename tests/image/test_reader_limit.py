@@ -7,19 +7,22 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib import import_module
+from typing import Any
 
 import pytest
 from tests.image.open_image import brief, open_image
 from tests.image.servers import ask_postgres, postgres_server
+from tests.waiting import HANG, MOMENT, a_moment
 
 from batos.errors import Busy
+from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.reader_limit import ReaderLimit
 
 
 def test_who_comes_last_waits_for_one_that_ends() -> None:
     """And a thread that reads already begins another read at once."""
-    limit, read = ReaderLimit(1, patience=5), threading.Event()
+    limit, read = ReaderLimit(1, patience=HANG), threading.Event()
 
     def wait() -> None:
         with limit.reading():
@@ -28,14 +31,14 @@ def test_who_comes_last_waits_for_one_that_ends() -> None:
     with ThreadPoolExecutor(1) as pool:
         with limit.reading(), limit.reading():
             waiting = pool.submit(wait)
-            assert not read.wait(0.05)
+            assert not read.wait(MOMENT)
         waiting.result()
         assert read.is_set()
 
 
 def test_who_waits_too_long_is_told_what_to_do() -> None:
     """A later try is let through."""
-    limit = ReaderLimit(1, patience=0.01)
+    limit = ReaderLimit(1, patience=0.01)  # any pace: the other read ends after it alone
 
     def read() -> None:
         with limit.reading():
@@ -50,10 +53,33 @@ def test_who_waits_too_long_is_told_what_to_do() -> None:
 
 async def test_the_event_loop_never_waits() -> None:
     """All else would wait with it."""
-    limit = ReaderLimit(1, patience=0.01)
+    limit = ReaderLimit(1, patience=0.01)  # any pace: one that waited would wait in vain
     with ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(limit.reading())
+
+
+async def test_an_image_is_closed_under_no_thread_that_reads() -> None:
+    """A task that waits for a thread may be cancelled and be done long before the thread is."""
+    reads, goes_on, read = threading.Event(), threading.Event(), list[int]()
+    with ThreadPoolExecutor(2) as pool:
+        async with open_image(None) as image:
+
+            def look() -> None:
+                with image.snapshot() as root:
+                    reads.set()
+                    goes_on.wait(HANG)
+                    read.append(len(root[roots.MISSIONS]))
+
+            looking = pool.submit(look)
+            assert await asyncio.to_thread(reads.wait, HANG)
+            closing = pool.submit(image.close)
+            await a_moment()
+            assert not closing.done()
+            goes_on.set()
+            await asyncio.wrap_future(closing)
+        looking.result()
+    assert read == [0]
 
 
 def sessions(server: str) -> int:
@@ -74,7 +100,9 @@ async def test_many_readers_of_postgresql_hold_few_sessions() -> None:
         ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")
         async with open_image(None, image=f"{server}image", journal=f"{server}journal", missions=1) as image:
             mission = await image.accept(brief())
-            most, together = [0], threading.Barrier(3, timeout=5)
+            database: Any = image.db
+            database.readers._patience = HANG
+            most, together = [0], threading.Barrier(3, timeout=HANG)
 
             def read(image: LivingImage, number: int) -> str:
                 with image.snapshot() as root:

@@ -18,7 +18,7 @@ from batos.image.classes import check_record
 from batos.image.ids import oid_text
 from batos.image.invariants import check_written
 from batos.image.organisation import changed_objects, uphold
-from batos.image.reader_limit import ReaderLimit
+from batos.image.reader_limit import ReaderLimit, ReadingThreads
 
 #: A possible object id in a record: eight bytes after pickle's code for them. Every reference has one, and a text may
 #: contain one. This search takes a fifth of the time of reading a record's references.
@@ -147,4 +147,11 @@ class LoadableDB(DB):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         #: Held by who asks the storage itself, which no connection has.
         self.asking = threading.RLock()
+        #: The threads that read it now.
+        self.reading_threads = ReadingThreads()
         super().__init__(*arguments, **keywords)
+
+    def close(self) -> None:
+        """Close it once no thread reads it."""
+        self.reading_threads.wait()
+        super().close()

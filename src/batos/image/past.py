@@ -102,7 +102,7 @@ class PastDB:
     def __init__(self, db: DB, tid: bytes) -> None:
         """Show a database as it was right after commit `tid`."""
         self._db = db
-        self.readers = getattr(db, "readers", None)
+        self.readers, self.reading_threads = getattr(db, "readers", None), getattr(db, "reading_threads", None)
         self.before = p64(u64(tid) + 1)
 
     def open(self, manager: TransactionManager) -> Any:

@@ -12,6 +12,38 @@ from batos.errors import Busy
 
 #: Seconds that a reader waits for another one to end.
 PATIENCE: Final = 10.0
+#: Seconds that closing a database waits for the threads that read it.
+CLOSING: Final = 60.0
+
+
+class ReadingThreads:
+    """A count of the threads that read a database, so that it is closed under none of them.
+
+    A task that is cancelled while a thread reads for it ends at once, and the thread later.
+    """
+
+    def __init__(self) -> None:
+        self._count, self._ended = 0, threading.Condition()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count this thread meanwhile, unless it is that of the event loop, which closes nothing under itself."""
+        if _is_loop():
+            yield
+            return
+        with self._ended:
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._count -= 1
+                self._ended.notify_all()
+
+    def wait(self, patience: float = CLOSING) -> None:
+        """Wait until no thread reads any more, for so many seconds at most."""
+        with self._ended:
+            self._ended.wait_for(lambda: not self._count, patience)
 
 
 class ReaderLimit:

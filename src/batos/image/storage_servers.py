@@ -197,7 +197,7 @@ def _connect(parts: SplitResult) -> Any:
         "user": parts.username and unquote(parts.username),
         "password": parts.password and unquote(parts.password),
         "dbname": parts.path[1:],
-        "connect_timeout": SERVER_SECONDS,
+        "connect_timeout": int(dict(parse_qsl(parts.query)).get("connect_timeout", SERVER_SECONDS)),
     }
     return import_module("psycopg2").connect(**{name: value for name, value in given.items() if value})
 

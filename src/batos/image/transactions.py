@@ -141,9 +141,12 @@ def snapshot(db: DB) -> Iterator[Any]:
 
     Raises: ImageDamaged: an object cannot be read. Busy: each reader has a session of a server, and too many read.
     """
-    limit = getattr(db, "readers", None)
-    with contextlib.nullcontext() if limit is None else limit.reading(), _open_for_reading(db) as root:
-        yield root
+    limit, threads = getattr(db, "readers", None), getattr(db, "reading_threads", None)
+    with contextlib.ExitStack() as stack:
+        for each in (limit, threads):
+            if each is not None:
+                stack.enter_context(each.reading())
+        yield stack.enter_context(_open_for_reading(db))
 
 
 @contextlib.contextmanager
