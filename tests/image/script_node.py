@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from tests.fork_server import log_to_stderr
 from tests.image.open_image import answer, brief, open_image, say, thought_in
 
 
@@ -27,4 +28,5 @@ async def main(seconds: float, image_uri: str, journal: str) -> None:
 
 
 if __name__ == "__main__":
+    log_to_stderr()
     asyncio.run(main(float(sys.argv[1]), *sys.argv[2:]))

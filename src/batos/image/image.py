@@ -35,7 +35,7 @@ from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
 from batos.image.hosts import HostIdentity, this_host
 from batos.image.ids import iso, mission_id, tid_text, utc_now
-from batos.image.lease import NodeLease, node_name
+from batos.image.lease import NodeLease, node_name, read_clock
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Brief, Status, StatusWord
 from batos.image.roots import Root
@@ -66,6 +66,8 @@ class Opening:
     lease: float = 10.0
     node: str = field(default_factory=node_name)
     host: HostIdentity = field(default_factory=this_host)
+    #: Seconds that go on while this process or the machine sleeps.
+    lease_clock: Callable[[], float] = read_clock
     #: The way to upgrade an image of an older version; None: it is refused.
     upgrading: Upgrading | None = None
 
@@ -92,7 +94,7 @@ class LivingImage(ReadableImage):
         self.lease: NodeLease | None = None
         if leased:
             sessions = storage.sessions_of(opening.image, opening.journal, opening.missions)
-            self.lease = NodeLease(db, opening.lease, opening.node, sessions, opening.host)
+            self.lease = NodeLease(db, opening.lease, opening.node, sessions, opening.host, opening.lease_clock)
         self.publishing = Publishing(self.lease)
         self._lent_journal = opening.journal_db is not None
         self.thread = CommitThread()

@@ -33,8 +33,8 @@ _RENEWALS: Final = 10 / 3
 #: Looks at the other nodes in the time of a lease, and the seconds between two at most.
 _LOOKS: Final = 20
 _LONGEST_LOOK: Final = 0.2
-#: A node that did not look at the others for this part of the time of a lease was held up.
-_HELD_UP: Final = 4
+#: The looks at least that find a node silent before it counts as dead, however long the pauses between them are.
+_SILENT_LOOKS: Final = 4
 _ATTEMPTS: Final = 20
 #: Ended nodes that stay on record, so that whoever sleeps long finds that its own has ended.
 _KEPT: Final = 100
@@ -134,7 +134,7 @@ class NodeLease:
         while isinstance(joined := self._attempt(change), ConfigError):
             if began - first > self._seconds + 1:
                 raise joined
-            time.sleep(self._seconds / _LOOKS)  # those that have the sessions may be dead
+            time.sleep(min(self._seconds / _LOOKS, _LONGEST_LOOK))  # those that have the sessions may be dead
             began = self._clock()
         self.publishes, self._renewed, self._db.fence = joined, began, self
 
@@ -226,14 +226,14 @@ class NodeLease:
             self.publishes = self._attempt(change)
 
     def _end_silent(self, nodes: Any) -> None:
-        """End the leases of nodes that were silent while this one looked at them all the time.
+        """End the leases of nodes that were silent while this one looked at them.
 
-        Whatever held this node up (a lock of the server, a machine that slept) may have held up the others too: that
-        time counts against nobody.
+        Whatever held this node up (a lock of the server, a machine that slept) may have held up the others too: of a
+        pause between two looks only a part counts against them.
         """
         gap = self._clock() - self._looked
-        if gap > self._seconds / _HELD_UP:
-            self._seen = {fence: (beat, since + gap) for fence, (beat, since) in self._seen.items()}
+        if (held_up := gap - self._seconds / _SILENT_LOOKS) > 0:
+            self._seen = {fence: (beat, since + held_up) for fence, (beat, since) in self._seen.items()}
         self._looked += gap
         for fence, record in nodes.items():
             if fence != self.fence and not record["ended"] and self._is_silent(fence, record["beat"]["count"]):
