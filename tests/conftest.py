@@ -15,15 +15,17 @@ import pytest
 import structlog
 from tests.image.servers import ask_postgres, postgres_server
 from tests.living import Count
-from tests.timing import TABLE, Timing, read_table
+from tests.timing import SLOW_CALLBACK, TABLE, Timing, read_table
 
 from batos.loopwatch import BlockingCallback, WatchedLoop
 
 pytest_plugins = ["pytester"]
 
 # The suite runs often, with other examples each time; `make fuzz` runs many.
-hypothesis.settings.register_profile("ci", max_examples=40, deadline=None)
-hypothesis.settings.register_profile("fuzz", max_examples=5000, deadline=None)
+# Neither is judged by the machine's pace.
+_NO_PACE = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("ci", _NO_PACE, max_examples=40)
+hypothesis.settings.register_profile("fuzz", _NO_PACE, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 
 #: What a person tells the tests themselves.
@@ -85,10 +87,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test in which one callback of an event loop used more than 100 ms of CPU; `blocks_loop` excuses it."""
+    """Fail a test in which one callback blocked its event loop; `blocks_loop` excuses it.
+
+    A callback that is only slow is told at the end of the run.
+    """
     _watched.clear()
     yield
     blocked: list[BlockingCallback] = [one for loop in _watched for one in loop.blocked]
+    request.node.user_properties.extend((SLOW_CALLBACK, str(one)) for loop in _watched for one in loop.slow)
     _watched.clear()
     if blocked and request.node.get_closest_marker("blocks_loop") is None:
         pytest.fail("the event loop was blocked:\n" + "\n".join(f"  {one}" for one in blocked), pytrace=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.timing import TABLE, Timing, folder_of, read_table
+from tests.timing import SLOW_CALLBACK, TABLE, Timing, folder_of, read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 BODY = "import pytest\n\ndef test_one(): pass\n\ndef test_two(subtests):\n    with subtests.test('a'): pass\n"
@@ -57,6 +57,15 @@ def test_one_folder_needs_no_table(pytester: pytest.Pytester) -> None:
     """A run of one folder prints no table: the summary has its seconds."""
     folders(pytester)
     run(pytester, Timing({}), "two").stdout.no_fnmatch_line("*time by folder*")
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_slow_callbacks_are_told(pytester: pytest.Pytester, workers: str) -> None:
+    """What a test notes of its event loop stands at the end of the run, which passes."""
+    pytester.makepyfile(f"def test_one(record_property): record_property({SLOW_CALLBACK!r}, '120 ms in greedy')")
+    found = run(pytester, Timing({}), "-n", workers)
+    found.assert_outcomes(passed=1)
+    found.stdout.fnmatch_lines(["*callbacks that held*", "120 ms in greedy  *::test_one"])
 
 
 def test_the_table_is_written_from_a_run(pytester: pytest.Pytester) -> None:

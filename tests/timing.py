@@ -14,6 +14,8 @@ import pytest
 TABLE = Path(__file__).with_name("times.json")
 #: A test that takes as long as this, in seconds, has its file in the table.
 LONG = 1.0
+#: The property of a test's report that names a slow callback of its event loop.
+SLOW_CALLBACK = "slow_callback"
 
 
 def read_table(path: Path = TABLE) -> dict[str, float]:
@@ -56,6 +58,7 @@ class Timing:
         self.write_to = write_to
         self.rows: defaultdict[str, Row] = defaultdict(Row)
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.slow: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -69,6 +72,8 @@ class Timing:
             row.cases += 1
             return
         row.items += report.when == "setup"
+        if report.when == "teardown":
+            self.slow += [f"{each}  {report.nodeid}" for name, each in report.user_properties if name == SLOW_CALLBACK]
         row.seconds += report.duration
         self.seconds[report.nodeid] += report.duration
 
@@ -76,6 +81,10 @@ class Timing:
         """Print a row for each folder, the one that took longest first, unless a single folder ran."""
         if self.write_to is not None:
             self.write()
+        if self.slow:
+            terminalreporter.section("callbacks that held their event loop for long, which fails nothing")
+            for each in self.slow:
+                terminalreporter.write_line(str(each))
         if len(self.rows) < 2:
             return
         terminalreporter.section("time by folder")

@@ -1,8 +1,9 @@
 """The loop watch: an event loop that times every callback by the CPU it used and remembers those that blocked it.
 
-The CPU of the loop's own thread is counted, not wall time, so that a busy machine, a sleeping callback or another
-thread's work never counts against a callback. Only garbage collection is subtracted, because a collection may fall into
-any callback. An import counts: import everything needed before the loop starts.
+The CPU of the loop's own thread is counted, not wall time, so that a sleeping callback or another thread's work never
+counts against a callback. A yardstick that is measured at the same moment gives the limit, so that a slow or busy
+machine counts against none either. Only garbage collection is subtracted, because a collection may fall into any
+callback. An import counts: import everything needed before the loop starts.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from typing import Any, Generic, TypeVar, TypeVarTuple
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-#: The CPU seconds that one callback may use, as in asyncio's own debug mode (`slow_callback_duration`). On a machine
-#: whose threads share cores, work that takes 35 ms alone takes twice as long beside other work.
-LIMIT = 0.1
+#: The CPU seconds from which a callback is noted as slow, as in asyncio's own debug mode (`slow_callback_duration`).
+SLOW = 0.1
+#: The turns of an empty loop that use as much CPU as one callback may: 0.3 to 0.4 s on a machine of 2026.
+MOST_TURNS = 30_000_000
+#: The turns that are measured, and how often; the slowest measurement counts.
+_TURNS, _MEASUREMENTS = 100_000, 5
 
 _ASYNCIO = str(Path(asyncio.__file__).parent)
 
@@ -34,20 +38,40 @@ EXIT_BLOCKED = 70
 
 @dataclass(frozen=True, slots=True)
 class BlockingCallback:
-    """A callback that used too much: its name with the places from and to, and its CPU seconds."""
+    """A callback that used much: its name with the places from and to, its CPU seconds, and the turns of an empty loop
+    that would have used as much.
+    """
 
     what: str
     seconds: float
+    turns: float
 
     def __str__(self) -> str:
-        return f"{self.seconds * 1000:.0f} ms of CPU in {self.what}"
+        return f"{self.seconds * 1000:.0f} ms of CPU ({self.turns / 1e6:.0f} million empty turns) in {self.what}"
+
+
+def turn_seconds() -> float:
+    """Return the CPU seconds that one turn of an empty loop takes in this thread, here and now."""
+    return max(_time_turns(_TURNS) for _ in range(_MEASUREMENTS)) / _TURNS
+
+
+def _time_turns(turns: int) -> float:
+    began = time.thread_time()
+    for _ in range(turns):
+        pass
+    return time.thread_time() - began
 
 
 class WatchedLoop(asyncio.SelectorEventLoop):
-    """A selector loop whose `blocked` lists every callback that used more than `LIMIT` of its thread's CPU."""
+    """A selector loop that lists the callbacks that used more than `SLOW` of its thread's CPU.
 
-    def __init__(self) -> None:
+    In `blocked` are those that used more than `most_turns`, which is a fault at any pace; in `slow` are the others.
+    """
+
+    def __init__(self, slow: float = SLOW, most_turns: int = MOST_TURNS) -> None:
+        self.noted_from, self.most_turns = slow, most_turns
         self.blocked: list[BlockingCallback] = []
+        self.slow: list[BlockingCallback] = []
         self.collecting = 0.0  # CPU seconds that the collector has used in this loop's thread
         self._collection_began = 0.0
         super().__init__()
@@ -91,6 +115,10 @@ class WatchedLoop(asyncio.SelectorEventLoop):
         added: asyncio.Handle = super()._add_writer(fd, _TimedCallback(self, callback), *args)  # type: ignore[misc]  # private
         return added
 
+    def note(self, found: BlockingCallback) -> None:
+        """List a callback as blocking or as slow."""
+        (self.blocked if found.turns > self.most_turns else self.slow).append(found)
+
     def _note_collection(self, phase: str, _info: dict[str, int]) -> None:
         if threading.get_ident() != getattr(self, "_thread_id", None):
             return  # another thread pays for it
@@ -118,8 +146,8 @@ class _TimedCallback(Generic[*Ts]):
             return callback(*args)
         finally:
             seconds = time.thread_time() - began - (loop.collecting - collected)
-            if seconds > LIMIT:
-                loop.blocked.append(BlockingCallback(_name(callback, task, resumed), seconds))
+            if seconds > loop.noted_from:
+                loop.note(BlockingCallback(_name(callback, task, resumed), seconds, seconds / turn_seconds()))
 
 
 def _name(callback: Callable[..., object], task: object, resumed: str) -> str:
