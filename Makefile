@@ -30,7 +30,7 @@ export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crash help demo test check format types docs bench bench-full wheel fuzz times live real clean venv
+.PHONY: crash help demo test check format docs bench bench-full wheel fuzz flaky times live real clean venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,9 @@ bench-full: $(STAMP) ## every benchmark, measured (make EXTRAS=dev,bench bench-f
 
 fuzz: $(STAMP) ## the property tests with 5,000 examples each
 	@BATOS_HYPOTHESIS=fuzz $(BIN)/python -m pytest --timeout 1800 $(PARALLEL) $(ARGS)
+
+flaky: $(STAMP) ## chosen tests again and again beside busy loops (N=20 BUSY=4 ARGS="tests/image -k lease")
+	@$(BIN)/python scripts/flaky.py --runs $(or $(N),20) --busy $(or $(BUSY),4) $(PARALLEL) $(ARGS)
 
 times: $(STAMP) ## the whole test suite, and from its times tests/times.json anew, which puts long tests first
 	@$(BIN)/python -m pytest $(PARALLEL) --write-times

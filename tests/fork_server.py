@@ -18,6 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+import structlog
+from tests.waiting import HANG
+
 from batos.cli import entry
 
 #: What verbs load when they are called, beside their own modules.
@@ -100,15 +103,18 @@ class ForkedCommand:
         """The same."""
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end, so many seconds at most."""
+    def wait(self, timeout: float = HANG) -> int:
+        """Wait for its end."""
         self._process.join(timeout)
         if self.returncode is None:
-            raise subprocess.TimeoutExpired("batos", timeout or 0)
+            raise subprocess.TimeoutExpired("batos", timeout)
         return self.returncode
 
-    def communicate(self, given: str = "", timeout: float | None = None) -> tuple[str, str]:
-        """Write `given` to its stdin, read what it says to its end, and wait for that."""
+    def communicate(self, given: str = "", timeout: float = HANG) -> tuple[str, str]:
+        """Write `given` to its stdin, read what it says to its end, and wait for that.
+
+        One that does not end is killed, and the error has what it said.
+        """
         with ThreadPoolExecutor(2) as pool:
             said = [pool.submit(_rest, stream) for stream in (self.stdout, self.stderr)]
             if self.stdin is not None and not self.stdin.closed:
@@ -116,12 +122,24 @@ class ForkedCommand:
                 self.stdin.close()
             try:
                 self.wait(timeout)
-            except subprocess.TimeoutExpired:
+            except subprocess.TimeoutExpired as late:
                 self.kill()
+                late.add_note("\n".join(each.result() for each in said))
                 raise
             out, err = (each.result() for each in said)
         self._close()
         return out, err
+
+    def told_until(self, word: str) -> str:
+        """Read its stdout up to the line that holds a word. Where it ends before, its exit code and stderr are told."""
+        assert self.stdout is not None
+        told = ""
+        for line in self.stdout:
+            told += line
+            if word in line:
+                return told
+        _, err = self.communicate()
+        raise AssertionError(f"the process ended with {self.returncode} without {word!r}: {told}\n{err}")
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it has not ended."""
@@ -161,6 +179,11 @@ def _received(*sent: Any) -> _Streams:
     return _Streams([each.detach() for each in sent])
 
 
+def log_to_stderr() -> None:
+    """Keep what is logged apart from what a script says on its stdout: lines of two threads fall into each other."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+
+
 def _become(streams: _Streams, command: list[str], environ: dict[str, str], folder: str) -> None:
     """Run the verb or the script, in the forked process, as one that was started for it does."""
     for target, given in enumerate(streams.numbers):
@@ -180,4 +203,5 @@ def _become(streams: _Streams, command: list[str], environ: dict[str, str], fold
     if command[0] == "batos":
         entry.main(command[1:])
     else:
+        log_to_stderr()
         runpy.run_path(command[0], run_name="__main__")

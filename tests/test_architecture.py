@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.fixed_seconds import fixed_seconds
 
 from prose_side import statements
 
@@ -198,6 +199,12 @@ def stated_facts(source: Source) -> Iterator[str]:
             yield f"line {function.lineno}: {function.name} states no fact"
 
 
+def no_fixed_seconds(source: Source) -> Iterator[str]:
+    if source.in_tests:
+        for number, fault in fixed_seconds(source.tree, source.text):
+            yield f"line {number}: {fault}: see tests/waiting.py, or say at the line why it holds at any pace"
+
+
 RULES: tuple[Rule, ...] = (
     file_length,
     function_length,
@@ -211,6 +218,7 @@ RULES: tuple[Rule, ...] = (
     no_patching,
     fields_set_later,
     stated_facts,
+    no_fixed_seconds,
 )
 
 
@@ -262,6 +270,13 @@ BAD: tuple[tuple[Rule, str, str], ...] = (
     (no_patching, "tests/a.py", "import unittest.mock"),
     (no_patching, "tests/a.py", "monkeypatch.setattr('os.sep', 'x')"),
     (stated_facts, "tests/a.py", "async def test_it(): ..."),
+    (no_fixed_seconds, "tests/a.py", "await asyncio.sleep(0.05)"),
+    (no_fixed_seconds, "tests/a.py", "async def f():\n    async with asyncio.timeout(10): ..."),
+    (no_fixed_seconds, "tests/a.py", "await asyncio.wait_for(it, 2 * 5 + 1)"),
+    (no_fixed_seconds, "tests/a.py", "process.communicate(timeout=20)"),
+    (no_fixed_seconds, "tests/a.py", "thread.join(5)"),
+    (no_fixed_seconds, "tests/a.py", "open_image(lease=1.0)"),
+    (no_fixed_seconds, "tests/a.py", "assert time.monotonic() - began < LEASE"),
 )
 GOOD: tuple[tuple[Rule, str, str], ...] = (
     (function_length, "src/a.py", 'def f():\n    """' + "\n" * 60 + '    """\n    return 1'),
@@ -279,6 +294,11 @@ GOOD: tuple[tuple[Rule, str, str], ...] = (
     (fields_set_later, "src/batos/image/a.py", "def retire(lineage):\n    lineage.retired = True"),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\n__version__ = "1"'),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\nif TYPE_CHECKING:\n    from batos.uvm import UVM'),
+    (no_fixed_seconds, "tests/a.py", "await asyncio.sleep(0)"),
+    (no_fixed_seconds, "tests/a.py", "process.wait(timeout=HANG)"),
+    (no_fixed_seconds, "tests/a.py", "','.join(['a', *(f'{n} of 5' for n in names)])"),
+    (no_fixed_seconds, "tests/a.py", "sink(timeout=0.2)  # any pace: the server never answers"),
+    (no_fixed_seconds, "src/a.py", "await asyncio.sleep(0.05)"),
 )
 
 

@@ -153,7 +153,7 @@ HOSTS = st.one_of(
 @example("x:99999")
 @example("http://user:secret@box")
 @example("http://")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_text_is_an_address_or_an_error_of_ours(tmp_path: Path, host: str) -> None:
     """Nothing but a ConfigError comes of it; what is accepted is accepted again unchanged, and the client takes it."""
     try:
@@ -175,7 +175,7 @@ SETTINGS = st.dictionaries(
 
 
 @given(environ=SETTINGS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_environment_loads_or_is_refused_by_name(tmp_path: Path, environ: dict[str, str]) -> None:
     """No text in a variable is anything but a setting or a ConfigError that names it."""
     try:
@@ -188,7 +188,7 @@ def test_any_environment_loads_or_is_refused_by_name(tmp_path: Path, environ: di
 
 
 @given(text=st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_any_file_loads_or_is_refused(tmp_path: Path, text: bytes) -> None:
     """No bytes in batos.toml are anything but settings or a ConfigError."""
     filed(tmp_path, text)

@@ -24,7 +24,7 @@ from batos.uvm import UVM, open_uvm
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.timeout(1800),
+    pytest.mark.timeout(1800),  # any pace: a person's machine loads and thinks with its own model
     pytest.mark.blocks_loop(reason="a person's machine may be busy with the model"),
 ]
 HARBOUR = Path(__file__).resolve().parents[1] / "examples" / "harbour.txt"

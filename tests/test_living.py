@@ -12,6 +12,7 @@ import httpx
 import pytest
 from tests.living import found_model
 from tests.ollama_emulator.recordings import CHATML, MODELS
+from tests.waiting import HANG
 
 from batos.inference.ollama.bridge import Bridge
 from ollama_emulator.emulator import Emulator, Options
@@ -42,10 +43,9 @@ def live(url: str, *which: str) -> subprocess.CompletedProcess[str]:
     """`make live` for some of its tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "live", *which]
     environ = {**os.environ, "BATOS_LIVE_OLLAMA": url, "BATOS_LIVE_MODEL": ""}
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environ, timeout=200)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environ, timeout=HANG)
 
 
-@pytest.mark.timeout(210)
 async def test_it_runs_genesis_missions_and_adapters() -> None:
     """Every test runs, each with a model that is good for it, that is said, and nothing is left behind."""
     async with Emulator(Options(models=("llama3.2:3b-instruct-q4_K_M",))).serving() as url:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / "scripts" / "venv.sh"
@@ -139,7 +140,7 @@ def ci(folder: Path, fails: str = "") -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PATH": f"{stand_in.parent}:{os.environ['PATH']}", "FAILS": fails}
     environ |= {"PYTHON": sys.executable, "TMPDIR": str(folder)}
     command = [folder / ".ci" / "run"]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=50)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=HANG)
 
 
 def test_ci_tells_the_seconds_of_each_part(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import HANG
 
 import batos
 from prose_side import statements
@@ -138,6 +139,6 @@ def test_importing_the_package_loads_no_library() -> None:
         "import sys, batos; print(*sys.modules); "
         "assert all(getattr(batos, name) for name in batos.__all__); batos.Clientele"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=HANG)
     assert not {"zmq", "pydantic", "ZODB", "click", "asyncio"} & set(done.stdout.split())
     assert "AttributeError: module 'batos' has no attribute 'Clientele'" in done.stderr

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "testing.md"
@@ -37,7 +38,7 @@ def test_without_pytest_asyncio_the_asynchronous_one_says_what_to_install(pytest
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=HANG,
     )
     assert "1 passed, 1 error" in done.stdout
     assert "pip install pytest-asyncio" in done.stdout
@@ -53,4 +54,4 @@ def test_pytest_finds_it_by_itself() -> None:
 def test_nothing_else_needs_pytest() -> None:
     """Who uses the client, the command line or the means for tests needs no pytest."""
     script = "import sys; sys.modules['pytest'] = None; import batos.testing, batos.cli.entry; from batos import Client"
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=HANG)

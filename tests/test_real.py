@@ -11,12 +11,9 @@ from tests.ollama_emulator.voices.conformance import emulator_process
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.timeout(120),
     pytest.mark.blocks_loop(reason="the command runs in this process, and the model on the same cores"),
 ]
 HARBOUR = Path(__file__).resolve().parents[1] / "examples" / "harbour.txt"
-#: Seconds that a question of one call may take, with the start of the process, on a busy machine.
-SECONDS = 30
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +34,6 @@ def test_a_question_with_a_file(user: User) -> None:
     assert [each["state"] for each in shown["states"]][-2:] == ["COMPLETE", "IDLE"]
     assert set(shown["provenance"]["forms"].values()) == {"lean"}
     assert shown["answer"].strip()
-    assert shown["cost"]["seconds"] < SECONDS
     assert shown["cost"]["prompt_tokens"] < 400 * shown["cost"]["calls"]
     text, quotes = HARBOUR.read_text(encoding="utf-8"), shown["provenance"]["citations"]
     assert all(each["quote"] in text for each in quotes)

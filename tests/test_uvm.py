@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.image.open_image import dump
 from tests.minds.scripted import QUESTION, Script, ask, kind, stepping, submit
+from tests.waiting import a_moment
 
 from batos.codex.codex import PILLARS
 from batos.config import Settings
@@ -329,7 +330,7 @@ class _Counting(ScriptedBridge):
         if self.now == 2:
             self._two.set()
         await self._two.wait()
-        await asyncio.sleep(0.01)
+        await a_moment()
         self.now -= 1
         return await super().think(request, on_token, stream=stream)
 

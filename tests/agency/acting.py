@@ -6,18 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.history.test_past_questions import Door
 from tests.image.installing import install
+from tests.waiting import HANG
 
-from batos.agency.releaser import Hold, go_on
+from batos.agency.granting import open_sink, refuse_places
+from batos.agency.http_sink import HttpSink
+from batos.agency.releaser import Hold, Point, go_on
+from batos.agency.sinks import Sink, SinkFactory
+from batos.config import Settings
 from batos.image.roots import Root
+from batos.objects.prototype import UvmObject, own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 
 FACET = "tamland_facet_"
+#: Seconds of a lease that no test outlives: a node that is held up stays one.
+LASTING = 600.0
 #: A method that asks the model, and writes the answer down by a capability.
 WRITES = (
     f"async def {FACET}(self, query):\n"
@@ -54,6 +63,30 @@ class Acting:
         return file.read_text().splitlines() if file.exists() else []
 
 
+def patient(usual: SinkFactory = open_sink) -> SinkFactory:
+    """Sinks as the usual ones, but that a program may take as long as it likes to answer."""
+
+    def sinks(capability: UvmObject) -> Sink:
+        slots = own_slots(capability)
+        if slots["kind"] == "http":
+            return HttpSink(slots["target"], slots["sink"], HANG)
+        return usual(capability)
+
+    return sinks
+
+
+def by_hand(hold: Hold = go_on) -> Hold:
+    """A hold by which effects are tried in this task alone, as by `states`: no pause says how often one was tried."""
+    here = asyncio.current_task()
+
+    async def held(point: Point, effect: str) -> None:
+        if point == "staged" and asyncio.current_task() is not here:
+            raise RuntimeError("the test tries it")
+        await hold(point, effect)
+
+    return held
+
+
 @asynccontextmanager
 async def acting(
     place: Path,
@@ -69,7 +102,9 @@ async def acting(
     home, folder = place / "home", place / "folder"
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     seams = seams or Seams()
-    seams = replace(seams, effects=replace(seams.effects, hold=hold))
+    own = Settings(home=home, **{name: settings[name] for name in ("image", "journal") if name in settings})
+    sinks = seams.effects.sinks or patient(partial(open_sink, guard=partial(refuse_places, own)))
+    seams = replace(seams, effects=replace(seams.effects, hold=hold, sinks=sinks))
     async with scripted_uvm(home, bridge, memory=memory, seams=seams, method_control=0, **settings) as uvm:
         ask = Door(uvm)
         if not (await ask("grants"))["grants"]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.agency.acting import acting
+from tests.agency.acting import acting, patient
 from tests.image.open_image import say
+from tests.waiting import a_moment
 
-from batos.agency.granting import open_sink
 from batos.agency.releaser import Point
 from batos.agency.sinks import Check, EffectData, Outcome, Sink, check_nothing
 from batos.image.capabilities import SinkClass
@@ -67,7 +67,7 @@ async def main(place: Path, image: str, lease: float, url: str, grant: str, wher
             stop()
 
     def sinks(capability: UvmObject) -> Sink:
-        made = open_sink(capability)
+        made = patient()(capability)
         return StoppingSink(made, made.sink) if where == "sink" else made
 
     try:
@@ -83,7 +83,8 @@ async def main(place: Path, image: str, lease: float, url: str, grant: str, wher
         ) as mind:
             given = ("log.txt", "A line.") if grant == "notes" else ({"text": "A line."},)
             await mind.send(grant, *given)
-            await mind.uvm.releaser.release_all()
+            while await mind.uvm.releaser.release_all():  # it may find itself held up before it is stopped
+                await a_moment()
             say("tried")
     except BaseException as error:  # told to the parent: others have its lease
         say("ended by", type(error).__name__)

@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agency.acting import Acting, acting
+from tests.agency.acting import LASTING, Acting, acting
 from tests.image.open_image import child
-from tests.image.servers import zeo_server
+from tests.image.servers import zeo_server, zeo_uri
+from tests.waiting import HANG, until
 
 from batos.agency.effect_places import is_waited_for
 from batos.cli.render.effect_texts import effects_text
 from batos.events import Events
+from batos.image import staged_effects
 from batos.image.hosts import HostIdentity
 from batos.image.image import Opening
 from batos.objects.prototype import own_slots
 from batos.uvm import Seams
 
-LEASE = 2.0
+#: Seconds of a lease after which what a killed node had is taken over.
+SHORT = 2.0
 
 #: Opening is a burst of CPU.
 pytestmark = pytest.mark.blocks_loop
@@ -34,17 +37,17 @@ def image(tmp_path: Path) -> Iterator[str]:
     served = tmp_path / "served"
     served.mkdir()
     with zeo_server(served) as port:
-        yield f"zeo://127.0.0.1:{port}"
+        yield zeo_uri(port)
 
 
-def machine(image: str, name: str) -> dict[str, Any]:
+def machine(image: str, name: str, lease: float = LASTING) -> dict[str, Any]:
     """What opens a node of a machine, with a home of its own if it gets a place of its own."""
 
     def opening(usual: Opening) -> Opening:
         return replace(usual, host=HostIdentity(name, f"host-{name}"))
 
     seams = Seams(opening=opening)
-    return {"image": image, "journal": "", "lease": LEASE, "memory": False, "seams": seams}
+    return {"image": image, "journal": "", "lease": lease, "memory": False, "seams": seams}
 
 
 async def publishes(mind: Acting) -> None:
@@ -65,13 +68,14 @@ def released_at(events: Events) -> list[str]:
     return found
 
 
-async def until(mind: Acting, state: str) -> None:
-    """Wait until the only effect has a state, while this node looks on."""
-    async with asyncio.timeout(20):
-        while True:
-            if [each["state"] for each in (await mind.ask("effects"))["effects"]] == [state]:
-                return
-            await asyncio.sleep(0.05)
+async def until_released(mind: Acting) -> None:
+    """Wait until the only effect is released, while this node looks on."""
+
+    def is_released() -> bool:
+        with mind.uvm.image.snapshot() as root:
+            return [each["state"] for each in staged_effects.list_all(root)] == ["released"]
+
+    await until(is_released, "the release")
 
 
 async def test_an_effect_happens_where_it_was_granted_though_another_machine_publishes(
@@ -85,7 +89,8 @@ async def test_an_effect_happens_where_it_was_granted_though_another_machine_pub
         released = [released_at(mind.uvm.events) for mind in (first, second)]
         await publishes(second)
         await second.send("notes", "log.txt", "A line.")
-        await until(second, "released")
+        await until_released(second)
+        await until(lambda: released[0], "the event of the release")  # it is told behind the commit
         assert (first.lines(), [len(each) for each in released]) == (["A line."], [1, 0])
 
 
@@ -94,7 +99,7 @@ async def test_of_two_nodes_of_a_machine_the_publisher_does_its_effects(tmp_path
     nodes = [acting(tmp_path / f"{number}", **machine(image, name)) for number, name in enumerate("aab")]
     async with nodes[0] as first, nodes[1] as second, nodes[2] as third:
         await publishes(second)
-        async with second.uvm.releaser._releasing:
+        async with first.uvm.releaser._releasing, second.uvm.releaser._releasing:
             await second.send("notes", "log.txt", "A line.")
             assert [is_waited_for(each.uvm.image) for each in (first, second, third)] == [False] * 3
             await publishes(third)
@@ -112,26 +117,25 @@ async def test_an_effect_waits_for_its_machine_without_an_attempt(tmp_path: Path
         assert [(each["attempts"], each["host"]) for each in told["effects"]] == [(0, "host-a")]
         assert "waits for host-a" in effects_text(told)
     async with acting(tmp_path / "a", **machine(image, "a")) as first:
-        await until(first, "released")
+        await until_released(first)
         assert first.lines() == ["A line."]
         assert (await first.ask("effects"))["effects"][0]["host"] == ""
 
 
 async def test_an_effect_that_was_begun_is_read_back_on_its_machine(tmp_path: Path, image: str) -> None:
     """Killed after the append: a node of another machine, whose file has no such text, appends nothing."""
-    with child(Path(__file__).with_name("script_machine.py"), tmp_path / "a", image, "a", LEASE) as process:
-        assert await asyncio.to_thread(process.wait, 20) == -signal.SIGKILL
+    with child(Path(__file__).with_name("script_machine.py"), tmp_path / "a", image, "a", LASTING) as process:
+        assert await asyncio.to_thread(process.wait, HANG) == -signal.SIGKILL
     kept, log = tmp_path / "a" / "kept", tmp_path / "a" / "folder" / "log.txt"
     log.rename(kept)  # the folder of this path on the other machine has no such file
-    async with acting(tmp_path / "b", **machine(image, "b")) as second:
-        async with asyncio.timeout(20):
-            await publishes(second)
+    async with acting(tmp_path / "b", **machine(image, "b", SHORT)) as second:
+        await publishes(second)
         assert await second.states() == ["releasing"]
         assert (await second.ask("effects"))["effects"][0]["host"] == "host-a"
         assert not log.exists()
     kept.rename(log)
     async with acting(tmp_path / "a", **machine(image, "a")) as first:
-        await until(first, "released")
+        await until_released(first)
         assert first.lines() == ["A line."]
 
 

@@ -6,7 +6,9 @@ import asyncio
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from tests.agency.acting import BRIEF, FACET, WRITES, acting
 from tests.image.installing import install
 from tests.image.open_image import open_image
+from tests.waiting import HANG
 
 from batos.agency import granting
 from batos.errors import BatosError, BriefError, NotFound, Refused
@@ -22,6 +25,7 @@ from batos.image import roots, staged_effects, storage
 from batos.image.protection import protected_changes
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
+from batos.inference.ollama.chat import Answer
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.testing import ScriptedBridge, plain_reply
 
@@ -53,20 +57,30 @@ async def test_without_the_grant_in_its_brief_nothing_is_reached(tmp_path: Path)
         assert (await mind.states(), mind.lines()) == ([], [])
 
 
+class NeverAnswering(ScriptedBridge):
+    """A daemon that never answers what a method asks once it has staged its effect."""
+
+    def __init__(self, respond: Callable[[ChatRequest], Any]) -> None:
+        super().__init__(respond)
+        self.came = asyncio.Event()
+
+    async def think(
+        self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
+    ) -> Answer:
+        """As any, but for that."""
+        if "Word q1?" in str(request.messages):
+            self.came.set()
+            await asyncio.Event().wait()
+        return await super().think(request, on_token, stream=stream)
+
+
 async def test_a_thought_that_fails_or_is_cancelled_did_nothing(tmp_path: Path) -> None:
     """Whatever its methods staged before."""
-    staged = asyncio.Event()
-
-    def respond(request: ChatRequest) -> str:
-        if "Word q1?" in str(request.messages):
-            staged.set()
-        return str(plain_reply(request))
-
-    bridge = ScriptedBridge(respond)
+    bridge = NeverAnswering(plain_reply)
     async with acting(tmp_path, bridge=bridge) as mind:
         mission = await mind.uvm.missions.submit(BRIEF)
         await mind.uvm.missions.begin(mission)
-        await staged.wait()
+        await bridge.came.wait()
         await mind.ask("cancel", mission=mission, user="tester")
         assert (await mind.states(), mind.lines()) == ([], [])
 
@@ -145,7 +159,7 @@ async def test_a_redo_releases_without_another_mission(tmp_path: Path) -> None:
             await mind.ask("undo", mission=waits["id"], user="tester")
         mind.uvm.events.subscribe(lambda event, keys: released.set() if event == "effect.released" else None)
         await mind.ask("redo", user="tester")
-        await asyncio.wait_for(released.wait(), 20)
+        await asyncio.wait_for(released.wait(), HANG)
         assert mind.lines() == ["A line."]
 
 

@@ -13,6 +13,7 @@ from tests.agency.acting import BRIEF, FACET, acting
 from tests.agency.http_target import Target, listening
 from tests.image.installing import install
 from tests.image.open_image import child
+from tests.waiting import HANG
 
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.errors import NotFound, Refused
@@ -30,7 +31,7 @@ def target() -> Iterator[Target]:
 async def killed(*arguments: object) -> None:
     """Run the script until it is killed at its point."""
     with child(Path(__file__).with_name("script_effects.py"), *arguments) as process:
-        assert await asyncio.to_thread(process.wait, 20) == -signal.SIGKILL
+        assert await asyncio.to_thread(process.wait, HANG) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
@@ -110,14 +111,9 @@ async def test_what_is_unknown_is_settled_by_a_person(tmp_path: Path, target: Ta
 
 async def test_what_is_staged_under_a_revoked_grant_fails(tmp_path: Path) -> None:
     """A new grant of the same name is another capability."""
-
-    async def hold(point: str, effect: str) -> None:
-        if point == "staged":
-            await asyncio.sleep(0.05)
-
     other = tmp_path / "other"
     other.mkdir()
-    async with acting(tmp_path, hold=hold) as mind:
+    async with acting(tmp_path) as mind:
         async with mind.uvm.releaser._releasing:
             await mind.send("notes", "log.txt", "A line.")
             await mind.ask("grants_revoke", name="notes", user="tester")

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agency.acting import Acting, acting
+from tests.agency.acting import Acting, acting, by_hand, patient
 from tests.agency.http_target import Target, listening
 from tests.agency.test_releaser import killed
 
-from batos.agency.granting import open_sink
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, Sink, check_nothing
 from batos.care.verification import find_faults
@@ -71,7 +70,7 @@ def failing(
     """Sinks, of which that of one grant fails."""
 
     def sinks(capability: UvmObject) -> Sink:
-        made = open_sink(capability)
+        made = patient()(capability)
         if own_slots(capability)["name"] != grant:
             return made
         opening()
@@ -104,7 +103,7 @@ async def test_an_effect_that_cannot_be_read_back_now_is_not_done_again(tmp_path
         if is_full:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    async with acting(tmp_path, memory=False, seams=failing("notes", finding=finding)) as mind:
+    async with acting(tmp_path, hold=by_hand(), memory=False, seams=failing("notes", finding=finding)) as mind:
         assert (await mind.states(), mind.lines()) == (["releasing"], ["A line."])
         is_full = False
         assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
@@ -132,7 +131,7 @@ async def test_an_effect_that_can_never_be_read_back_is_unknown(tmp_path: Path, 
     """Its folder is not mounted: a person is asked, and a retry does not do it a second time."""
     await killed(tmp_path, target.url, "done", "notes")
     mount = Mount(tmp_path / "folder")
-    async with acting(tmp_path, memory=False, hold=mount.hold) as mind:
+    async with acting(tmp_path, memory=False, hold=by_hand(mount.hold)) as mind:
         assert await mind.states() == ["releasing"]
         assert await given_up(mind) == ["unknown"]
         mount.bring_back()
@@ -144,7 +143,7 @@ async def test_a_folder_that_comes_back_is_read(tmp_path: Path, target: Target) 
     """In time: nobody is asked."""
     await killed(tmp_path, target.url, "done", "notes")
     mount = Mount(tmp_path / "folder")
-    async with acting(tmp_path, memory=False, hold=mount.hold) as mind:
+    async with acting(tmp_path, memory=False, hold=by_hand(mount.hold)) as mind:
         assert await mind.states() == ["releasing"]
         mount.bring_back()
         assert (await mind.states(), mind.lines()) == (["released"], ["A line."])
@@ -169,7 +168,7 @@ async def test_a_post_whose_answer_was_lost_never_becomes_failed(
 async def test_a_post_whose_answer_was_lost_is_unknown_once_nobody_listens(tmp_path: Path) -> None:
     """The program ended after it did it."""
     with listening() as target:
-        async with acting(tmp_path, url=target.url, memory=False) as mind:
+        async with acting(tmp_path, hold=by_hand(), url=target.url, memory=False) as mind:
             target.answers = [0, *[503] * MOST_ATTEMPTS]
             await mind.send("inbox", {"text": "Hello."})
             assert await mind.states() == ["releasing"]
@@ -181,7 +180,7 @@ async def test_a_post_whose_answer_was_lost_is_unknown_once_its_grant_is_revoked
     tmp_path: Path, target: Target
 ) -> None:
     """Nobody may ask the program any more."""
-    async with acting(tmp_path, url=target.url) as mind:
+    async with acting(tmp_path, hold=by_hand(), url=target.url) as mind:
         target.answers = [0, *[503] * MOST_ATTEMPTS]
         await mind.send("inbox", {"text": "Hello."})
         assert await mind.states() == ["releasing"]
@@ -202,7 +201,7 @@ async def test_a_program_that_is_still_at_it_is_asked_again(tmp_path: Path, targ
 
 async def test_an_undo_names_what_may_have_happened(tmp_path: Path, target: Target) -> None:
     """A post whose answer was lost is not withdrawn."""
-    async with acting(tmp_path, url=target.url) as mind:
+    async with acting(tmp_path, hold=by_hand(), url=target.url) as mind:
         target.answers = [0, *[503] * MOST_ATTEMPTS]
         mission = await mind.send("inbox", {"text": "Hello."})
         assert await mind.states() == ["releasing"]
@@ -271,7 +270,7 @@ async def test_an_effect_that_fails_as_nobody_expected_keeps_none_waiting(
     tmp_path: Path, target: Target, how: dict[str, Callable[[], None]], at_first: str
 ) -> None:
     """The one behind it happens at once; it is itself given up where a person sees it."""
-    async with acting(tmp_path, url=target.url, seams=failing("inbox", **how)) as mind:
+    async with acting(tmp_path, hold=by_hand(), url=target.url, seams=failing("inbox", **how)) as mind:
         async with mind.uvm.releaser._releasing:
             await mind.send("inbox", {"n": 1})
             await mind.send("notes", "log.txt", "A line.")
@@ -295,7 +294,7 @@ async def test_a_name_without_an_effect_keeps_none_waiting(tmp_path: Path) -> No
 
 async def test_an_effect_whose_words_were_erased_is_given_up(tmp_path: Path, target: Target) -> None:
     """One that may have happened is unknown; it is not tried with words that nobody has any more."""
-    async with acting(tmp_path, url=target.url) as mind:
+    async with acting(tmp_path, hold=by_hand(), url=target.url) as mind:
         target.answers = [0, *[503] * MOST_ATTEMPTS]
         await mind.send("inbox", {"n": 1})
         assert await mind.states() == ["releasing"]

@@ -11,6 +11,7 @@ import pytest
 from tests.approvals.coder_bridge import Days
 from tests.image.open_image import open_image
 from tests.image.questions import made
+from tests.waiting import until
 
 from batos.approvals import reasons
 from batos.approvals.approvals import Approvals, Consequences
@@ -144,17 +145,17 @@ async def test_a_question_lapses_by_itself() -> None:
     """Whoever waited is woken, and told why there is no method; everybody else may ask anew."""
     async with open_image(None) as image, asyncio.TaskGroup() as group:
         await image.writer.apply(lambda root: root.__setitem__(HOLDER, UvmObject({"say_": Intent(**WISH)})))
-        desk, woken = Desk(image, Days(), group), asyncio.Event()
+        desk, woken = Desk(image, Days(), group), list[list[str]]()
 
         async def wake(missions: Sequence[str]) -> list[str]:
-            assert list(missions) == ["m-1"]
-            woken.set()
+            woken.append(list(missions))
             return []
 
         hasty = Approvals(image, desk.events, utc_now, 0.02 / 86_400, group, Consequences(wake))
         candidate = made(HOLDER, SELECTOR, Intent(**WISH), SOURCE)
         name = await hasty.ask(candidate, "m-1")
-        await woken.wait()
+        await until(lambda: woken, "the waking")
+        assert woken == [["m-1"]]
         assert desk.heard[-1] == ("approval.answered", {"approval": name, "answer": "expired", "by": None})
         with pytest.raises(GenerationFailed, match="nobody answered in time"):
             await hasty.ask(candidate, "m-1")

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import ollama
 import pytest
+from tests.waiting import HANG
 
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "null_server.py"
 REPLIES = [
@@ -32,7 +33,9 @@ def server(tmp_path: Path) -> Iterator[str]:
     command = [sys.executable, str(SCRIPT), "--replies", str(replies)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["url"]
+        first = process.stdout.readline()
+        assert first, f"the null server ended with {process.wait(HANG)}; its errors are on stderr"
+        yield json.loads(first)["url"]
         process.terminate()
         assert json.loads(process.stdout.read()).keys() == {"calls", "cpu_seconds", "cpu_ms_per_call", "by_reply"}
 
@@ -45,7 +48,7 @@ def client_of(url: str) -> Iterator[ollama.Client]:
 
 
 def get(url: str, path: str) -> Any:
-    with urlopen(url + path, timeout=10) as reply:
+    with urlopen(url + path, timeout=HANG) as reply:
         return json.load(reply)
 
 
@@ -56,10 +59,11 @@ def request(body: bytes) -> bytes:
 def answers(url: str, pieces: list[bytes], expected: int) -> bytes:
     """What comes back until so many answers were seen."""
     address = urlsplit(url)
-    with socket.create_connection((address.hostname, address.port or 0), timeout=10) as connection:
+    with socket.create_connection((address.hostname, address.port or 0), timeout=HANG) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for piece in pieces:
             connection.sendall(piece)
-            time.sleep(0.01)
+            time.sleep(0.01)  # any pace: pieces that arrive together are answered too
         got = b""
         while got.count(b'"done":true') < expected:
             data = connection.recv(65536)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import HANG
 
 import crash
 
@@ -242,7 +243,6 @@ FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py", 
 BY_CI = "crash.py"
 
 
-@pytest.mark.timeout(120)  # a person's first minute is four processes, each of which waits for a core
 @pytest.mark.parametrize("script", [each for each in BENCHES if each not in (ALONE, BY_CI)])
 def test_a_quick_run_ends_with_one_document(
     script: str, tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
@@ -268,7 +268,7 @@ def test_the_bench_that_ci_runs_itself_is_run_there_and_has_its_keys() -> None:
 def test_a_bench_is_a_script(tmp_path: Path) -> None:
     """Run by its path, as `make bench` does, from anywhere, it says the same."""
     command = [sys.executable, str(ROOT / "bench" / ALONE), "--quick", "--json", str(tmp_path / "out.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=False, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
     check_document(ALONE, done.stdout, tmp_path / "out.json")
 

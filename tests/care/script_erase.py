@@ -12,13 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.agency.acting import LASTING
 from tests.care.secret_mind import SECRET, tell, told_mind
 from ZODB.Connection import Connection
 
 from batos.image import roots, unfinished_erasure
-
-#: Seconds until what a killed process had may be taken over.
-LEASE = 1.0
 
 
 async def main(folder: Path, image: str, journal: str, stage: str) -> None:
@@ -32,7 +30,7 @@ async def main(folder: Path, image: str, journal: str, stage: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Connection.tpc_finish = end_at_stage  # type: ignore[method-assign]
-    async with told_mind(folder, image=image, journal=journal, lease=LEASE) as (mind, home):
+    async with told_mind(folder, image=image, journal=journal, lease=LASTING) as (mind, home):
         await tell(mind, home)
         await mind.ask("erase", target=SECRET, user="tester")
 

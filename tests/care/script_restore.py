@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ def main(folder: Path, home: Path, point: str) -> None:
 
     def stop(*_: Any) -> None:
         say(point)
-        time.sleep(60)
+        signal.pause()
 
     if point == "half settled":  # everything is in its place but the image
         replace = Path.replace

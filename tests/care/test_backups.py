@@ -15,6 +15,7 @@ from tests.history import lived
 from tests.history.test_dreams import BRIEF, counting
 from tests.history.test_undoing import asked
 from tests.image.open_image import child, heard
+from tests.waiting import a_moment
 
 from batos.care import backups, database_copies, verification
 from batos.errors import BatosError, BriefError, Busy, NotFound, Refused, UsageError
@@ -67,7 +68,7 @@ async def test_a_backup_beside_missions_that_run_is_of_one_moment(tmp_path: Path
         running = [asyncio.ensure_future(uvm.missions.ask({"text": f"Why {n}?", "effort": "cycle"})) for n in range(8)]
         made = []
         for _ in range(3):
-            await asyncio.sleep(0.1)
+            await a_moment()  # they go on, as far as they come
             made.append(await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now))
         await asyncio.gather(*running)
     for number, backup in enumerate(made):

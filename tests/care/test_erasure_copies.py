@@ -12,6 +12,7 @@ from tests.care.byte_scan import files_with
 from tests.care.secret_mind import OTHER, SECRET, ask, bridge, memory, told_mind
 from tests.history.test_past_questions import Door
 from tests.methods.generation.learning import MESSAGE, SAID, SPEAKS, learning
+from tests.waiting import HANG
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.cli.doctor import consistency
@@ -81,7 +82,7 @@ async def begin(mind: Any, kind: str) -> asyncio.Task[Any]:
         newest = roots.connection_of(root).db().lastTransaction()
     how: dict[str, Any] = {"as_of": f"tid:0x{newest.hex()}", "follow": True} if kind == "submit" else {}
     asking = asyncio.create_task(mind.ask(kind, brief=QUESTION, **how))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG):
         await mind.uvm.bridge.came.wait()
     return asking
 
@@ -94,7 +95,7 @@ async def test_a_copy_that_thinks_is_ended_by_an_erasure(tmp_path: Path, kind: s
         asking = await begin(mind, kind)
         told = await mind.ask("erase", target=SECRET, words=True, user="tester")
         with pytest.raises(WordsErased, match="something was erased") as ended:
-            await asyncio.wait_for(asking, 10)  # its call is never answered
+            await asyncio.wait_for(asking, HANG)  # its call is never answered
         assert "Ask again" in ended.value.remedy
         assert told["found"] == []
         assert await asyncio.to_thread(files_with, home, NEEDLE) == set()
@@ -180,7 +181,7 @@ async def test_a_method_in_the_making_brings_no_words_back(tmp_path: Path, where
         daemon.came.clear()
         daemon.may.clear()
         making = asyncio.create_task(mind.uvm.learning.some())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG):
             await daemon.came.wait()
         if where == "here":
             told = await Door(mind.uvm)("erase", target=SECRET, words=True, user="tester")

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.agency.acting import LASTING
 from tests.care.byte_scan import files_with
 from tests.care.secret_mind import OTHER, SECRET, ask, bridge, tell, told_mind
 from tests.care.test_erasure_copies import begin, held
 from tests.care.test_erasure_storages import rows_with, table_files_with
 from tests.history.test_past_questions import Door
 from tests.image.open_image import child
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import ask_postgres, postgres_server, zeo_server, zeo_uri
+from tests.waiting import HANG
 
 from batos.care import verification
 from batos.errors import BatosError, OllamaError, WordsErased
@@ -31,6 +33,8 @@ from batos.uvm import UVM
 pytestmark = pytest.mark.blocks_loop
 
 NEEDLE = SECRET.encode()
+#: Seconds of a lease after which what a killed node had is taken over.
+SHORT = 2.0
 
 
 @contextmanager
@@ -39,11 +43,11 @@ def served(kind: str, folder: Path) -> Iterator[tuple[dict[str, Any], Callable[[
     if kind == "zeo":
         folder.mkdir()
         with zeo_server(folder) as port:
-            yield {"image": f"zeo://127.0.0.1:{port}", "journal": ""}, lambda: files_with(folder, NEEDLE)
+            yield {"image": zeo_uri(port), "journal": "", "lease": LASTING}, lambda: files_with(folder, NEEDLE)
         return
     with postgres_server() as address:
         ask_postgres(address, "CREATE DATABASE image", "CREATE DATABASE journal")
-        places = {"image": f"{address}image", "journal": f"{address}journal"}
+        places = {"image": f"{address}image", "journal": f"{address}journal", "lease": LASTING}
         yield places, lambda: rows_with(address) | table_files_with(address)
 
 
@@ -105,7 +109,7 @@ async def test_a_dream_at_another_node_keeps_no_words_of_what_is_erased(tmp_path
                 assert erased["found"] == []
                 assert "PostgreSQL's tables" not in {each["place"] for each in erased["left"]}
                 with pytest.raises(WordsErased):
-                    await asyncio.wait_for(dreaming, 10)  # its call is never answered
+                    await asyncio.wait_for(dreaming, HANG)  # its call is never answered
                 assert (await Door(second)("dream_list", user="tester"))["dreams"] == []
         left = await asyncio.to_thread(find)
         assert {each for each in left if not each.endswith(".fs.tmp")} == set()  # the buffers of a ZEO server
@@ -125,7 +129,7 @@ async def test_an_erasure_of_a_killed_node_is_finished_by_the_next(tmp_path: Pat
         assert left is not None
         assert left["stage"] == stage
         home = tmp_path / "first" / "home"
-        async with scripted_uvm(home, bridge(), memory=False, lease=1, **places) as uvm:
+        async with scripted_uvm(home, bridge(), memory=False, **{**places, "lease": SHORT}) as uvm:
             await erasing.keep_finishing(uvm)  # as a server does
             with uvm.image.snapshot() as root:
                 assert unfinished_erasure.describe(root) is None
@@ -138,4 +142,4 @@ async def publish(uvm: UVM) -> None:
     """Publish small changes, one after the other."""
     while True:
         await uvm.image.shared.apply(lambda root: root[roots.STATISTICS].update(told=1))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # any pace: it goes on until it is cancelled

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.care.byte_scan import files_with, has
 from tests.care.secret_mind import SECRET, ask, tell, told_mind
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import ask_postgres, postgres_server, zeo_server, zeo_uri
 
 from batos.image.transactions import snapshot
 
@@ -92,7 +92,7 @@ async def test_no_file_of_a_zeo_server_has_it(tmp_path: Path) -> None:
     served = tmp_path / "served"
     served.mkdir()
     with zeo_server(served) as port:
-        uri = f"zeo://127.0.0.1:{port}?blob_dir={tmp_path / 'cache'}&cache_size=20mb&client=node&var={tmp_path}"
+        uri = zeo_uri(port, f"blob_dir={tmp_path / 'cache'}&cache_size=20mb&client=node&var={tmp_path}")
         async with told_mind(tmp_path, image=uri, journal="") as (mind, home):
             await tell(mind, home)
             before = await asyncio.to_thread(files_with, tmp_path, NEEDLE)

@@ -102,7 +102,7 @@ async def test_an_open_mission_keeps_its_words_and_those_that_it_may_be_served_f
 
 @pytest.mark.parametrize("others", [0, 1])
 async def test_a_pack_ends_though_missions_come_from_each_other_in_a_circle(tmp_path: Path, others: int) -> None:
-    """As they may in a hostile export; each keeps its words."""
+    """As they may in a hostile export; each keeps its words. One that goes around it for ever fails as a hang."""
     async with kept(tmp_path) as (uvm, _, clock):
         brief = {"text": "Who winds the lamp?", "user": "tester", "effort": "reflex", "attachments": []}
         waiting = [await uvm.image.accept(dict(brief)) for _ in range(1 + others)]
@@ -114,8 +114,7 @@ async def test_a_pack_ends_though_missions_come_from_each_other_in_a_circle(tmp_
                 roots.mission_record(root, mission).brief.value = value
 
         await uvm.image.writer.apply(close_circle)
-        async with asyncio.timeout(10):
-            assert await asyncio.to_thread(list_due, uvm.image, clock()) == []
+        assert await asyncio.to_thread(list_due, uvm.image, clock()) == []
 
 
 async def test_a_retry_of_a_mission_without_words_asks_the_model_again(tmp_path: Path) -> None:

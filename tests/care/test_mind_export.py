@@ -19,7 +19,7 @@ from tests.care.test_backups import said_by
 from tests.care.test_verification import bridge, grown
 from tests.history import lived
 from tests.image.open_image import uri_of
-from tests.image.servers import ask_postgres, postgres_server, zeo_server
+from tests.image.servers import ask_postgres, postgres_server, zeo_server, zeo_uri
 from ZODB.utils import z64
 
 from batos.brief import as_file
@@ -126,7 +126,7 @@ def server_places(kind: str, folder: Path) -> Iterator[tuple[str, str]]:
     if kind == "zeo":
         folder.mkdir()
         with zeo_server(folder) as port:
-            yield f"zeo://127.0.0.1:{port}?blob_dir={cache}", ""
+            yield zeo_uri(port, f"blob_dir={cache}"), ""
     else:
         with postgres_server() as server:
             ask_postgres(server, "CREATE DATABASE image", "CREATE DATABASE journal")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.care.kept_homes import NAMES, OLDEST, unpack
-from tests.image.servers import zeo_server
+from tests.image.servers import zeo_server, zeo_uri
 
 from batos.care import backups, mind_export, verification
 from batos.care.upgrading import backup_folder, home_upgrading, plan_upgrade
@@ -184,7 +184,7 @@ async def test_an_image_on_a_server_is_upgraded_under_its_lease(tmp_path: Path) 
     told = await asyncio.to_thread(unpack, OLDEST, served := tmp_path / "served")
     (served / "blobs").rename(served / "live_image.fs.blobs")
     with zeo_server(served) as port:
-        settings = Settings(home=tmp_path, image=f"zeo://127.0.0.1:{port}?blob_dir={tmp_path / 'cache'}")
+        settings = Settings(home=tmp_path, image=zeo_uri(port, f"blob_dir={tmp_path / 'cache'}"))
         with pytest.raises(OldFormat):
             await upgrade(settings, home_upgrading(settings))
         await upgrade(settings, Upgrading(tell=lambda what: None))

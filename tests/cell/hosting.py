@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 from typing import Any
 
+from tests.waiting import HANG
+
 from batos.cell.cell import Cell, MethodCall, Outcome
 from batos.cell.host import MessageAnswer, RaisedError, Writes
+from batos.cell.limits import CellLimits
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
 
 Answer = Callable[..., Awaitable[Any]]
+#: The limits that ship, but for those of time: a worker may be as slow as it likes.
+PATIENT = CellLimits(seconds=HANG, turn_seconds=HANG, wall_seconds=HANG)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.cell.hosting import Answers, method, outcome, result, uses
+from tests.cell.hosting import Answers, method, outcome, result, soon, uses
 
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import MessageAnswer, RaisedError
@@ -345,7 +344,7 @@ async def test_the_clock_stands_still_and_chance_is_seeded(cell: Cell) -> None:
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
     async def slow(_: str) -> str:
-        await asyncio.sleep(0.02)
+        await soon()
         return "y"
 
     program = method(source)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.cell.hosting import Answers, method, outcome, soon, uses
+from tests.cell.hosting import PATIENT, Answers, method, outcome, soon, uses
 from tests.cell.memory import resident_mb
+from tests.waiting import HANG
 
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import MessageAnswer, Writes
-from batos.cell.limits import CellLimits
 from batos.cell.program import Program
+from batos.cell.running import MethodRun
 from batos.cell.values import Ref
 from batos.errors import CellKilled
 from batos.events import Events
@@ -57,7 +61,7 @@ async def test_runs_within_runs_are_bounded() -> None:
     """A method that sends itself to itself is stopped by the depth, and by the messages of all runs together."""
     seen: list[Any] = []
     events = Events(lambda name, keys: seen.append((name, keys["limit"])))
-    for limits, limit in ((CellLimits(nesting=10), "nesting"), (CellLimits(nested_messages=7), "messages")):
+    for limits, limit in ((replace(PATIENT, nesting=10), "nesting"), (replace(PATIENT, nested_messages=7), "messages")):
         cell = Cell(2, limits, events)
         program = method(DEEPER["sync"])
         with pytest.raises(CellKilled) as raised:
@@ -94,7 +98,7 @@ async def test_a_thousand_methods_wait_with_a_pool_of_two(cell: Cell) -> None:
     before = resident_mb()
     runs = [asyncio.create_task(outcome(cell, program, MethodCall(view, [n]), host)) for n in range(1000)]
     await all_asked.wait()
-    await asyncio.sleep(0.05)
+    await asyncio.gather(*(outcome(cell, program, MethodCall(view, [n]), free) for n in range(4)))  # once workers rest
     grown = resident_mb() - before
     gate.set()
     found = await asyncio.gather(*runs)
@@ -118,7 +122,7 @@ async def test_gathered_messages_wait_side_by_side(cell: Cell) -> None:
         both = asyncio.Barrier(2)
 
         async def infer(n: int, both: asyncio.Barrier = both) -> int:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(HANG):
                 await both.wait()
             return n * 10
 
@@ -158,27 +162,31 @@ async def test_answers_come_in_any_order(cell: Cell) -> None:
 
 
 async def test_waiting_is_not_the_methods_time() -> None:
-    """A method may wait longer than it may run."""
-    cell = Cell(1, CellLimits(seconds=0.4, turn_seconds=0.4))
-    gate = asyncio.Event()
+    """A method may wait longer than it may run: what counts as its run has no second of its wait in it."""
+    cell = Cell(1, PATIENT)
+    waited = 0.0
 
     async def infer() -> int:
-        async with asyncio.timeout(0.6):
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(gate.wait(), 0.5)
+        nonlocal waited
+        began = time.perf_counter()
+        await asyncio.sleep(0.5)  # any pace: it is measured
+        waited = time.perf_counter() - began
         return 1
 
-    found = await outcome(
-        cell, method("async def ask(self):\n    return await self.infer_()"), host=Answers({"infer_": infer})
-    )
-    assert found.result == 1
-    assert found.seconds < 0.4
+    program, host = method("async def ask(self):\n    return await self.infer_()"), Answers({"infer_": infer})
+    policy = {"datetime": datetime.now(UTC), "sleep": "zero", "random_start": {"seed": "1"}}
+    run = MethodRun(cell._workers, program, PATIENT, host, policy)
+    began = time.perf_counter()
+    await run.go({}, [], {})
+    whole = time.perf_counter() - began
+    assert run.result == 1
+    assert 0 < run.seconds <= whole - waited
     await cell.aclose()
 
 
 async def test_the_host_may_be_asked_while_others_run(cell: Cell) -> None:
     """While one method waits, the only worker runs another to its end."""
-    single = Cell(1)
+    single = Cell(1, PATIENT)
     gate = asyncio.Event()
 
     async def infer() -> str:
@@ -209,7 +217,7 @@ async def test_state_survives_a_suspension(cell: Cell) -> None:
         """
 
     async def infer(_: str) -> str:
-        await asyncio.sleep(0.01)
+        await soon()
         return "after"
 
     host = Answers({"infer_": infer}, {(1, "name"): "al"})

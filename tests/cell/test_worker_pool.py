@@ -6,14 +6,17 @@ import asyncio
 import os
 import signal
 import stat
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.cell.hosting import Answers, method, outcome, soon
+from tests.cell.hosting import PATIENT, Answers, method, outcome, soon
 from tests.cell.memory import children
+from tests.waiting import a_moment, until
 
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.limits import CellLimits
@@ -21,9 +24,9 @@ from batos.cell.worker_pool import interpreter
 from batos.errors import CellKilled, CellMissing, MethodFailed
 from batos.events import Events
 
-QUICK = CellLimits(seconds=0.3, turn_seconds=0.2, wall_seconds=1.0, memory=16 << 20)
-#: For methods that end by themselves at another limit than time, on a busy machine too.
-SLOW = replace(QUICK, seconds=30.0, turn_seconds=30.0, wall_seconds=60.0)
+SMALL = replace(PATIENT, memory=16 << 20)
+#: For methods that would never end.
+QUICK = replace(SMALL, seconds=0.3, turn_seconds=0.2)  # any pace: it is to run out
 GOOD = method("def good(self, n):\n    return n + 1")
 BAD = {
     "time": "def bad(self):\n    while True:\n        pass",
@@ -32,19 +35,40 @@ BAD = {
     "output": "def bad(self):\n    while True:\n        print('x' * 1000)",
     "messages": "def bad(self):\n    while True:\n        self.log_('info')",
 }
+#: Says that it has begun, and never ends.
+ENDLESS = method("def bad(self):\n    self.begun_()\n    while True:\n        pass")
+
+
+def limit_from_now(cell: Cell, limits: CellLimits) -> None:
+    """Give the runs that begin from now on other limits."""
+    cell._limits = cell._workers._limits = limits
+
+
+class Beginning:
+    """A host that is told when an endless method has begun, and does something before it answers."""
+
+    def __init__(self, then: Callable[[], None] = lambda: None) -> None:
+        self.has_begun, self.then = asyncio.Event(), then
+        self.answers = Answers({"begun_": self.begin})
+
+    async def begin(self) -> None:
+        """Take notice."""
+        self.has_begun.set()
+        self.then()
 
 
 @pytest.mark.parametrize(("limit", "source"), BAD.items(), ids=BAD.keys())
 async def test_a_limit_kills_the_run_and_its_worker(limit: str, source: str) -> None:
     """The error and the event name the limit, and the next run is served by a process that never met this one."""
     seen: list[Any] = []
-    limits = QUICK if limit in ("time", "output") else SLOW
-    cell = Cell(1, limits, Events(lambda name, keys: seen.append((name, keys["selector"], keys["limit"]))))
+    cell = Cell(1, SMALL, Events(lambda name, keys: seen.append((name, keys["selector"], keys["limit"]))))
     others = set(children())
     assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     before = set(children()) - others
+    limit_from_now(cell, QUICK if limit in ("time", "output") else SMALL)
     with pytest.raises(CellKilled) as raised:
         await outcome(cell, method(source), host=Answers({"log_": None}))
+    limit_from_now(cell, SMALL)
     assert raised.value.limit == limit
     assert seen == [("cell.kill", "bad", limit)]
     assert (await outcome(cell, GOOD, MethodCall({}, [2]))).result == 3
@@ -79,16 +103,20 @@ def _running_worker(before: set[int]) -> int:
 @pytest.mark.parametrize(("blow", "limit"), [(signal.SIGKILL, "died"), (signal.SIGSTOP, "hang")])
 async def test_a_worker_that_dies_or_hangs_is_replaced(blow: signal.Signals, limit: str) -> None:
     """A process that is killed from outside, or stops in its tracks, fails its run alone."""
-    cell = Cell(1, CellLimits(seconds=20, turn_seconds=20, wall_seconds=0.5))
-    before = set(children())
+    cell, before = Cell(1, PATIENT), set(children())
     assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     worker = _running_worker(before)
-    run = asyncio.create_task(outcome(cell, method(BAD["time"])))
-    await asyncio.sleep(0.1)
-    os.kill(worker, blow)
+    impatient = replace(PATIENT, wall_seconds=0.5)  # any pace: of one that hangs it is to run out
+    host = Beginning(lambda: limit_from_now(cell, impatient if limit == "hang" else PATIENT))
+    run = asyncio.create_task(outcome(cell, ENDLESS, host=host.answers))
+    await host.has_begun.wait()
+    await a_moment()
+    with suppress(ProcessLookupError):  # it had no time left
+        os.kill(worker, blow)
     with pytest.raises(CellKilled) as raised:
         await run
     assert raised.value.limit == limit
+    limit_from_now(cell, PATIENT)
     assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     assert worker not in children()
     await cell.aclose()
@@ -97,7 +125,7 @@ async def test_a_worker_that_dies_or_hangs_is_replaced(blow: signal.Signals, lim
 async def test_a_worker_that_dies_while_its_run_waits_is_a_death_like_any() -> None:
     """What is to be put away is gone with its process: the run is killed, told as died, and the next is served."""
     seen: list[Any] = []
-    cell = Cell(1, events=Events(lambda name, keys: seen.append((name, keys["limit"]))))
+    cell = Cell(1, PATIENT, Events(lambda name, keys: seen.append((name, keys["limit"]))))
     before = set(children())
     assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     worker = _running_worker(before)
@@ -115,18 +143,20 @@ async def test_a_worker_that_dies_while_its_run_waits_is_a_death_like_any() -> N
 
 async def test_a_worker_that_died_idle_is_not_missed() -> None:
     """Whoever comes next gets another."""
-    cell = Cell(1)
+    cell = Cell(1, PATIENT)
     before = set(children())
     assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
-    os.kill(_running_worker(before), signal.SIGKILL)
-    await asyncio.sleep(0.05)
+    worker = _running_worker(before)
+    os.kill(worker, signal.SIGKILL)
+    await until(lambda: worker not in children(), "the end of the worker")
     assert (await outcome(cell, GOOD, MethodCall({}, [2]))).result == 3
     await cell.aclose()
 
 
 async def test_bad_methods_cost_the_good_nothing() -> None:
     """Hanging, flooding and dying methods among good ones: every good one has its result."""
-    cell = Cell(2, QUICK)
+    # A good one has its result at once; only that of the endless ones runs out.
+    cell = Cell(2, replace(SMALL, seconds=2.0, turn_seconds=2.0))  # any pace: a good one needs a thousandth of it
     bad = [method(BAD[limit]) for limit in ("memory", "messages", "output", "recursion", "time")]
     runs: list[asyncio.Task[Any]] = []
     for n in range(60):
@@ -145,25 +175,32 @@ async def test_bad_methods_cost_the_good_nothing() -> None:
 
 async def test_a_cancelled_run_loses_no_worker() -> None:
     """Cancelled while it computes, while it waits, and before it begins; the only worker serves on."""
-    cell = Cell(1, CellLimits(turn_seconds=20, seconds=20, wall_seconds=20))
-    never = asyncio.Event()
+    cell = Cell(1, PATIENT)
+    asked = asyncio.Event()
+
+    async def infer() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
     waits = method("async def ask(self):\n    return await self.infer_()")
     for _ in range(3):
-        busy = asyncio.create_task(outcome(cell, method(BAD["time"])))
+        host = Beginning()
+        busy = asyncio.create_task(outcome(cell, ENDLESS, host=host.answers))
         queued = asyncio.create_task(outcome(cell, GOOD, MethodCall({}, [1])))
-        await asyncio.sleep(0.05)
+        await host.has_begun.wait()
+        await soon()
         queued.cancel()
         busy.cancel()
-        waiting = asyncio.create_task(outcome(cell, waits, host=Answers({"infer_": never.wait})))
+        asked.clear()
+        waiting = asyncio.create_task(outcome(cell, waits, host=Answers({"infer_": infer})))
         await asyncio.gather(busy, queued, return_exceptions=True)
-        await asyncio.sleep(0.05)
+        await asked.wait()
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         assert busy.cancelled()
         assert queued.cancelled()
         assert waiting.cancelled()
-    async with asyncio.timeout(10):
-        assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
+    assert (await outcome(cell, GOOD, MethodCall({}, [1]))).result == 2
     await cell.aclose()
 
 
@@ -176,7 +213,7 @@ async def test_nothing_is_started_before_the_first_run(tmp_path: Path) -> None:
         return interpreter()
 
     before = set(children())
-    cell = Cell(2, load=load)
+    cell = Cell(2, PATIENT, load=load)
     await soon()
     assert not loaded
     assert set(children()) == before
@@ -189,12 +226,17 @@ async def test_nothing_is_started_before_the_first_run(tmp_path: Path) -> None:
 
 async def test_a_closed_cell_runs_nothing() -> None:
     """Runs after the end, and those that were still queued, are told so."""
-    cell = Cell(1, QUICK)
+    cell, host, before = Cell(1, PATIENT), Beginning(), set(children())
     await outcome(cell, GOOD, MethodCall({}, [1]))
-    busy = asyncio.create_task(outcome(cell, method(BAD["time"])))
+    worker = _running_worker(before)
+    busy = asyncio.create_task(outcome(cell, ENDLESS, host=host.answers))
     queued = asyncio.create_task(outcome(cell, GOOD, MethodCall({}, [1])))
-    await asyncio.sleep(0.05)
-    await cell.aclose()
+    await host.has_begun.wait()
+    await soon()
+    closing = asyncio.create_task(cell.aclose())
+    await soon()
+    os.kill(worker, signal.SIGKILL)  # it ends whatever works last
+    await closing
     with pytest.raises(CellMissing):
         await queued
     with pytest.raises(MethodFailed):
@@ -220,7 +262,7 @@ async def test_without_a_working_binary_nothing_runs(tmp_path: Path, text: str |
     if text is not None:
         binary.write_text(text, encoding="utf-8")
         binary.chmod(binary.stat().st_mode | (stat.S_IXUSR if text else 0))
-    cell = Cell(1, CellLimits(wall_seconds=1.0), binary=binary)
+    cell = Cell(1, CellLimits(wall_seconds=1.0), binary=binary)  # any pace: what does not answer is missing too
     for _ in range(2):
         with pytest.raises(CellMissing):
             await outcome(cell, GOOD, MethodCall({}, [1]))

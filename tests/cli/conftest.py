@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import User, emulator
+from tests.waiting import HANG
 
 from batos.config import Settings
 from batos.events import Events
@@ -37,7 +38,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory, ollama: str) -> Path:
 
 async def learnt(home: Path, ollama: str) -> None:
     """What the first mission waits for: its copies find it in the image."""
-    async with open_uvm(Settings(home=home, ollama_host=ollama), Events(log=False)) as uvm:
+    settings = Settings(home=home, ollama_host=ollama, connect_seconds=HANG, between_tokens_seconds=HANG)
+    async with open_uvm(settings, Events(log=False)) as uvm:
         await uvm.readiness.check()
 
 

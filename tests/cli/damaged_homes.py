@@ -28,6 +28,8 @@ from batos.uvm import open_uvm
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 MODELS = (BASE, "all-minilm:latest")
+#: No deadline of a daemon that answers is met, however slow the machine is.
+PATIENCE = dict.fromkeys((f"{what}_seconds" for what in ("connect", "load", "first_token", "between_tokens")), 3600.0)
 
 
 @dataclass(slots=True)
@@ -41,7 +43,8 @@ class Patient:
 
     @property
     def settings(self) -> Settings:
-        return Settings(**{"home": self.home, "ollama_host": self.bridge.url, "user": "ada", **self.given})
+        own = {"home": self.home, "ollama_host": self.bridge.url, "user": "ada"}
+        return Settings(**{**PATIENCE, **own, **self.given})
 
     async def change(self, change: Callable[[Any], Any]) -> None:
         """Change the image."""

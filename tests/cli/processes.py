@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.fork_server import ForkedCommand
+from tests.waiting import HANG, wait_until
 
 from batos.cli import entry
 from batos.cli.surroundings import Surroundings
 
 BATOS = (sys.executable, "-m", "batos")
+#: What a program waits for at most, in seconds: no test but one about such a limit is to meet it, at any pace.
+PATIENT = {
+    f"BATOS_{name}_SECONDS": "3600"
+    for name in ("BUSY", "CONNECT", "LOAD", "FIRST_TOKEN", "BETWEEN_TOKENS", "PROGRESS", "GENERATION")
+}
+#: Seconds of a fault that lasts longer than any test.
+FOR_EVER = 10**6
 #: An emulator that knows the models of a home whose genesis is done.
 WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 
@@ -59,7 +66,8 @@ class User:
     def environ(self) -> dict[str, str]:
         """The environment of what this user runs; the loop is watched."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
-        return {**kept, "BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_DEBUG_LOOP": "1"}
+        own = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_DEBUG_LOOP": "1"}
+        return {**kept, **PATIENT, **own}
 
     def start(self, *arguments: str, piped: bool = False) -> ForkedCommand:
         """Start a process that runs on, with nothing at stdin, or a pipe."""
@@ -89,49 +97,59 @@ class User:
             env={**self.environ(), **(environ or {})},
             capture_output=True,
             input="",
-            timeout=60,
+            timeout=HANG,
             check=False,
         )
         return ProcessResult(done.returncode, done.stdout, done.stderr)
 
 
-class EmulatorAddress(str):
-    """An emulator's address, and the process that listens there."""
-
-    pid: int
-
-    @contextmanager
-    def asleep(self) -> Iterator[None]:
-        """For a while it answers nobody: what was asked of it has no end meanwhile, however slow the machine is."""
-        os.kill(self.pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(self.pid, signal.SIGCONT)
+def held(after: int = 0, lines: int = 0) -> list[dict[str, Any]]:
+    """Faults: so many questions are answered, and the others have so many lines of an answer and no end."""
+    match = {"path": "/api/chat", "nth": after + 1}  # each fault counts what those before it let through
+    return [{"match": match, "do": "stall", "after": lines, "seconds": FOR_EVER}] * 100
 
 
 @contextmanager
-def emulator(*arguments: str, chat_seconds: float = 0.0) -> Iterator[EmulatorAddress]:
-    """`batos emulator` as a process; gives its address. Each answer of a model, and nothing else, takes so long."""
-    slow = {"match": {"path": "/api/chat"}, "do": "stall", "seconds": chat_seconds, "times": 10**6}
-    with tempfile.TemporaryFile("w+") as err, tempfile.NamedTemporaryFile("w", suffix=".json") as faults:
-        json.dump([slow] if chat_seconds else [], faults)
-        faults.flush()
+def emulator(*arguments: str, faults: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
+    """`batos emulator` as a process; gives its address."""
+    with tempfile.TemporaryFile("w+") as err, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(faults, file)
+        file.flush()
         with Path(os.devnull).open("rb") as nothing:
             inherits = nothing.fileno(), None, err.fileno()
             process = ForkedCommand(
-                ["emulator", "--port", "0", "--faults", faults.name, *arguments], os.environ, *inherits
+                ["emulator", "--port", "0", "--faults", file.name, *arguments], os.environ, *inherits
             )
         assert process.stdout is not None
         try:
-            line = process.stdout.readline()
-            found = EmulatorAddress(next(word for word in line.split() if word.startswith("http://")))
-            found.pid = process.pid
-            yield found
+            words = process.stdout.readline().split()
+            if not words:
+                code = process.wait()
+                err.seek(0)
+                raise AssertionError(f"the emulator ended with {code}: {err.read()}")
+            yield next(word for word in words if word.startswith("http://"))
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait()
             process.stdout.close()
+
+
+def answers_kept(user: User) -> int:
+    """How many answers of the newest mission are in the journal: one that is only on its way is lost by a kill."""
+    shown = user.run("show", "last", "--prompts", "--json").document["data"]
+    return sum(each["state"] == "done" and each["path"] != "route#0" for each in shown["prompts"])
+
+
+def status_with_daemon(user: User) -> dict[str, Any]:
+    """The status, looked at until the daemon answers in time for it: after 1.5 s it is told not to."""
+    found = dict[str, Any]()
+
+    def answers() -> bool:
+        found.update(user.run("status", "--json").document["data"])
+        return bool(found["ollama"]["answers"])
+
+    wait_until(answers, "a status with the daemon's answer")
+    return found
 
 
 def as_answered(mission: Mapping[str, Any]) -> dict[str, Any]:

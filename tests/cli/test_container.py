@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ import pytest
 from tests.cli.ports import free_port
 from tests.cli.processes import User
 from tests.composing import ROOT
+from tests.waiting import HANG, wait_until
 
 ENTRYPOINT = ROOT / "scripts" / "container.sh"
 
@@ -45,14 +45,10 @@ def container(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def healthy(user: User, *, founded: bool = False) -> bool:
-    """Whether it listens within a minute; `founded`: whether the health check is content, after its own genesis."""
-    ended = time.monotonic() + 50
-    while time.monotonic() < ended:
-        if _told(user, founded=founded):
-            return True
-        time.sleep(0.05)
-    return False
+def wait_until_healthy(process: subprocess.Popen[str], user: User, *, founded: bool = False) -> None:
+    """Until it listens; `founded`: until the health check is content, after its own genesis."""
+    wait_until(lambda: process.poll() is not None or _told(user, founded=founded), "a server that answers")
+    assert process.poll() is None, (process.returncode, process.communicate())
 
 
 def _told(user: User, *, founded: bool) -> bool:
@@ -62,24 +58,23 @@ def _told(user: User, *, founded: bool) -> bool:
     return told.code == 0 and told.document["data"]["server"] is not None
 
 
-@pytest.mark.timeout(150)
 def test_from_an_empty_volume_to_a_client_and_down(environ: dict[str, str], ollama: str, tmp_path: Path) -> None:
     """Starting is all: keys are made in the volume, the server founds itself, a client's key opens it from another
     home and is answered, SIGTERM ends it in order."""
     inside = User(tmp_path / "data", ollama)
     with container(environ) as process:
-        assert healthy(inside)
+        wait_until_healthy(process, inside)
         made = inside.run("keys", "new", "laptop", "--out", "-", environ={"BATOS_BIND": environ["BATOS_BIND"]})
         assert made.code == 0, made.err
         (key := tmp_path / "laptop.batos-key.json").write_text(made.out, encoding="utf-8")
         outside = {"BATOS_SERVER": str(key)}
         host = replace(inside, home=tmp_path / "host")
-        assert healthy(inside, founded=True)
+        wait_until_healthy(process, inside, founded=True)
         asked = host.run("ask", "--json", "--effort", "reflex", "Why does it rain?", environ=outside)
         assert asked.document["data"]["status"] == "done"
         assert not (host.home / "live_image.fs").exists()
         process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=40)
+        told, _ = process.communicate(timeout=HANG)
     assert process.returncode == 0
     assert asked.document["data"]["id"] in (lines := (inside.home / "logs" / "batos.log").read_text(encoding="utf-8"))
     assert "rain" not in lines, "what was asked is the image's to tell"
@@ -91,17 +86,16 @@ def test_from_an_empty_volume_to_a_client_and_down(environ: dict[str, str], olla
     assert not (inside.home / "server.json").exists()
 
 
-@pytest.mark.timeout(150)
 def test_a_later_start_keeps_the_keys(environ: dict[str, str], ollama: str, tmp_path: Path) -> None:
     """What a client was given opens the next start too, after a kill as well."""
     inside = User(tmp_path / "data", ollama)
     keys = []
     for _ in range(2):
         with container(environ) as process:
-            assert healthy(inside)
+            wait_until_healthy(process, inside)
             keys.append((inside.home / "keys" / "server.json").read_bytes())
             process.kill()
-            told, _ = process.communicate(timeout=40)
+            told, _ = process.communicate(timeout=HANG)
     assert keys[0] == keys[1]
     assert told.startswith("The keys of this server are in ")
 

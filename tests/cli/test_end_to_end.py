@@ -11,8 +11,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import WITH_MODELS, User, as_answered, emulator, texts
-from tests.fork_server import ForkedCommand
+from tests.cli.processes import WITH_MODELS, User, answers_kept, as_answered, emulator, held, texts
+from tests.waiting import wait_until
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
 TEXT = (
@@ -221,11 +221,11 @@ def test_a_binary_file_is_refused(user: User, tmp_path: Path) -> None:
 
 def test_ctrl_c_cancels(user: User) -> None:
     """Ctrl-C cancels the mission: status cancelled with its cost, exit 130, and what was paid for stays paid."""
-    with emulator(*WITH_MODELS, "--tok-s", "20") as slow:
-        process = User(user.home, slow).start("ask", "--json", QUESTION)
-        _read_until(process, "inference.first_token")
+    with emulator(*WITH_MODELS, faults=held(lines=2)) as url:
+        process = User(user.home, url).start("ask", "--json", QUESTION)
+        process.told_until("inference.first_token")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate()
     assert process.returncode == 130, err
     mission = user.run("show", "last", "--json").document["data"]
     assert mission["status"] == "cancelled"
@@ -235,14 +235,14 @@ def test_ctrl_c_cancels(user: User) -> None:
 
 def test_killed_and_resumed(user: User) -> None:
     """A mission whose process was killed is run again by `resume`, and no answer is paid for twice."""
-    with emulator(*WITH_MODELS, chat_seconds=0.15) as url:
-        slow = User(user.home, url)
-        process = slow.start("ask", "--json", QUESTION)
-        _read_until(process, "SYNTHESIZING")
+    with emulator(*WITH_MODELS, faults=held(after=4)) as url:
+        process = User(user.home, url).start("ask", "--json", QUESTION)
+        process.told_until("SYNTHESIZING")
+        wait_until(lambda: answers_kept(user) == 4, "four answers in the journal")
         process.kill()
-        process.communicate(timeout=20)
-        assert slow.run("doctor", "--json").code == 1
-        resumed = slow.run("resume", "--json")
+        process.communicate()
+    assert user.run("doctor", "--json").code == 1
+    resumed = user.run("resume", "--json")
     assert resumed.code == 0, resumed.err
     [mission] = resumed.document["data"]["missions"]
     assert (mission["status"], mission["cost"]["from_journal"]) == ("done", 4)
@@ -252,11 +252,11 @@ def test_killed_and_resumed(user: User) -> None:
 
 def test_ollama_dies_in_the_middle(user: User) -> None:
     """When the daemon goes away in the middle, the mission ends failed with a reason, and the next one works."""
-    with emulator(*WITH_MODELS, chat_seconds=0.4) as url:
+    with emulator(*WITH_MODELS, faults=held(after=1)) as url:
         process = User(user.home, url).start("ask", "--json", QUESTION)
-        _read_until(process, "DELEGATING")
+        process.told_until("DELEGATING")
         # The emulator is stopped here, by leaving the block.
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate()
     assert process.returncode in (1, 3), out
     mission = user.run("show", "last", "--json").document["data"]
     assert mission["status"] == "failed"
@@ -270,7 +270,7 @@ def test_a_reader_that_leaves(user: User) -> None:
     process = user.start("missions", "--json")
     assert process.stdout is not None
     process.stdout.close()
-    process.wait(timeout=20)
+    process.wait()
     assert process.returncode in (0, 1)
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
@@ -306,9 +306,3 @@ def test_the_emulator_says_when_its_port_is_taken() -> None:
         ran = user.run("emulator", "--port", str(taken.getsockname()[1]))
     assert ran.code == 2
     assert "another port" in ran.err
-
-
-def _read_until(process: ForkedCommand, word: str) -> None:
-    """Read events until one has the word; what the process writes afterwards stays unread."""
-    assert process.stdout is not None
-    assert any(word in line for line in process.stdout), f"the process ended without {word}"

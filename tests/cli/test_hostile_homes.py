@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import ProcessResult, User, emulator
+from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_DAEMON = "http://127.0.0.1:9"
@@ -19,7 +20,7 @@ def fail(home: Path, *arguments: str) -> ProcessResult:
     """Run the verb that is broken."""
     command = [sys.executable, "-m", "tests.cli.failing_verb", "broken", *arguments]
     environ = User(home, NO_DAEMON).environ()
-    done = subprocess.run(command, text=True, capture_output=True, env=environ, cwd=ROOT, timeout=60, check=False)
+    done = subprocess.run(command, text=True, capture_output=True, env=environ, cwd=ROOT, timeout=HANG, check=False)
     return ProcessResult(done.returncode, done.stdout, done.stderr)
 
 

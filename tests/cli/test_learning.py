@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.processes import ProcessResult, User, emulator
+from tests.cli.processes import FOR_EVER, ProcessResult, User, emulator
+from tests.waiting import HANG, wait_until
 
 from batos.cli.doors.waiting_notes import announce_wait
 
@@ -54,7 +54,7 @@ class Daemon:
     def _call(self, method: str, what: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}/_emulator/{what}", data, method=method)
-        with urllib.request.urlopen(request, timeout=10) as reply:
+        with urllib.request.urlopen(request, timeout=HANG) as reply:
             return json.load(reply)
 
 
@@ -81,14 +81,6 @@ def learner(tmp_path: Path, daemon: Daemon, grown: Path) -> User:
     home = Path(shutil.copytree(grown, tmp_path / "home"))
     (home / "batos.toml").write_text('method_control = 0\ninstall = "now"\n', encoding="utf-8")
     return User(home, daemon.url)
-
-
-def until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
 
 
 def data(ran: ProcessResult, code: int = 0) -> Any:
@@ -153,13 +145,13 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
 
 def test_who_waits_for_the_image_ends_the_making(learner: User, daemon: Daemon) -> None:
     """A question that was answered gives the image back when another process wants it; what is left is told."""
-    (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 300\n", encoding="utf-8")
-    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": 300})
+    (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 3600\n", encoding="utf-8")
+    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": FOR_EVER})
     before = daemon.written()
     asked = learner.start("ask", *BRICK, QUESTION)
-    until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
+    wait_until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
     with announce_wait(learner.home / "live_image.fs"):
-        _, said = asked.communicate(timeout=50)
+        _, said = asked.communicate()
     assert asked.returncode == 0
     assert "to be made" in said
 
@@ -169,11 +161,12 @@ def test_what_is_made_after_the_answer_outlives_its_process(learner: User, daemo
     (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 0\n", encoding="utf-8")
     before = daemon.written()
     assert learner.run("ask", *BRICK, QUESTION).code == 0
-    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": 60})
+    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": FOR_EVER})
     making = learner.start("method", "make")
-    until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
+    wait_until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
+    wait_until(lambda: len(data(learner.run("method", "list", "--json"))["methods"]) == 2, "the others in the image")
     making.send_signal(signal.SIGKILL)
-    making.communicate(timeout=10)
+    making.communicate()
     daemon.fault()
     again = learner.run("method", "make")
     assert "Making brick_prototype_obj.tamland_facet_ ..." in again.err.splitlines()
@@ -194,13 +187,13 @@ def test_a_generation_that_is_killed_is_taken_up_where_it_was(learner: User, dae
     guide = {"selector": "guide_facet_"}
     daemon.fault(
         {"match": {**guide, "nth": 1}, "do": "author", "author": "no_marker"},
-        {"match": guide, "do": "stall", "seconds": 60},
+        {"match": guide, "do": "stall", "seconds": FOR_EVER},
     )
     asking = learner.start("ask", "--json", *BRICK, QUESTION)
-    until(lambda: (daemon.written() - before)["guide_facet_"] == 2 and daemon.thinking() == thought + 2)
-    until(lambda: thoughts_kept(learner) == 2)
+    wait_until(lambda: (daemon.written() - before)["guide_facet_"] == 2 and daemon.thinking() == thought + 2)
+    wait_until(lambda: thoughts_kept(learner) == 2)
     asking.send_signal(signal.SIGKILL)
-    asking.communicate(timeout=10)
+    asking.communicate()
     daemon.fault()
     assert learner.run("resume").code == 0
     assert daemon.written() - before == Counter({**dict.fromkeys(FACETS, 1), "guide_facet_": 3})

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import BATOS, User, emulator
-from tests.fork_server import ForkedCommand
+from tests.cli.processes import BATOS, WITH_MODELS, User, answers_kept, emulator, held
+from tests.waiting import wait_until
 
-WITH_MODELS = ("--model", "llama3.1:8b-instruct-q4_K_M", "--model", "all-minilm:latest")
 NOBODY = User(Path("nowhere"), "http://127.0.0.1:9")
 CYCLE = ("--persona", "brick", "--effort", "cycle")
 REFLEX = ("--persona", "robin", "--effort", "reflex")
@@ -85,24 +84,26 @@ def test_a_reader_that_leaves_in_the_middle(user: User) -> None:
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=30), err) == (0, "")
+    assert (process.wait(), err) == (0, "")
     assert user.run("show", "last", "--json").document["data"]["status"] == "done"
 
 
 def test_what_was_stopped_or_killed_can_be_read(user: User) -> None:
     """SIGTERM cancels a mission and ends with 143; of one that was killed, the journal knows what was paid."""
-    with emulator(*WITH_MODELS, chat_seconds=0.7) as url:
+    with emulator(*WITH_MODELS, faults=held(after=1)) as url:
         stopped = User(user.home, url).start("ask", "--json", *CYCLE, "How do I build a shed?")
-        _read_until(stopped, "inference.first_token")
+        stopped.told_until("inference.first_token")
         stopped.send_signal(signal.SIGTERM)
-        out, err = stopped.communicate(timeout=20)
+        out, err = stopped.communicate()
         assert stopped.returncode == 143, err
         assert '"code": "terminated"' in out.splitlines()[-1]
         cancelled = user.run("show", "last", "--json").document["data"]
+    with emulator(*WITH_MODELS, faults=held(after=1)) as url:
         killed = User(user.home, url).start("ask", "--json", *CYCLE, "How do I build a boat?")
-        _read_until(killed, "DELEGATING")
+        killed.told_until("DELEGATING")
+        wait_until(lambda: answers_kept(user), "the first answer in the journal")
         killed.kill()
-        killed.communicate(timeout=20)
+        killed.communicate()
     assert cancelled["status"] == "cancelled"
     assert 1 <= cancelled["cost"]["calls"] < 5  # a second call may begin before the signal is seen
     assert cancelled["reason"]["remedy"]
@@ -202,11 +203,11 @@ def test_a_question_that_is_no_text(user: User) -> None:
 
 def test_a_terminal_that_is_closed(user: User) -> None:
     """SIGHUP cancels a mission as SIGTERM does; under nohup it is not heard, and the mission is done."""
-    with emulator(*WITH_MODELS, chat_seconds=0.7) as url:
+    with emulator(*WITH_MODELS, faults=held(after=1)) as url:
         closed = User(user.home, url).start("ask", "--json", *CYCLE, "How do I build a shed?")
-        _read_until(closed, "inference.first_token")
+        closed.told_until("inference.first_token")
         closed.send_signal(signal.SIGHUP)
-        out, err = closed.communicate(timeout=20)
+        out, err = closed.communicate()
     assert closed.returncode == 143, err
     assert '"code": "terminated"' in out.splitlines()[-1]
     assert user.run("show", "last", "--json").document["data"]["status"] == "cancelled"
@@ -218,8 +219,3 @@ def test_a_terminal_that_is_closed(user: User) -> None:
         "sys.exit(run(work()))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 5
-
-
-def _read_until(process: ForkedCommand, word: str) -> None:
-    assert process.stdout is not None
-    assert any(word in line for line in process.stdout), f"the process ended without {word}"

@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import pytest
 from tests.cli.ports import free_port
+from tests.cli.processes import PATIENT
 from tests.composing import ROOT
 from tests.lending import lent
+from tests.waiting import HANG
 
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 #: The first frame makes an environment, which takes a minute and a network: CI's own demo does that.
 CLONING = "make demo\n"
 MARK = "-- the end of a frame: "
-#: Seconds that all of it may take: some twenty processes, on a machine that may have other work.
-PATIENCE = 200
 
 
 class Frame(NamedTuple):
@@ -57,7 +57,7 @@ def environ(folder: Path) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     ports = {f"BATOS_{name}": f"tcp://127.0.0.1:{free_port()}" for name in ("BIND", "EVENTS")}
     homes = {"HOME": str(folder.parent), "BATOS_HOME": str(folder / ".batos")}
-    return {**own, **ports, **homes, "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1"}
+    return {**own, **PATIENT, **ports, **homes, "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1"}
 
 
 def run(script: str, folder: Path) -> str:
@@ -68,7 +68,7 @@ def run(script: str, folder: Path) -> str:
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as shell:  # fmt: skip
         try:
-            out, err = shell.communicate(timeout=PATIENCE)
+            out, err = shell.communicate(timeout=HANG)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)
@@ -76,7 +76,6 @@ def run(script: str, folder: Path) -> str:
     return out
 
 
-@pytest.mark.timeout(PATIENCE + 10)
 def test_it_does_what_it_says(clone: Path) -> None:
     """From genesis to a facet of one's own and back: each command succeeds and prints what the text shows of it."""
     first, *rest = frames(TUTORIAL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import zmq
 import zmq.asyncio
+from tests.waiting import HANG, until
 
 from batos import brief as briefs
 from batos.brief import File
@@ -36,7 +37,8 @@ from batos.uvm import UVM
 ANY = "tcp://127.0.0.1:*"
 #: Looks often, so that no test waits for what is only regular.
 QUICK = ServerLimits(look=0.005, revoked=0.02)
-HASTY = Patience(connect=2.0, refused=0.2, reconnect=5.0, silence=20.0)
+#: Does not wait for a server where none listens.
+HASTY = Patience(connect=HANG, refused=0.2, reconnect=HANG, silence=HANG)
 
 
 @dataclass
@@ -246,7 +248,7 @@ class Raw:
 
     async def say(self, *frames: bytes) -> None:
         """Send frames as they are."""
-        await asyncio.wait_for(self.socket.send_multipart(frames), 10)
+        await asyncio.wait_for(self.socket.send_multipart(frames), HANG)
 
     async def ask(self, verb: str, args: Mapping[str, Any] | None = None, name: str = "1") -> None:
         """Send a request."""
@@ -254,7 +256,7 @@ class Raw:
 
     async def frames(self) -> list[bytes]:
         """The next message."""
-        return await asyncio.wait_for(self.socket.recv_multipart(), 10)
+        return await asyncio.wait_for(self.socket.recv_multipart(), HANG)
 
     async def reply(self) -> dict[str, Any]:
         """The next reply that is no sign of life."""
@@ -296,8 +298,6 @@ def note_of(wire: WireServer, born: str | None = None) -> ServerRecord:
     )
 
 
-async def eventually(condition: Any) -> None:
+async def eventually(condition: Callable[[], object]) -> None:
     """Wait until something is so."""
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - what it looks at tells nobody
-            await asyncio.sleep(0.005)
+    await until(condition, "what it waits for")

@@ -6,17 +6,22 @@ import asyncio
 import hashlib
 import socket
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
+import zmq.asyncio
 from tests.cli.wire_server import ANY, HASTY, ScriptedUvm, eventually, note_of, wire_server
+from tests.waiting import HANG
 
 from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
 from batos.client.line import Patience
 from batos.client.wire import server_file
 from batos.client.wire.keys import Credentials
+from batos.client.wire.server_connection import ServerConnection
 from batos.config import Settings
 from batos.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut, Unauthorised
 from batos.event_payloads import MISSION_TOKEN, MissionToken
@@ -189,7 +194,7 @@ async def test_a_server_that_restarts_in_the_middle_is_waited_for(tmp_path: Path
 
 async def test_a_server_that_does_not_come_back_fails_what_waits(tmp_path: Path) -> None:
     """After the patience of its client: NoServer, and later calls say so too."""
-    hasty = Patience(connect=0.2, refused=0.1, reconnect=0.2)
+    hasty = Patience(connect=HANG, refused=0.1, reconnect=0.2, silence=HANG)
     mind = played(tmp_path, prompt=False)
     async with wire_server(tmp_path, mind) as wire:
         client = wire.client(hasty)
@@ -232,10 +237,8 @@ async def test_watching_tells_what_happens(tmp_path: Path) -> None:
                     seen.append(notice["event"])  # noqa: PERF401 - it never ends by itself
 
             watching = asyncio.create_task(watch())
-            await asyncio.sleep(0.05)
-            while not seen:
+            while not seen and not watching.done():
                 await client.submit("why?")
-                await asyncio.sleep(0.01)
             assert set(seen) <= {"mission.accepted", "mission.status"}
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -255,15 +258,34 @@ async def test_who_watches_is_told_that_the_client_was_closed(tmp_path: Path) ->
 
 
 async def test_nothing_that_listens_is_no_server(tmp_path: Path) -> None:
-    """A port where nothing is, and one where something else is: told within a moment, and which."""
+    """A port where nothing is, and one where something else is: told after the patience of the client."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         at = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(NoServer, match="does not answer"):
+        with pytest.raises(NoServer, match="no server at"):
             async with AsyncClient.by(at, Credentials(token="x"), Patience(connect=0.2, refused=0.1)):
                 pass
-    with pytest.raises(NoServer, match="nothing"):
-        async with AsyncClient.by(at, Credentials(token="x"), Patience(connect=0.2, refused=0.1)):
+    with pytest.raises(NoServer, match="nothing listens"):
+        async with AsyncClient.by("tcp://127.0.0.1:9", Credentials(token="x"), Patience(connect=HANG, refused=0.1)):
             pass
+
+
+async def test_what_listens_and_says_nothing_is_told_as_that() -> None:
+    """It took the connection, and was greeted: the client says that something is there."""
+    context = zmq.asyncio.Context()
+    with socket.create_server(("127.0.0.1", 0)) as silent, ExitStack() as until_end:
+        silent.settimeout(HANG)
+        at = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+
+        def meet(wire: zmq.asyncio.Socket) -> None:
+            wire.connect(at)
+            met = until_end.enter_context(silent.accept()[0])
+            met.settimeout(HANG)
+            assert met.recv(1)
+
+        with pytest.raises(NoServer, match="what listens there does not answer as one"):
+            # Any pace: that it was met is known before its time begins.
+            await ServerConnection.open(context, zmq.DEALER, at, Credentials(token="x"), 0.05, meet)
+    context.term()
 
 
 async def test_a_wrong_token_is_told_at_once(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, note_of, wire_server
+from tests.waiting import HANG
 
 from batos.client.line import UNDER_WAY, WAITING
 from batos.client.wire import server_file
@@ -50,14 +51,18 @@ def test_a_client_keeps_below_what_a_server_takes() -> None:
 
 async def test_a_connection_that_was_idle_is_no_lost_one(tmp_path: Path) -> None:
     """A server says nothing to a client that asks nothing: its patience begins with the question."""
-    async with wire_server(tmp_path, limits=QUICK) as wire, wire.client(replace(HASTY, silence=0.2)) as client:
+    async with wire_server(tmp_path, limits=QUICK) as wire, wire.client(replace(HASTY, silence=HANG)) as client:
         await client.hello()
-        await asyncio.sleep(0.3)  # longer than the client would wait in silence
+        client._line._heard -= 2 * HANG  # as if it had heard nothing for longer than it would wait in silence
         assert (await client.hello())["pid"]
 
 
 class Forgetting(ScriptedUvm):
-    """A mind that takes its time to forget, and to tell its status."""
+    """A mind that forgets only once its server stops, and first tells no status until then."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.stopping = asyncio.Event()
 
     @property
     def document_store(self) -> Forgetting:
@@ -65,13 +70,16 @@ class Forgetting(ScriptedUvm):
 
     async def forget(self, _named: object, _user: object) -> dict[str, Any]:
         self.calls.append("forget")
-        await asyncio.sleep(0.1)  # done to its end, also by a server that stops
+        await self.stopping.wait()  # done to its end, also by a server that stops
         return {"forgotten": [], "note": ""}
 
     async def standing(self, found: dict[str, Any]) -> dict[str, Any]:
         self.calls.append("status")
         if "forget" in self.calls and self.calls.count("status") == 1:
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.stopping.set()
         return await super().standing(found)
 
 
@@ -110,7 +118,7 @@ async def test_a_message_that_no_server_reads_is_refused_at_once(tmp_path: Path)
         deep = [deep]
     async with wire_server(tmp_path) as wire, wire.client() as client:
         for value in (float("nan"), float("inf"), deep, [0] * 30_000):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(HANG):
                 with pytest.raises(ProtocolError):
                     await client.call("recall", {"query": value})
         assert (await client.hello())["pid"]
@@ -118,12 +126,15 @@ async def test_a_message_that_no_server_reads_is_refused_at_once(tmp_path: Path)
 
 async def test_a_client_that_nobody_closed_ends_with_its_program(tmp_path: Path) -> None:
     """Nothing is written on stderr when the interpreter closes it."""
-    program = "import sys; from batos import Client; client = Client(sys.argv[1]); client.hello()"
+    program = (
+        "import sys; from batos import Client; from batos.client.line import Patience;"
+        f" client = Client(sys.argv[1], patience=Patience(*[{HANG}] * 4)); client.hello()"
+    )
     async with wire_server(tmp_path) as wire:
         server_file.write(tmp_path, note_of(wire))
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", program, str(tmp_path), stderr=asyncio.subprocess.PIPE
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG):
             _, told = await process.communicate()
         assert (process.returncode, told.decode()) == (0, "")

@@ -26,9 +26,9 @@ async def test_the_example_asks_and_is_answered(own_home: Path) -> None:
     settings = Settings(home=own_home, user="tester", bind=anywhere, events=anywhere)
     async with open_server(settings, Seams(bridge=bridge)):
         program = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", example, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+            sys.executable, "-c", example, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
-        said = (await program.communicate())[0].decode()
-    assert program.returncode == 0
+        said, wrong = [each.decode() for each in await program.communicate()]
+    assert program.returncode == 0, wrong
     assert re.fullmatch(r"(.+\n)+\d+ calls, [\d.]+ s\nA scripted sentence\.\ndone\n", said), said
     assert not (own_home / "server.json").exists()

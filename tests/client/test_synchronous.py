@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.cli.wire_server import HASTY, ScriptedUvm, WireServer, eventually, note_of, wire_server
+from tests.waiting import HANG
 
 from batos.client.synchronous import Client
 from batos.client.wire import server_file
@@ -91,8 +92,10 @@ async def test_watching_is_an_iterator(tmp_path: Path) -> None:
     def use() -> str:
         with Client(tmp_path, patience=HASTY) as client, ThreadPoolExecutor(1) as pool:
             pool.submit(_submits, client, seen := threading.Event())
-            notice = next(notices := client.watch())
-            seen.set()
+            try:
+                notice = next(notices := client.watch())
+            finally:
+                seen.set()
             notices.close()
             return str(notice["event"])
 
@@ -102,7 +105,7 @@ async def test_watching_is_an_iterator(tmp_path: Path) -> None:
 
 
 def _submits(client: Client, seen: threading.Event) -> None:
-    while not seen.wait(0.02):
+    while not seen.is_set():
         client.submit("why?")
 
 
@@ -146,6 +149,6 @@ async def test_a_client_that_nobody_closed_ends_with_its_last_user(tmp_path: Pat
 def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:
     """A script whose client found no server ends with the error, at once and with its remedy."""
     script = "from batos import Client\nclient = Client()\nclient.ask('why?')"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
-    assert done.returncode == 1
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=HANG)
+    assert done.returncode == 1, done.stderr
     assert "NoServer: no server runs for the home" in done.stderr

@@ -79,7 +79,10 @@ async def test_any_of_ten_thousand_turns_is_read_without_the_rest(plain: Mind) -
     assert loads[long] <= loads[short] + PATH
 
 
-@hypothesis.settings(max_examples=20, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.settings(
+    max_examples=20,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, hypothesis.HealthCheck.too_slow],
+)
 @given(start=st.integers(-15, 15), limit=st.integers(1, 15))
 async def test_a_page_is_a_slice(mind: Mind, start: int, limit: int) -> None:
     """Positions count from 1, negative ones from the end; a start before the first is the first; `next` goes on."""

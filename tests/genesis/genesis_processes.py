@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ from typing import Any
 
 from tests.genesis.short_codex import short_codex
 from tests.image.open_image import open_image
+from tests.inference.conftest import PATIENT
+from tests.waiting import HANG, wait_until
 
 from batos.cli import entry
 from batos.config import Settings
@@ -25,6 +26,7 @@ from batos.genesis import register
 from batos.genesis.adapters import repository
 from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
+from batos.inference.ollama.bridge import Bridge
 from batos.uvm import Seams, open_uvm
 
 #: Small models under the names that the codex has, so that an adapter of the tests fits the base.
@@ -37,19 +39,28 @@ REGISTRY: dict[str, Any] = {
 }
 
 
+#: What lets a verb wait for a daemon as long as that takes.
+PATIENCE = {f"BATOS_{name}_SECONDS": "3600" for name in ("CONNECT", "BETWEEN_TOKENS", "FIRST_TOKEN")}
+
+
 def run_verb(arguments: list[str], environ: Mapping[str, str], out: Path) -> None:
     """A `batos` command in a process of its own; both streams go to a file."""
     for name in [name for name in os.environ if name.startswith(("BATOS_", "OLLAMA_"))]:
         del os.environ[name]
     os.environ.update(environ)
-    into = os.open(out, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    os.dup2(into, 1)
-    os.dup2(into, 2)
+    _speak_into(out)
     entry.main(arguments)
 
 
-def run_dying(home: Path, url: str, nth: int, after: bool) -> None:
+def _speak_into(out: Path) -> None:
+    into = os.open(out, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(into, 1)
+    os.dup2(into, 2)
+
+
+def run_dying(home: Path, url: str, nth: int, out: Path, after: bool) -> None:
     """A genesis that kills itself at the image's commit number `nth`: before it is written, or after."""
+    _speak_into(out)
     commits = 0
 
     class Storage(SoundFileStorage):
@@ -68,7 +79,10 @@ def run_dying(home: Path, url: str, nth: int, after: bool) -> None:
 
     async def genesis() -> None:
         settings = Settings(home=home, user="tester", ollama_host=url)
-        async with open_uvm(settings, Events(log=False), Seams(opening=opening)) as uvm:
+        async with (
+            Bridge(url, deadlines=PATIENT) as bridge,
+            open_uvm(settings, Events(log=False), Seams(bridge=bridge, opening=opening)) as uvm,
+        ):
             # Not the router's lesson: how many commits that takes is a matter of time (tests of `saved` have it).
             await uvm.reconciler.run()
 
@@ -89,30 +103,41 @@ class World:
         """The home."""
         return self.folder / "home"
 
+    @property
+    def out(self) -> Path:
+        """What every genesis said on its two streams."""
+        return self.folder / "out"
+
     def genesis(self, *arguments: str) -> ForkServerProcess:
         """`batos genesis`, begun."""
-        environ = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.url, "BATOS_DEBUG_LOOP": "0"}
-        given = (["genesis", "--json", *arguments], environ, self.folder / "out")
+        environ = {**PATIENCE, "BATOS_HOME": str(self.home), "OLLAMA_HOST": self.url, "BATOS_DEBUG_LOOP": "0"}
+        given = (["genesis", "--json", *arguments], environ, self.out)
         return _started(self.context, run_verb, given)
 
     def ran(self, *arguments: str, **settings: str) -> tuple[int | None, list[dict[str, Any]]]:
         """Any verb to its end: its exit code, and each line that it wrote as JSON."""
         out = self.folder / f"out-{len(list(self.folder.glob('out-*')))}"
-        environ = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.url, **settings}
+        environ = {**PATIENCE, "BATOS_HOME": str(self.home), "OLLAMA_HOST": self.url, **settings}
         process = _started(self.context, run_verb, ([*arguments, "--json"], environ, out))
-        process.join(60)
-        return process.exitcode, [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+        process.join(HANG)
+        text = _said(out)
+        try:
+            return process.exitcode, [json.loads(line) for line in text.splitlines()]
+        except ValueError as wrong:
+            raise AssertionError(f"it ended with {process.exitcode}: {text}") from wrong
 
-    def dying(self, nth: int, *, after: bool) -> ForkServerProcess:
-        """A genesis that kills itself at a commit of the image, begun."""
-        return _started(self.context, run_dying, (self.home, self.url, nth, after))
+    def died(self, nth: int, *, after: bool) -> None:
+        """A genesis that kills itself at a commit of the image."""
+        process = _started(self.context, run_dying, (self.home, self.url, nth, self.out, after))
+        process.join(HANG)
+        assert process.exitcode == -signal.SIGKILL, f"it ended with {process.exitcode}: {_said(self.out)}"
 
     def converged(self, *arguments: str) -> dict[str, Any]:
         """A genesis to its end, which must be good; what it reported."""
         process = self.genesis(*arguments)
-        process.join(30)
-        out = (self.folder / "out").read_text(encoding="utf-8")
-        assert process.exitcode == 0, out
+        process.join(HANG)
+        out = _said(self.out)
+        assert process.exitcode == 0, f"it ended with {process.exitcode}: {out}"
         document = json.loads(out.splitlines()[-1])
         assert document["ok"], document
         found: dict[str, Any] = document["data"]
@@ -121,19 +146,20 @@ class World:
     def requests(self) -> list[dict[str, Any]]:
         """What the emulator was asked, oldest first."""
         log = self.folder / "log"
-        return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+        return [json.loads(line) for line in _said(log).splitlines(keepends=True) if line.endswith("\n")]
 
-    def killed_after(self, nth: int) -> None:
-        """A genesis that is killed as soon as the emulator's log shows its n-th request."""
-        log, process = self.folder / "log", self.genesis()
-        deadline = time.monotonic() + 20
-        while not log.exists() or log.read_bytes().count(b"\n") < nth:
-            assert process.is_alive(), f"it ended before request {nth}: {(self.folder / 'out').read_text()}"
-            assert time.monotonic() < deadline, f"no request {nth}"
-            time.sleep(0.001)
+    def killed_in(self, path: str) -> None:
+        """A genesis that is killed while the emulator, which stalls, answers a request of this path."""
+        process = self.genesis()
+
+        def is_asked() -> bool:
+            assert process.is_alive(), f"it ended with {process.exitcode} before {path}: {_said(self.out)}"
+            return any(each["path"] == path for each in self.requests())
+
+        wait_until(is_asked, path)
         process.kill()
-        process.join(10)
-        assert process.exitcode == -signal.SIGKILL
+        process.join(HANG)
+        assert process.exitcode == -signal.SIGKILL, f"it ended with {process.exitcode}: {_said(self.out)}"
 
     def store(self) -> dict[str, Any]:
         """What the daemon holds: the digest of each model, which names its layers, and the blobs that are there."""
@@ -158,6 +184,10 @@ async def image_of(home: Path) -> dict[str, Any]:
                 "adapters": repository.proxies(root),
                 "audit": audit["findings"],
             }
+
+
+def _said(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 def _started(context: ForkServerContext, target: Callable[..., None], given: tuple[Any, ...]) -> ForkServerProcess:
@@ -186,12 +216,18 @@ def daemon(folder: Path, context: ForkServerContext, *arguments: str) -> Iterato
     given = ["emulator", "--port", "0", "--log", str(folder / "log"), "--store", str(folder / "store"), *arguments]
     process = _started(context, run_verb, (given, {}, said))
     try:
-        deadline = time.monotonic() + 20
-        while not (found := said.exists() and [word for word in said.read_text().split() if word.startswith("http")]):
-            assert process.is_alive(), said.read_text()
-            assert time.monotonic() < deadline, "the emulator does not come up"
-            time.sleep(0.005)
-        yield found[0], process
+        yield wait_until(lambda: _address(process, said), "the emulator's address"), process
     finally:
         process.terminate()
-        process.join(10)
+        process.join(HANG)
+
+
+def _address(process: ForkServerProcess, said: Path) -> str:
+    """The address that an emulator said, "" before."""
+    alive, text = process.is_alive(), _said(said)
+    for line in text.splitlines(keepends=True):
+        for word in line.split():
+            if word.startswith("http") and line.endswith("\n"):
+                return word
+    assert alive, f"it ended with {process.exitcode}: {text}"
+    return ""

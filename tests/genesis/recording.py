@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 from tests.genesis.genesis_processes import image_of
-from tests.genesis.stages import registry_in
+from tests.genesis.stages import patient, registry_in
 from tests.image.states import States
+from tests.inference.conftest import PATIENT
 
 from batos.config import Settings
 from batos.events import Events
@@ -49,7 +50,10 @@ class Place:
     async def genesis(self, url: str, seams: Seams | None = None) -> GenesisReport:
         """A genesis to its end, which must be good, and the look of a mission after it."""
         settings = Settings(home=self.home, user="tester", ollama_host=url)
-        async with open_uvm(settings, Events(log=False), seams) as uvm:
+        async with (
+            patient(url) as bridge,
+            open_uvm(settings, Events(log=False), seams or Seams(bridge=bridge)) as uvm,
+        ):
             report = await uvm.readiness.genesis()
             await uvm.readiness.check()
         assert all(finding.ok for finding in report.findings), report.findings
@@ -57,7 +61,7 @@ class Place:
 
     async def held(self, url: str) -> dict[str, Any]:
         """What home and daemon hold of a genesis: the digest of each model, the blobs, the image's records."""
-        async with Bridge(url) as bridge:
+        async with patient(url) as bridge:
             tags = {row.name: row.digest for row in await bridge.list()}
         blobs = {path.name for path in (self.store / "blobs").iterdir() if path.name.startswith("sha256")}
         return {"tags": tags, "blobs": blobs, "image": await image_of(self.home)}
@@ -77,7 +81,7 @@ class Recording:
 
     async def genesis(self, url: str) -> GenesisReport:
         """A genesis that is recorded."""
-        async with Bridge(url, transport=_Noting(self.states)) as bridge:
+        async with Bridge(url, deadlines=PATIENT, transport=_Noting(self.states)) as bridge:
             return await self.place.genesis(url, Seams(bridge=bridge, opening=self._opening))
 
     def _opening(self, found: Opening) -> Opening:

@@ -12,15 +12,34 @@ from typing import Any
 
 from tests.genesis.genesis_processes import REGISTRY
 from tests.genesis.short_codex import short_codex
+from tests.inference.conftest import PATIENT
+from tests.waiting import until
 
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import register
 from batos.inference.ollama.bridge import Bridge
-from batos.uvm import UVM, open_uvm
+from batos.uvm import UVM, Seams, open_uvm
+from ollama_emulator.clocks import SystemClock
 from ollama_emulator.emulator import Emulator, Options
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
+#: The seconds of a stall that lasts until the test ends it.
+_STALL = 7_654_321.0
+
+
+class StallClock(SystemClock):
+    """The machine's clock, but for stalls: they last until the test ends them."""
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep so long, or until the test says so."""
+        if seconds == _STALL:
+            await self.goes_on.wait()
+        else:
+            await super().sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +48,7 @@ class Stage:
 
     uvm: UVM
     emulator: Emulator
+    clock: StallClock
     other: Bridge
     home: Path
 
@@ -53,10 +73,18 @@ class Stage:
         with self.uvm.image.snapshot() as root:
             return register.read_record(root).used[persona]
 
+    def stall(self, path: str, nth: int = 1) -> None:
+        """Let the reply to a request of this path stand still after its first line, until `clock.goes_on` is set."""
+        match = {"path": path, "nth": nth}
+        self.emulator.faults.add({"do": "stall", "match": match, "seconds": _STALL, "after": 1})
+
+    async def stalled(self) -> None:
+        """Wait until the request that is to stand still has come."""
+        await until(lambda: self.emulator.faults.orders[-1].struck, "the request that stands still")
+
     async def sent(self, path: str, since: int = 0) -> None:
         """Wait until the daemon was sent such a request, `since` so many others."""
-        while not any(each["path"] == path for each in list(self.emulator.requests)[since:]):  # noqa: ASYNC110  # no event
-            await asyncio.sleep(0.01)
+        await until(lambda: any(each["path"] == path for each in list(self.emulator.requests)[since:]), path)
 
     async def asked_for(self, work: Any) -> list[str]:
         """The requests that something takes, without the answers and vectors of models."""
@@ -83,19 +111,25 @@ def registry_in(home: Path) -> Path:
     return registry
 
 
+def patient(url: str) -> Bridge:
+    """A bridge to which nothing is late."""
+    return Bridge(url, deadlines=PATIENT)
+
+
 @asynccontextmanager
 async def staged(home: Path) -> AsyncIterator[Stage]:
     """A home after its genesis, with a short codex: what a router learns of the whole one is no matter here."""
     registry = registry_in(home)
     short_codex(home)
-    emulated = Emulator(Options(registry=registry))
-    async with emulated.serving() as url, Bridge(url) as other:
+    clock = StallClock()
+    emulated = Emulator(Options(registry=registry), clock)
+    async with emulated.serving() as url, patient(url) as other, patient(url) as own:
         # The staged models are small; the tests look at prompts in full form.
         settings = Settings(home=home, user="tester", ollama_host=url, lean_parameters=0)
-        async with open_uvm(settings, Events(log=False)) as uvm:
+        async with open_uvm(settings, Events(log=False), Seams(bridge=own)) as uvm:
             report = await uvm.readiness.genesis()
             assert all(finding.ok for finding in report.findings), report.findings
-            yield Stage(uvm, emulated, other, home)
+            yield Stage(uvm, emulated, clock, other, home)
 
 
 def models_of(mission: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,8 @@ import httpx
 import pytest
 from tests.genesis.conftest import Edit
 from tests.genesis.loras import MODELS, gguf_adapter
+from tests.genesis.stages import patient
+from tests.waiting import HANG
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
@@ -56,9 +58,9 @@ class Here:
 async def here(tmp_path: Path, codex: Codex) -> AsyncIterator[Here]:
     """The base, with a runner that answers."""
     emulated = Emulator(Options(vram=0, models=("all-minilm:latest",)))
-    async with emulated.serving() as url, Bridge(url) as bridge:
+    async with emulated.serving() as url, patient(url) as bridge:
         digest = await bridge.upload_blob(MODELS / "tiny-a.gguf")
-        async with httpx.AsyncClient(base_url=url, trust_env=False, verify=False) as http:  # no TLS
+        async with httpx.AsyncClient(base_url=url, timeout=HANG, trust_env=False, verify=False) as http:  # no TLS
             made = {"model": BASE, "files": {"a.gguf": digest}, "stream": False}
             assert (await http.post("/api/create", json=made)).status_code == 200
         await bridge.think(ChatRequest(BASE, ({"role": "user", "content": "hello"},), {"num_ctx": 512}))

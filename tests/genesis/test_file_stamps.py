@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.genesis.ticks import change_just_now, wait_for_a_tick
 
 from batos.genesis.file_stamps import Stamp, stamp
 
@@ -17,6 +18,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "robin" / "warm").mkdir(parents=True)
     for path in (tmp_path / "mind.toml", tmp_path / "robin" / "warm" / "lora.gguf"):
         path.write_bytes(b"what it says")
+        wait_for_a_tick(path)
     return tmp_path
 
 
@@ -63,7 +65,7 @@ def test_a_change_that_keeps_its_time(folder: Path) -> None:
 
 def test_what_changed_just_now_is_looked_at_again(folder: Path) -> None:
     """Two changes within one tick of the clock look alike, so what was read so early is not relied on."""
-    (folder / "mind.toml").write_bytes(b"just now")
+    change_just_now(folder / "mind.toml")
     fresh = stamp(folder)
     assert not fresh.settled
     assert not stamp(folder).covers(fresh)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 import pytest
+from tests.genesis.ticks import HOUR_NS, change_just_now
 
 from batos.config import Settings
 from batos.errors import CodexError
@@ -21,7 +23,7 @@ def files(tmp_path: Path) -> HomeFiles:
 
 def settle() -> None:
     """Wait until a change would leave its mark."""
-    time.sleep(2 * SETTLED_NS / 1e9)
+    time.sleep(2 * SETTLED_NS / 1e9)  # any pace: it takes at least as long
 
 
 def test_nothing_is_known_before_the_first_look(files: HomeFiles) -> None:
@@ -30,11 +32,15 @@ def test_nothing_is_known_before_the_first_look(files: HomeFiles) -> None:
     assert set(files.read().codex.personas) == {"ROBIN", "BRICK", "BABS", "ALFRED"}
 
 
-def test_unchanged_files_are_not_read_again(files: HomeFiles) -> None:
+def test_unchanged_files_are_not_read_again(files: HomeFiles, tmp_path: Path) -> None:
     """What was read is the very same object, until a file changes or the contents are forgotten."""
-    read = files.read()
-    settle()
+    codex = tmp_path / "home" / "codex" / "robin.toml"
+    files.read()
+    change_just_now(codex)
+    files.read()
     assert files.recall() is None, "a file that has just been written may change within the same tick"
+    os.utime(codex, ns=(time.time_ns() - HOUR_NS,) * 2)
+    settle()
     read = files.read()
     assert files.recall() is read
     files.forget()

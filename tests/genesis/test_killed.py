@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,6 @@ from tests.genesis.short_codex import short_codex
 
 from batos.genesis.genesis_documents import PlanDocument
 
-#: Each request takes this long, so that whoever reads the log can kill in its midst.
-LATENCY = ("--latency-ms", "25")
 #: The states are taken by as many tests, so that several workers share them.
 PARTS = 2
 
@@ -90,7 +87,6 @@ def test_an_undisturbed_genesis(undisturbed: UndisturbedGenesis) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_killed_at_every_write(subtests: pytest.Subtests, undisturbed: UndisturbedGenesis, part: int) -> None:
     """Whatever was written of image, journal and store when both died, the next genesis ends as an undisturbed one."""
@@ -106,7 +102,8 @@ async def test_killed_at_every_write(subtests: pytest.Subtests, undisturbed: Und
 @pytest.mark.parametrize("path", ["/api/pull", "/api/create"])
 async def test_killed_in_a_request(tmp_path: Path, undisturbed: UndisturbedGenesis, path: str) -> None:
     """A process that is killed while a daemon answers it, which lives on: the next one ends where it would have."""
-    await asyncio.to_thread(killed, tmp_path, lambda where: where.killed_after(undisturbed.paths.index(path) + 1))
+    stalls = {"do": "stall", "match": {"path": path}, "after": 1, "seconds": 86_400}
+    await asyncio.to_thread(killed, tmp_path, lambda where: where.killed_in(path), stalls)
     await assert_converged(tmp_path, undisturbed)
 
 
@@ -114,19 +111,13 @@ async def test_killed_in_a_request(tmp_path: Path, undisturbed: UndisturbedGenes
 @pytest.mark.parametrize("after", [False, True])
 async def test_killed_at_a_commit(tmp_path: Path, undisturbed: UndisturbedGenesis, after: bool) -> None:
     """A process that kills itself before or after a commit in the middle: the next one ends where it would have."""
-
-    def dies(where: World) -> None:
-        process = where.dying(4, after=after)
-        process.join(30)
-        assert process.exitcode == -signal.SIGKILL
-
-    await asyncio.to_thread(killed, tmp_path, dies)
+    await asyncio.to_thread(killed, tmp_path, lambda where: where.died(4, after=after))
     await assert_converged(tmp_path, undisturbed)
 
 
-def killed(folder: Path, kill: Callable[[World], None]) -> None:
+def killed(folder: Path, kill: Callable[[World], None], *faults: Any) -> None:
     """A genesis that is killed, and another one."""
-    with world(folder, forking(), *LATENCY) as where:
+    with world(folder, forking(), faults=faults) as where:
         warm(where.home)
         kill(where)
         where.converged()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 from tests.genesis.loras import gguf_adapter
+from tests.inference.still_clock import on_still_clock, pass_time
+from tests.waiting import HANG
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
@@ -98,14 +100,14 @@ async def test_a_refusal_stops_all_pulls(codex: Codex) -> None:
     class Slow(HandDaemon):
         async def pull(self, model: str) -> AsyncGenerator[Said, None]:
             yield Said("pulling 0a0b", "sha256:0a0b", 4_900, 1)
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
     def refuse(progress: StepProgress) -> None:
         if progress.step == f"pull {BASE}" and progress.total:
             raise Refused("too large")
 
     with pytest.raises(Refused, match="too large"):
-        await asyncio.wait_for(carry_out(await plan(codex, "default", Slow()), Slow(), refuse), 30)
+        await asyncio.wait_for(carry_out(await plan(codex, "default", Slow()), Slow(), refuse), HANG)
 
 
 async def test_interrupted_genesis_continues(codex: Codex, daemon: HandDaemon) -> None:
@@ -134,9 +136,12 @@ async def test_what_was_reported_is_verified(codex: Codex, daemon: HandDaemon) -
 
 
 class ScriptedPulls(HandDaemon):
-    """Its pulls of the base say what they are told to, a script for each attempt; None is the end as always."""
+    """Its pulls of the base say what they are told to, a script for each attempt; None is the end as always.
 
-    def __init__(self, *scripts: list[Said | OllamaError] | None) -> None:
+    A number in a script is seconds that pass on a still clock.
+    """
+
+    def __init__(self, *scripts: list[Said | OllamaError | float] | None) -> None:
         super().__init__({BASE: 4_900, "all-minilm:latest": 46})
         self.scripts = list(scripts)
 
@@ -150,8 +155,10 @@ class ScriptedPulls(HandDaemon):
         for said in script:
             if isinstance(said, OllamaError):
                 raise said
-            await asyncio.sleep(0.01)
-            yield said
+            if isinstance(said, float):
+                await pass_time(said)
+            else:
+                yield said
 
 
 def layer(completed: int) -> Said:
@@ -162,7 +169,7 @@ def layer(completed: int) -> Said:
 async def test_a_pull_that_gets_further_is_taken_up_for_as_long_as_it_does(codex: Codex) -> None:
     """Five times broken off, each time further, with an error that would not be tried again by itself."""
     broken = RequestRejected("max retries exceeded: EOF")
-    scripts: list[list[Said | OllamaError]] = [
+    scripts: list[list[Said | OllamaError | float]] = [
         [Said("pulling manifest"), layer(800 * number), broken] for number in range(1, 6)
     ]
     daemon = ScriptedPulls(*scripts)
@@ -174,20 +181,27 @@ async def test_a_pull_that_gets_further_is_taken_up_for_as_long_as_it_does(codex
 
 async def test_a_pull_that_begins_anew_each_time_is_given_up(codex: Codex) -> None:
     """Bytes that were there before are no progress: such a pull ends in its error."""
-    cut: list[Said | OllamaError] = [Said("pulling manifest"), layer(1_000), StreamCut("the stream ended")]
+    cut: list[Said | OllamaError | float] = [Said("pulling manifest"), layer(1_000), StreamCut("the stream ended")]
     daemon = ScriptedPulls(*[cut] * 9)
     with pytest.raises(StreamCut):
         await run(codex, daemon)
     assert daemon.asked.count(f"pull {BASE}") == 1 + PULL_ATTEMPTS
 
 
+@on_still_clock
 async def test_a_pull_whose_lines_tell_nothing_new_stands_still(codex: Codex) -> None:
     """The daemon goes on sending lines while no byte comes: after the patience the pull is cut and taken up again."""
-    daemon = ScriptedPulls([Said("pulling manifest"), *[layer(1_000)] * 100], None)
-    todo = await plan(codex, "default", daemon)
+    still: list[Said | OllamaError | float] = [layer(1_000), 110.0]
+    daemon = ScriptedPulls([Said("pulling manifest"), *still * 4], None)
     told: list[StepProgress] = []
-    await carry_out(todo, daemon, told.append, patience=0.1)
-    assert any("stopped (Ollama sent nothing for 0.1 s" in each.status for each in told)
+    todo = await plan(codex, "default", daemon)
+    # any pace: of the still clock
+    carrying = asyncio.create_task(carry_out(todo, daemon, told.append, patience=300.0))
+    while not carrying.done():  # it pauses before it takes the pull up again
+        await pass_time(0.1)
+    await carrying
+    (stopped,) = [each for each in told if "stopped (Ollama sent nothing for 300 s" in each.status]
+    assert [each.completed for each in told[: told.index(stopped)]].count(1_000) == 3
     assert daemon.asked.count(f"pull {BASE}") == 2
 
 

@@ -15,16 +15,17 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     await stage.other.unload(
         stage.model("ROBIN")
     )  # with which genesis measured: the runner has the name of who loads it
-    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.6, "after": 1})
-    since = len(stage.emulator.requests)
+    stage.stall("/api/chat", 2)
     running = asyncio.create_task(
         stage.uvm.missions.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
-    await stage.sent("/api/chat", since)
+    await stage.stalled()
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
     report = await stage.uvm.readiness.genesis(prune=True)
     assert report.plan.stale == (old,)
     assert not report.plan.steps_of("delete")
+    assert not running.done()
+    stage.clock.goes_on.set()
     assert (await running)["status"] == "done"
     assert old in {row.name for row in await stage.other.ps()}
     before = len(stage.emulator.requests)
@@ -41,12 +42,11 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
 async def test_prune_leaves_what_a_mission_was_begun_with(stage: Stage) -> None:
     """A mission that its process left undone is paid for by its model's digest: that model stays until it has ended."""
     old = stage.model("BRICK")
-    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat"}, "seconds": 60, "after": 1})
-    since = len(stage.emulator.requests)
+    stage.stall("/api/chat")
     running = asyncio.create_task(
         stage.uvm.missions.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "reflex"})
     )
-    await stage.sent("/api/chat", since)
+    await stage.stalled()
     mission = stage.uvm.readings.newest(1)[0]["id"]
     running.cancel()
     await asyncio.wait([running])

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.genesis.stages import BASE, Stage, models_of, registry_in
+from tests.genesis.stages import BASE, Stage, models_of, patient, registry_in
 from tests.methods.lifecycle.brick import seeded
 from tests.test_events import EventRecorder
+from tests.waiting import until
 
 from batos.config import Settings
 from batos.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
@@ -19,8 +20,7 @@ from batos.events import Events
 from batos.genesis import register
 from batos.image import roots
 from batos.image.roots import connection_of
-from batos.inference.ollama.bridge import Bridge
-from batos.uvm import open_uvm
+from batos.uvm import Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 
 
@@ -113,23 +113,32 @@ async def test_what_a_mission_asks_for_when_nothing_changed(stage: Stage) -> Non
 
 async def test_missions_that_begin_together_share_a_look(stage: Stage) -> None:
     """Of eight at once the first looks, and one of those that came meanwhile looks for all of them."""
-    requests = await stage.asked_for(asyncio.gather(*(stage.ask() for _ in range(8))))
-    assert set(requests) == {"GET /api/tags"}
-    assert len(requests) <= 2
+    turn = stage.uvm.reconciler.turn
+    stage.stall("/api/tags")
+
+    async def ask_at_once() -> None:
+        asking = [asyncio.create_task(stage.ask()) for _ in range(8)]
+        await until(lambda: len(turn._waiters or ()) == 7, "those that came meanwhile")
+        stage.clock.goes_on.set()
+        await asyncio.gather(*asking)
+
+    assert await stage.asked_for(ask_at_once()) == ["GET /api/tags"] * 2
 
 
 async def test_a_mission_keeps_what_it_began_with(stage: Stage) -> None:
     """While one thinks the codex changes: it ends on the model it began with, and the next one has the new one."""
     old = stage.model("BRICK")
-    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/chat", "nth": 2}, "seconds": 0.4, "after": 1})
-    since = len(stage.emulator.requests)
+    stage.stall("/api/chat", 2)
     running = asyncio.create_task(
         stage.uvm.missions.ask({"text": "How do I build a shed that lasts?", "persona": "BRICK", "effort": "cycle"})
     )
-    await stage.sent("/api/chat", since)
+    await stage.stalled()
     stage.edit("brick.toml", "temperature = 0.4", "temperature = 0.5")
-    quick = await stage.ask("BRICK")
-    shown = await running
+    since = len(stage.emulator.requests)
+    asking = asyncio.create_task(stage.ask("BRICK"))
+    await stage.sent("/api/chat", since)  # it has to wait for the daemon, which answers one at a time
+    stage.clock.goes_on.set()
+    quick, shown = await asking, await running
     assert models_of(quick) == [stage.model("BRICK")] != [old]
     assert models_of(shown) == [old]
     assert shown["status"] == "done"
@@ -138,13 +147,13 @@ async def test_a_mission_keeps_what_it_began_with(stage: Stage) -> None:
 async def test_nobody_waits_for_a_pull(stage: Stage) -> None:
     """While genesis pulls, missions go on; what it writes in the end is the codex as it is then."""
     await stage.other.delete("all-minilm:latest")
-    stage.emulator.faults.add({"do": "stall", "match": {"path": "/api/pull"}, "seconds": 0.6, "after": 1})
-    since = len(stage.emulator.requests)
+    stage.stall("/api/pull")
     running = asyncio.create_task(stage.uvm.readiness.genesis())
-    await stage.sent("/api/pull", since)
+    await stage.stalled()
     stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
     mission = await stage.ask()
     assert not running.done()
+    stage.clock.goes_on.set()
     assert "the warm heart" in stage.prompt(mission)
     assert (await running).changes == ()
     assert models_of(await stage.ask()) == models_of(mission)
@@ -154,7 +163,7 @@ async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
     """Somebody deletes the base when one model is made: it comes down again, and all is made in the same run."""
     home = tmp_path / "home"
     emulated = Emulator(Options(registry=registry_in(home)))
-    async with emulated.serving() as url, Bridge(url) as other:
+    async with emulated.serving() as url, patient(url) as other, patient(url) as own:
         deleting: list[asyncio.Task[None]] = []
 
         def on_event(event: str, keys: Mapping[str, Any]) -> None:
@@ -162,7 +171,7 @@ async def test_a_base_deleted_in_the_middle(tmp_path: Path) -> None:
                 deleting.append(asyncio.create_task(other.delete(BASE)))
 
         settings = Settings(home=home, user="tester", ollama_host=url)
-        async with open_uvm(settings, Events(on_event)) as uvm:
+        async with open_uvm(settings, Events(on_event), Seams(bridge=own)) as uvm:
             report = await uvm.readiness.genesis()
             assert all(finding.ok for finding in report.findings), report.findings
             await deleting[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from tests.waiting import HANG
+
 from batos.errors import DiskFull, OllamaUnreachable
 from batos.genesis import standing
 from batos.image_documents import StandingDocument
@@ -23,11 +25,11 @@ class Away(ScriptedBridge):
 
 
 class Slow(ScriptedBridge):
-    """Answers in an hour."""
+    """Never answers, and does not say so."""
 
     async def version(self) -> str:
         """Too late."""
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
         return "0.33.0"
 
 
@@ -49,7 +51,8 @@ class Has(ScriptedBridge):
 
 async def said(bridge: ScriptedBridge, models: dict[str, str] = MODELS) -> tuple[StandingDocument, list[str]]:
     """What is said, and the codes of what is in the way."""
-    found = await standing.ask_standing(bridge, models, patience=0.05)
+    patience = 0.05 if isinstance(bridge, Slow) else HANG  # any pace: only what never answers is not waited for
+    found = await standing.ask_standing(bridge, models, patience=patience)
     return found, [each["code"] for each in standing.reasons(found, None)]
 
 

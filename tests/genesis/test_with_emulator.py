@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
+from tests.genesis.stages import patient
 
 from batos.codex.codex import Codex
 from batos.errors import OllamaError, OllamaUnreachable
@@ -19,7 +20,7 @@ from ollama_emulator.emulator import Emulator, Options
 async def emulator() -> AsyncIterator[tuple[Emulator, Bridge]]:
     """An emulated daemon with an empty store, and a bridge to it."""
     emulated = Emulator(Options())
-    async with emulated.serving() as url, Bridge(url) as bridge:
+    async with emulated.serving() as url, patient(url) as bridge:
         yield emulated, bridge
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.history.test_past_questions import Door
+from tests.waiting import until
 
 from batos.errors import BatosError, BriefError, NotFound, PackedAway, Refused
 from batos.history.as_of import PastReadings
@@ -30,8 +30,9 @@ async def test_a_moment_is_found_by_each_of_its_names(tmp_path: Path) -> None:
         assert find_moment(uvm.readings, tid_text(moment.tid)).tid == moment.tid
         at = moment_of(moment.tid)
         assert moment.as_dict() == {"at": iso(at), "tid": tid_text(moment.tid), "mission": mission}
-        await asyncio.sleep(0.01)
-        later = find_moment(uvm.readings, (at + timedelta(milliseconds=5)).isoformat())
+        soon = at + timedelta(milliseconds=5)
+        await until(lambda: datetime.now(UTC) > soon)
+        later = find_moment(uvm.readings, soon.isoformat())
         assert moment.tid < later.tid
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.history import lived
 from tests.methods.generation.learning import CYCLE, learning
+from tests.waiting import a_moment, until
 
 from batos.config import Settings
 from batos.errors import BatosError, BriefError, Busy, NotFound, OllamaUnreachable, PackedAway, TimedOut
@@ -171,8 +172,8 @@ async def test_a_call_to_the_past_is_paid_and_kept_if_its_asker_leaves(tmp_path:
 async def test_a_running_question_is_waited_for(tmp_path: Path, verb: str) -> None:
     """By anybody of its user, by the beginning of its id too: its events are told until its end, then its answer."""
     async with slow_mind(tmp_path) as (uvm, slow):
-        ask, other = Door(uvm), Door(uvm)
-        other.dispatcher = ask.dispatcher
+        ask, other, left = Door(uvm), Door(uvm), Door(uvm)
+        other.dispatcher = left.dispatcher = ask.dispatcher
         as_of = {"as_of": tid_text(newest_commit(uvm.image.db))} if verb == "submit" else {}
         asking, mission = await slow.begin(ask, verb, **as_of)
         shown = await ask("show", mission=mission)
@@ -183,9 +184,10 @@ async def test_a_running_question_is_waited_for(tmp_path: Path, verb: str) -> No
             await other("wait", mission=mission, user="somebody")
         assert other.told == []
         waiting = asyncio.create_task(other("wait", mission=mission[:-1], user="tester", follow=True))
-        leaving = asyncio.create_task(other("wait", mission=mission))
-        _, at_work = await asyncio.wait({waiting, leaving}, timeout=0.05)
-        assert at_work == {waiting, leaving}
+        leaving = asyncio.create_task(left("wait", mission=mission))
+        await until(lambda: other.accepted and left.accepted, "the beginning of both waits")
+        await a_moment()
+        assert (waiting.done(), leaving.done()) == (False, False)
         leaving.cancel()
         slow.go.set()
         told, waited = await asking, await waiting
@@ -200,7 +202,7 @@ async def test_whoever_waits_is_told_that_the_question_was_left(tmp_path: Path) 
         ask = Door(uvm)
         asking, mission = await slow.begin(ask, "dream_new")
         waiting = asyncio.create_task(ask("wait", mission=mission))
-        await asyncio.wait({waiting}, timeout=0.05)
+        await until(lambda: len(ask.accepted) == 2, "the beginning of the wait")
         asking.cancel()
         reason = (await waiting)["reason"]
         assert ("whoever asked left" in reason["message"], reason["remedy"]) == (True, "Ask again.")
@@ -212,6 +214,7 @@ async def test_a_deadline_that_passes_names_no_ancestor(tmp_path: Path, verb: st
     async with slow_mind(tmp_path) as (uvm, _):
         ask = Door(uvm)
         as_of = {"as_of": tid_text(newest_commit(uvm.image.db))} if verb == "submit" else {}
+        # Any pace: it fails alike if its deadline has passed before it begins.
         deadline = (datetime.now(UTC) + timedelta(seconds=0.5)).isoformat()
         brief = {"text": "What holds slowly?", "effort": "reflex", "deadline": deadline}
         told = await ask(verb, brief=brief, follow=True, **as_of)

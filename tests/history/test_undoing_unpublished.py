@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.history.test_past_questions import Door
 from tests.history.test_undoing import asked, mind
+from tests.waiting import HANG, a_moment
 from transaction import TransactionManager
 
 from batos.errors import Busy, Refused
@@ -75,8 +76,8 @@ async def test_an_undo_waits_a_moment_for_what_is_being_published(tmp_path: Path
     async with mind(tmp_path) as (uvm, ask):
         first = await asked(uvm, "What holds a pier?", conversation="new")
         second = await commit_only(uvm, ask)
-        taking = asyncio.create_task(undoing(uvm, 30.0).undo(first["id"], "tester", Keeping(), cascade=True))
-        await asyncio.sleep(0.2)
+        taking = asyncio.create_task(undoing(uvm, HANG).undo(first["id"], "tester", Keeping(), cascade=True))
+        await a_moment()
         assert not taking.done()
         await uvm.publisher.fold(second)
         assert [each["mission"] for each in (await taking)["undone"]] == [second, first["id"]]

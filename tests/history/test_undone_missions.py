@@ -14,6 +14,7 @@ from tests.history.test_undoing import asked, counted, mind, numbered, visits
 from tests.image.installing import install, provenance
 from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, learning
 from tests.missions.test_late_methods import HeldCoder, waiting
+from tests.waiting import HANG
 
 from batos.errors import Refused
 from batos.image import roots
@@ -104,7 +105,7 @@ async def test_a_method_that_is_being_made_is_not_installed(tmp_path: Path) -> N
         uvm, ask = found.uvm, Door(found.uvm)
         first = await uvm.missions.ask({**MESSAGE, "user": "tester"})
         making = asyncio.ensure_future(uvm.learning.some())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG):
             await held.came.wait()
             await ask("undo", mission=first["id"])
             assert await making == {"made": [], "left": 0}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fork_server import ForkedCommand
+from tests.waiting import HANG
 
 import batos
 from batos.events import Events
@@ -112,6 +113,11 @@ def interpreter(script: str, *arguments: object) -> Iterator[subprocess.Popen[st
 
 
 async def heard(process: ForkedCommand | subprocess.Popen[str]) -> str:
-    """The next line that a process says; empty at its end."""
+    """The next line that a process says. Raises AssertionError, with its exit code, where it ended instead.
+
+    What it wrote to its stderr stands in the report of the test.
+    """
     assert process.stdout is not None
-    return (await asyncio.to_thread(process.stdout.readline)).strip()
+    line = await asyncio.to_thread(process.stdout.readline)
+    assert line, f"the process said no more and ended with {await asyncio.to_thread(process.wait, HANG)}"
+    return line.strip()

@@ -25,7 +25,7 @@ async def main(home: Path, size: int) -> None:
     image_file, blobs = str(home / "live_image.fs"), str(home / "blobs")
     async with open_image(home, image_factory=lambda: SoundFileStorage(image_file, blob_dir=blobs, sync=told)) as image:
         say(await image.accept(brief(), {hashlib.sha256(data).hexdigest(): data}))
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

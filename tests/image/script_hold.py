@@ -6,6 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from tests.fork_server import log_to_stderr
 from tests.image.open_image import open_image, say
 
 
@@ -13,8 +14,9 @@ async def main(home: Path) -> None:
     """Say when it is open."""
     async with open_image(home):
         say("open")
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
+    log_to_stderr()
     asyncio.run(main(Path(sys.argv[1])))

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANG
 
 #: Settings of a server whose data nobody needs after the test; commits wait for no disk.
 _POSTGRES = """
@@ -44,17 +45,34 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def await_server(is_there: Callable[[], bool], what: str) -> None:
+    """Look whether a server is there, less and less often: tests do so on their loop, of whose CPU it takes little."""
+    began = time.monotonic()
+    while not is_there():
+        waited = time.monotonic() - began
+        assert waited < HANG, f"{what} did not come within {HANG:.0f} s"
+        time.sleep(max(0.01, waited / 10))
+
+
 def await_port(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     """Wait until a server answers."""
-    end = time.monotonic() + 20
-    while True:
+
+    def has_answered() -> bool:
+        if process.poll() is not None:
+            said = log.read_text(errors="replace")
+            pytest.fail(f"the server did not start (exit code {process.returncode}):\n{said}", pytrace=False)
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
+            socket.create_connection(("127.0.0.1", port), timeout=HANG).close()
         except OSError:
-            if process.poll() is not None or time.monotonic() > end:
-                pytest.fail(f"the server did not start:\n{log.read_text(errors='replace')}", pytrace=False)
-            time.sleep(0.02)
+            return False
+        return True
+
+    await_server(has_answered, f"an answer of the server of {log}")
+
+
+def zeo_uri(port: int, query: str = "") -> str:
+    """An image on a ZEO server of this machine, which may take as long as it likes to answer."""
+    return f"zeo://127.0.0.1:{port}?wait_timeout={HANG:.0f}{query and '&'}{query}"
 
 
 @contextmanager
@@ -139,15 +157,17 @@ def postgres_server(sessions: int = 100) -> Iterator[str]:
 def await_start(address: str) -> None:
     """Wait until a server that listens takes sessions: a loaded machine may be between the two for a while."""
     error = import_module("psycopg2").OperationalError
-    end = time.monotonic() + 20
-    while True:
+
+    def has_started() -> bool:
         try:
             ask_postgres(address, "SELECT 1")
-            return
         except error as refused:
-            if "starting up" not in str(refused) or time.monotonic() > end:
+            if "starting up" not in str(refused):
                 raise
-            time.sleep(0.02)
+            return False
+        return True
+
+    await_server(has_started, f"the start of {address}")
 
 
 def ask_postgres(address: str, *statements: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import signal
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.care.kept_homes import OLDEST, unpack
 from tests.image.open_image import brief, child, heard, open_image, upgrading, uri_of
-from tests.image.servers import zeo_server
+from tests.image.servers import zeo_server, zeo_uri
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
@@ -126,7 +127,8 @@ async def test_a_process_that_is_killed_at_any_write_of_an_upgrade_leaves_it_to_
     for number, when in [*((number, "before") for number in range(1, writes + 1)), (writes, "after")]:
         await asyncio.to_thread(shutil.copytree, old, home := tmp_path / f"{number}-{when}")
         with child("script_upgrade.py", home, number, when) as process:
-            assert await heard(process) == ""
+            assert await asyncio.to_thread(process.communicate) == ("", "")
+            assert process.returncode == -signal.SIGKILL
         await finish(home)
         assert await asyncio.to_thread(states, home, tmp_path / f"states-{number}-{when}") == expected
 
@@ -263,13 +265,15 @@ async def test_a_long_step_is_told_now_and_then() -> None:
 
 
 async def test_an_image_on_a_server_is_upgraded_by_a_node_that_is_alone(tmp_path: Path) -> None:
-    """Another one would go on writing the former form; one that died is waited for, until its lease ends."""
+    """Another one would go on writing the former form: it is waited for, for two leases, and then it is told."""
     with zeo_server(tmp_path) as port:
-        place: dict[str, Any] = {"image": f"zeo://127.0.0.1:{port}", "lease": 1.0}
+        place: dict[str, Any] = {"image": zeo_uri(port), "lease": 600.0}
         async with open_image(None, **place, node="works") as image:
             await image.writer.apply(lambda root: root[roots.GENESIS].__setitem__("format", 1))
+            # any pace: by a clock that stands the other does not fall silent in so short a lease
+            short = {**place, "lease": 0.2, "lease_clock": lambda: 0.0}
             with pytest.raises(ImageError, match="in use at works"):
-                async with open_image(None, **place, upgrading=upgrading()):
+                async with open_image(None, **short, upgrading=upgrading()):
                     pass
         async with open_image(None, **place, upgrading=upgrading()) as image:
             assert formats(image) == (roots.FORMAT, roots.FORMAT)

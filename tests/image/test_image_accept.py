@@ -90,11 +90,9 @@ async def test_an_unknown_mission_is_not_found() -> None:
 
 async def test_ids_sort_by_time(tmp_path: Path) -> None:
     """The missions of one image are listed in the order they were accepted."""
-    async with open_image(None) as image:
-        names = []
-        for _ in range(5):
-            names.append(await image.accept(brief()))
-            await asyncio.sleep(0.002)
+    moments = (datetime(2026, 11, 21, 9, tzinfo=UTC) + timedelta(milliseconds=2 * number) for number in range(5))
+    async with open_image(None, clock=lambda: next(moments)) as image:
+        names = [await image.accept(brief()) for _ in range(5)]
         assert names == sorted(names)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.image.open_image import brief
-from tests.image.servers import zeo_server
-from tests.image.test_lease import LEASE, node
+from tests.image.open_image import brief, open_image
+from tests.image.servers import zeo_server, zeo_uri
+from tests.waiting import until
 
 from batos.cli.doctor.offline_status import status_document
 from batos.cli.verbs.status import status_text
@@ -22,6 +22,9 @@ from batos.image_documents import NodeLine
 
 pytestmark = pytest.mark.blocks_loop
 
+#: Seconds of a lease here: nobody loses it.
+LEASE = 600.0
+
 
 def lines(image: LivingImage, later: float = 0.0) -> list[NodeLine]:
     """The nodes as this one tells them, so many seconds from now."""
@@ -29,26 +32,28 @@ def lines(image: LivingImage, later: float = 0.0) -> list[NodeLine]:
         return node_lines.list_nodes(root, LEASE, utc_now() + timedelta(seconds=later), image.fence)
 
 
-async def until_asked(image: LivingImage) -> list[NodeLine]:
-    """The nodes, once one asks to publish."""
-    while True:
-        told = lines(image)
-        if any(each["asks_to_publish"] for each in told):
-            return told
-        await asyncio.sleep(0.02)
+def lines_if_asked(image: LivingImage) -> list[NodeLine]:
+    """The nodes, if one asks to publish."""
+    told = lines(image)
+    return told if any(each["asks_to_publish"] for each in told) else []
+
+
+def node(image: str, name: str) -> AbstractAsyncContextManager[LivingImage]:
+    """A node of an image."""
+    return open_image(None, image=image, lease=LEASE, node=name)
 
 
 async def test_each_node_is_told_with_its_part(tmp_path: Path) -> None:
     """By a node and by who only reads: the part of the publisher, who waits for it, missions, silence, and the end."""
     async with AsyncExitStack() as stack:
-        server = f"zeo://127.0.0.1:{stack.enter_context(zeo_server(tmp_path))}"
-        first = await stack.enter_async_context(node((server, ""), node="first"))
-        second = await stack.enter_async_context(node((server, ""), node="second"))
+        server = zeo_uri(stack.enter_context(zeo_server(tmp_path)))
+        first = await stack.enter_async_context(node(server, "first"))
+        second = await stack.enter_async_context(node(server, "second"))
         mission = await second.accept(brief())
         await second.move(mission, "running")
         async with first.publishing.here():
             asking = asyncio.create_task(second.shared.apply(lambda root: None))
-            told = await until_asked(first)
+            told = await until(lambda: lines_if_asked(first), "the question for the part")
         assert [each["name"].split()[0] for each in told] == ["first", "second"]
         assert [each["state"] for each in told] == ["live", "live"]
         assert [(each["publishes"], each["asks_to_publish"]) for each in told] == [(True, False), (False, True)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 from tests.image.missions import thinking
-from tests.image.open_image import answer, brief, child, heard, open_image, thought_in
+from tests.image.open_image import answer, brief, child, open_image, thought_in
 from tests.minds.scripted import Script
 
 from batos.errors import BatosError, Refused, StreamCut
@@ -139,7 +139,7 @@ async def test_a_cancellation_before_the_commit_cancels(tmp_path: Path) -> None:
     class Slow(ScriptedBridge):
         async def think(self, *given: Any, **also: Any) -> Any:
             started.set()
-            await asyncio.sleep(600)
+            await asyncio.Event().wait()
 
     async with thinking(tmp_path, Slow()) as uvm:
         mission = await uvm.missions.submit({"text": "Why?", "effort": "cycle"})
@@ -174,15 +174,17 @@ async def test_what_was_paid_for_is_not_paid_again_after_a_kill(tmp_path: Path) 
     called: list[str] = []
     while True:
         with child("script_pay.py", home, ledger, MISSIONS) as process:
-            # Every call may be answered. It is killed when so many are begun, perhaps before any of them is answered,
-            # or when so many are kept, so that rounds of this kind bring all to an end.
+            # It is killed when so many calls are begun, perhaps before any of them is answered, or when so many are
+            # kept, so that rounds of this kind bring all to an end. So many may be answered, and no more: however late
+            # the kill comes, it comes in the middle.
             word, number = chance.choice(["called", "kept"]), chance.randrange(6, 14)
             assert process.stdin is not None
-            process.stdin.write("\n" * 100)
+            assert process.stdout is not None
+            process.stdin.write("\n" * number)
             process.stdin.flush()
             line = word
             while number and line:
-                line = await heard(process)
+                line = (await asyncio.to_thread(process.stdout.readline)).strip()
                 number -= line == word
             if line == "":
                 assert await asyncio.to_thread(process.wait) == 0

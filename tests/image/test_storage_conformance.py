@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,8 +18,9 @@ import transaction
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 from tests.image.open_image import answer, brief, open_image, thought_in, uri_of
-from tests.image.servers import zeo_server
+from tests.image.servers import zeo_server, zeo_uri
 from tests.image.writers import start_mission
+from tests.waiting import HANG
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError, ReadConflictError, ReadOnlyError
 from ZODB.utils import maxtid, p64
@@ -89,13 +91,14 @@ def in_turn(made: dict[str, bytes], number: int) -> list[str]:
 
 async def in_threads(read: Callable[[int], T], most: int) -> list[T]:
     """What each of some threads reads, which begin together; each is given its number."""
-    begin = threading.Barrier(most)
+    begin, loop = threading.Barrier(most), asyncio.get_running_loop()
 
     def read_with_others(number: int) -> T:
         begin.wait()
         return read(number)
 
-    return await asyncio.gather(*(asyncio.to_thread(read_with_others, number) for number in range(most)))
+    with ThreadPoolExecutor(most) as pool:
+        return await asyncio.gather(*(loop.run_in_executor(pool, read_with_others, number) for number in range(most)))
 
 
 class StorageConformance:
@@ -272,7 +275,7 @@ class StorageConformance:
             await think(image, mission, "Kept.")
             before = newest_commit(image.db)
             await image.writer.apply(lambda root: roots.mission_record(root, mission).status.become("undone", ""))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # any pace: what is older than the pack is packed, by a clock that has moved on
             async with asyncio.TaskGroup() as group:
                 nothing = timedelta(0)
                 parts = PackerParts(image, Events(log=False), utc_now, lambda: True, 0.0, nothing)
@@ -370,7 +373,7 @@ class TestZeo(StorageConformance):
     def place(self, tmp_path: Path) -> Iterator[Place]:
         """A new server."""
         with zeo_server(tmp_path) as port:
-            yield Place(f"zeo://127.0.0.1:{port}?blob_dir={tmp_path / 'cache'}", "")
+            yield Place(zeo_uri(port, f"blob_dir={tmp_path / 'cache'}"), "")
 
     async def test_it_is_opened_for_reading_alone(self, place: Place) -> None:
         """The server refuses what such a client would write."""
@@ -394,7 +397,7 @@ class TestPostgres(StorageConformance):
     def place(self, databases: tuple[str, str], tmp_path: Path) -> Place:
         """Two new databases."""
         image, journal = databases
-        return Place(f"{image}?blob_dir={tmp_path / 'cache'}", journal)
+        return Place(f"{image}?blob_dir={tmp_path / 'cache'}&connect_timeout={HANG:.0f}", journal)
 
     async def test_it_is_opened_for_reading_alone(self, place: Place) -> None:
         """Such a storage refuses to begin a commit."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.image.open_image import brief, open_image
-from tests.image.servers import ask_postgres, free_port, postgres_server, zeo_server
+from tests.image.servers import ask_postgres, free_port, postgres_server, zeo_server, zeo_uri
 
 from batos.errors import ConfigError, ImageDamaged, ImageError
 from batos.image.storage import open_database
@@ -75,13 +75,13 @@ def test_no_server_is_there(address: str) -> None:
 def test_what_answers_is_no_server_for_an_image(words: bytes, says: str) -> None:
     """It is known by its first words."""
     with saying(words) as port, pytest.raises(ImageError, match=says):
-        open_database(f"zeo://127.0.0.1:{port}", connections=1)
+        open_database(zeo_uri(port), connections=1)
 
 
 def test_a_zeo_server_that_speaks_pickle_is_refused(tmp_path: Path) -> None:
     """Nothing of it is read; the remedy is the line that its configuration lacks."""
     with zeo_server(tmp_path, msgpack=False) as port, pytest.raises(ImageError, match="speaks pickle") as refused:
-        open_database(f"zeo://127.0.0.1:{port}", connections=1)
+        open_database(zeo_uri(port), connections=1)
     assert "msgpack true" in refused.value.remedy
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.image.open_image import answer, brief, dump, open_image, thought_in
+from tests.waiting import HANG
 from ZODB.POSException import ConflictError
 
 from batos.errors import ImageError, InternalError, Refused
@@ -35,7 +36,7 @@ class GatedStorage(SoundFileStorage):
     def tpc_vote(self, transaction: Any) -> Any:
         """Say that a vote has come, and wait."""
         self.voting.set()
-        assert self.gate.wait(30)
+        assert self.gate.wait(HANG)
         return super().tpc_vote(transaction)
 
 
@@ -126,7 +127,7 @@ async def test_a_commit_under_way_is_waited_for_by_a_cancelled_mission(stage: St
 async def test_a_cancellation_before_the_commit_begins_is_waited_out(stage: Stage) -> None:
     """A commit that waits in the thread's queue happens all the same, once, and then the mission is cancelled."""
     busy = threading.Event()
-    stage.image.thread.submit(lambda: busy.wait(30))
+    stage.image.thread.submit(lambda: busy.wait(HANG))
     task = asyncio.create_task(stage.think())
     await asyncio.sleep(0)
     task.cancel()
@@ -143,7 +144,7 @@ async def test_a_cancellation_before_the_commit_begins_is_waited_out(stage: Stag
 async def interfered(stage: Stage, *, cancel: bool) -> asyncio.Task[bytes]:
     """A mission whose thought somebody else has changed while it waited for the commit thread."""
     busy = threading.Event()
-    stage.image.thread.submit(lambda: busy.wait(30))
+    stage.image.thread.submit(lambda: busy.wait(HANG))
 
     def change(root: Any) -> None:
         stage.image.find(root, stage.mission)[2].mission = "changed"

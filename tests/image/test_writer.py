@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from persistent.list import PersistentList
+from tests.waiting import HANG
 from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
@@ -33,7 +34,7 @@ class Desk:
     def hold(self) -> Callable[[], None]:
         """Keep the commit thread busy until the function that this answers is called."""
         held = threading.Event()
-        self.thread.submit(lambda: held.wait(30))
+        self.thread.submit(lambda: held.wait(HANG))
         return held.set
 
     def on_disk(self) -> dict[str, Any]:
@@ -106,11 +107,11 @@ async def test_what_comes_during_a_commit_shares_the_next(desk: Desk) -> None:
 
     def slow(root: Any) -> int:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(HANG)
         return adding(0)(root)
 
     first = asyncio.create_task(desk.writer.apply(slow))
-    assert await asyncio.to_thread(begun.wait, 30)
+    assert await asyncio.to_thread(begun.wait, HANG)
     others = []
     for number in range(1, 51):
         others.append(asyncio.create_task(desk.writer.apply(adding(number))))
@@ -155,7 +156,8 @@ async def test_a_cancelled_waiter_takes_nobody_with_it(desk: Desk) -> None:
     """Its change is made all the same, it learns of the cancellation after the commit, and the others get theirs."""
     release = desk.hold()
     tasks = [asyncio.create_task(desk.writer.apply(adding(number))) for number in range(3)]
-    await asyncio.sleep(0.01)
+    for _ in range(3):  # each waits by then
+        await asyncio.sleep(0)
     for _ in range(3):
         tasks[1].cancel()
         await asyncio.sleep(0)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import pytest
 
-from batos.inference.ollama.bridge import Bridge, ChatRequest
+from batos.inference.ollama.bridge import Bridge, ChatRequest, Deadlines
+
+#: Deadlines of a bridge whose server answers: nothing of it is late, however slow the machine is.
+PATIENT = Deadlines(*[86_400.0] * len(fields(Deadlines)))
 
 MakeBridge: TypeAlias = Callable[..., Bridge]
 
@@ -24,11 +28,11 @@ def chat(**changes: Any) -> ChatRequest:
 
 @pytest.fixture
 async def bridge_to() -> AsyncIterator[MakeBridge]:
-    """Bridges, closed behind the test."""
+    """Bridges without haste, closed behind the test."""
     made: list[Bridge] = []
 
     def make(host: str, **settings: Any) -> Bridge:
-        made.append(Bridge(host, **settings))
+        made.append(Bridge(host, **{"deadlines": PATIENT, **settings}))
         return made[-1]
 
     yield make

@@ -23,7 +23,7 @@ from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Session, Step
 
 DIGEST = "d" * 64
-PLENTY = SpendingLimits(calls=1000, tokens=1_000_000, seconds=600.0)
+PLENTY = SpendingLimits(calls=1000, tokens=1_000_000, seconds=86_400.0)
 
 
 def asked(question: str = "Why?", **changes: Any) -> ChatRequest:

@@ -43,6 +43,16 @@ class RawServer:
     left: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
 
+    async def was_asked(self, times: int = 1) -> None:
+        """Wait until so many requests came."""
+        while len(self.asked) < times:
+            self.came.clear()
+            await self.came.wait()
+
+    async def was_left(self) -> None:
+        """Wait until somebody left whom it was made to wait for."""
+        await self.left.wait()
+
     def play(self, *scripts: Script) -> None:
         """Begin anew with other scripts, and with nothing asked."""
         self.scripts[:] = scripts
@@ -81,6 +91,8 @@ class RawServer:
                 await writer.drain()
             elif isinstance(step, float):
                 await asyncio.sleep(step)
+            elif isinstance(step, asyncio.Event):
+                await step.wait()
         return True
 
 
@@ -94,8 +106,8 @@ class Do(Enum):
 
 HOLD, CLOSE, RESET = Do.WAIT_FOR_LEAVING, Do.CLOSE, Do.RESET
 
-#: Bytes to send, seconds to wait, or what to do.
-Step: TypeAlias = bytes | float | Do
+#: Bytes to send, seconds or an event to wait for, or what to do.
+Step: TypeAlias = bytes | float | asyncio.Event | Do
 Script: TypeAlias = bytes | Do | Sequence[Step]
 
 
@@ -158,6 +170,15 @@ DONE = {
     "prompt_eval_count": 57,
     "eval_count": 8,
 }
+
+
+def spoken(*texts: str) -> tuple[Script, list[asyncio.Event]]:
+    """A chat's stream with an event before each text and one before its end, which the test sets."""
+    turns = [asyncio.Event() for _ in range(len(texts) + 1)]
+    steps: list[Step] = [HEAD]
+    for turn, text in zip(turns, texts, strict=False):
+        steps += [turn, token(text, done=False)]
+    return [*steps, turns[-1], token("", **DONE) + END], turns
 
 
 def streamed(*texts: str) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tests.inference.raw_server import CLOSE, END, HOLD, Script, Step, chunk, exchanges, recorded, reply
+from tests.waiting import HANG
 
 from batos.errors import UsageError
 from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest, PullProgress
@@ -163,7 +164,7 @@ async def _steps(steps: Any) -> list[PullProgress]:
 
 _CALLS: dict[str, Callable[[Exchange, Bridge, Path], Awaitable[Any]]] = {
     "load": lambda exchange, bridge, _: bridge.load(exchange.model, {"num_ctx": 512}),
-    "unload": lambda exchange, bridge, _: bridge.unload(exchange.model),
+    "unload": lambda exchange, bridge, _: bridge.unload(exchange.model, within=HANG),
     "embed": lambda exchange, bridge, _: bridge.embed(exchange.model, exchange.texts),
     "version": lambda _, bridge, __: bridge.version(),
     "list": lambda _, bridge, __: bridge.list(),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from tests.waiting import HANG
 
 from batos.inference.call_order import ALL, CallOrder, common
 
@@ -98,7 +99,7 @@ def test_who_gives_up_leaves_no_turn_behind(cancelled: set[int], failing: set[in
             tasks[number].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         assert set(range(6)) - cancelled <= set(had)
-        async with asyncio.timeout(1), turns.turn(()):
+        async with asyncio.timeout(HANG), turns.turn(()):
             assert turns._going == 1
 
     asyncio.run(crowd())

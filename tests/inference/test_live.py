@@ -33,7 +33,7 @@ def _asking(model: str, text: str, decision: Decision[Choice] | None = None) -> 
     return ChatRequest(model, ({"role": "user", "content": text},), options, schema=schema)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600)  # any pace: more than the suite has, for a person's daemon
 async def test_a_real_daemon_answers() -> None:
     """It lists and shows the model, loads it, answers whole and streamed, and unloads it."""
     async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
@@ -50,7 +50,7 @@ async def test_a_real_daemon_answers() -> None:
         assert await bridge.unload(model)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600)  # any pace: more than the suite has, for a person's daemon
 async def test_a_real_daemon_enforces_a_decision() -> None:
     """The keys come in declared order, within their bounds and within num_predict."""
     async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:
@@ -61,7 +61,7 @@ async def test_a_real_daemon_enforces_a_decision() -> None:
     assert answer.text.index("a_why") < answer.text.index("b_answer") < answer.text.index("c_certain")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600)  # any pace: more than the suite has, for a person's daemon
 async def test_a_real_daemon_refuses_what_does_not_fit() -> None:
     """An overlong prompt is ContextOverflow with counts, an unknown model ModelMissing."""
     async with Bridge(os.environ["BATOS_LIVE_OLLAMA"]) as bridge:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.inference.conftest import MakeBridge
+from tests.inference.conftest import PATIENT, MakeBridge
 from tests.inference.raw_server import CLOSE, HOLD, Script, Step, serving
 from tests.inference.recorded_calls import (
     FRAMINGS,
@@ -30,6 +31,7 @@ from tests.inference.recorded_calls import (
     scripts,
 )
 from tests.inference.rules import RULES, rule_for
+from tests.waiting import HANG
 
 from batos.errors import BatosError, ContextOverflow, OllamaError, RequestRejected, UsageError
 from batos.inference.ollama.bridge import Bridge, Deadlines
@@ -37,8 +39,8 @@ from batos.inference.ollama.chat import checked_model
 from batos.inference.ollama.checked import clean
 
 EXCHANGES = every()
-#: Nothing is ever waited for: what a server says lies ready, and what it does not say never comes.
-SHORT = Deadlines(connect=5.0, load=0.05, first_token=0.05, between_tokens=0.05, reply=0.05, progress=0.05, drain=0.05)
+#: For servers that do not answer to the end; one that does, and is late, makes an error of ours too.
+SHORT = Deadlines(connect=HANG, load=0.05, first_token=0.05, between_tokens=0.05, reply=0.05, progress=0.05, drain=0.05)
 
 
 def test_every_exchange_has_a_rule_and_every_rule_an_exchange() -> None:
@@ -165,7 +167,7 @@ async def test_exchanges(
     """However its bytes are framed and cut, each answer is its value, or its error with advice, retry and field."""
     file = _upload(tmp_path)
     async with serving() as server:
-        heard, unheard = (bridge_to(server.url, deadlines=each) for each in (Deadlines(drain=0.05), SHORT))
+        heard, unheard = (bridge_to(server.url, deadlines=each) for each in (replace(PATIENT, drain=0.05), SHORT))
         for exchange in (each for each in EXCHANGES if each.kind == kind):
             server.play(*scripts(exchange, framing))
             bridge = unheard if framed(exchange, framing) is HOLD else heard
@@ -236,7 +238,7 @@ def test_damaged_bytes_are_a_value_or_one_of_our_errors(
 async def _value_or_error(exchange: Exchange, said: list[Any], file: Path) -> None:
     async with serving(*said) as server, Bridge(server.url, deadlines=SHORT) as bridge:
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(HANG):
                 await meet(exchange, bridge, file)
         except OllamaError as error:
             assert error.message

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.inference.counting_bridge import DIGEST, CountedBridge, Desk, asked, desk, identity, step, until
+from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 
 from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 from batos.events import Events
@@ -74,8 +75,8 @@ async def test_another_path_is_another_call() -> None:
 @pytest.mark.parametrize(
     ("limits", "field"),
     [
-        (SpendingLimits(calls=2, tokens=10**6, seconds=60.0), "budget.calls"),
-        (SpendingLimits(calls=99, tokens=28, seconds=60.0), "budget.tokens"),
+        (SpendingLimits(calls=2, tokens=10**6, seconds=HOUR), "budget.calls"),
+        (SpendingLimits(calls=99, tokens=28, seconds=HOUR), "budget.tokens"),
     ],
 )
 async def test_a_budget_that_is_spent_refuses(limits: SpendingLimits, field: str) -> None:
@@ -99,7 +100,7 @@ async def test_what_certainly_cannot_be_paid_or_held_is_not_sent() -> None:
     async with desk() as at:
         bridge, roomy = CountedBridge(), {"num_ctx": 1280, "num_predict": 64}
         with pytest.raises(Refused, match="at least 1015 tokens") as refused:
-            await at.session(bridge, limits=SpendingLimits(9, 1000, 60.0)).think(
+            await at.session(bridge, limits=SpendingLimits(9, 1000, HOUR)).think(
                 asked("w" * 20_000, options=roomy), step()
             )
         assert refused.value.field == "budget.tokens"
@@ -108,7 +109,7 @@ async def test_what_certainly_cannot_be_paid_or_held_is_not_sent() -> None:
         assert over.value.window == 1014
         assert not bridge.begun
         assert at.records() == []
-        await at.session(bridge, limits=SpendingLimits(9, 1015, 60.0)).think(asked("w" * 20_000, options=roomy), step())
+        await at.session(bridge, limits=SpendingLimits(9, 1015, HOUR)).think(asked("w" * 20_000, options=roomy), step())
         assert sum(bridge.begun.values()) == 1
 
 
@@ -126,13 +127,19 @@ async def test_a_mission_whose_time_is_over_makes_no_call() -> None:
         assert sum(bridge.begun.values()) == 1
 
 
+@on_still_clock
 async def test_a_call_is_stopped_when_the_time_is_over() -> None:
     """A call under way ends with the mission's time; what came of it is kept."""
     async with desk() as at:
-        bridge = CountedBridge(gate=asyncio.Event())
-        session = at.session(bridge, limits=SpendingLimits(9, 9_999, 0.05))
+        bridge, ticks = CountedBridge(gate=asyncio.Event()), asyncio.get_running_loop().time
+        session = at.session(bridge, limits=SpendingLimits(9, 9_999, HOUR), ticks=ticks)
+        task = asyncio.create_task(session.think(asked(), step()))
+        await until(lambda: bridge.begun)
+        await pass_time(HOUR / 2)
+        assert not task.done()
+        await pass_time(HOUR / 2)
         with pytest.raises(TimedOut):
-            await session.think(asked(), step())
+            await task
         (record,) = at.records()
         assert (record.state, record.partial) == ("cut", "partly")
 
@@ -472,7 +479,7 @@ async def test_a_call_whose_turn_comes_too_late_is_not_made() -> None:
     """While it waited another spent the budget: it is refused and costs nothing."""
     async with desk() as at:
         bridge = CountedBridge()
-        session = at.session(bridge, turns=CallOrder(1), limits=SpendingLimits(1, 9_999, 60.0))
+        session = at.session(bridge, turns=CallOrder(1), limits=SpendingLimits(1, 9_999, HOUR))
         first, second = await asyncio.gather(
             *(session.think(asked(each), step(each)) for each in ("1", "2")), return_exceptions=True
         )

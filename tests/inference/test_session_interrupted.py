@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.inference.conftest import PATIENT
 from tests.inference.counting_bridge import CountedBridge, asked, desk, step, until
 from tests.inference.raw_server import DONE, HEAD, HOLD, Script, serving, token
+from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 
 from batos.errors import BatosError, DiskFull, Refused, TimedOut
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal, Record
-from batos.inference.ollama.bridge import Bridge, Deadlines
+from batos.inference.ollama.bridge import Bridge
 
 
 class SlowJournal:
@@ -64,7 +66,7 @@ async def test_a_spent_budget_cuts_no_call_under_way() -> None:
     """Parts that are asked side by side end with the first error: it is raised when the others' answers are kept."""
     async with desk() as at:
         bridge = CountedBridge(gate=asyncio.Event())
-        session = at.session(bridge, limits=SpendingLimits(2, 9_999, 60.0))
+        session = at.session(bridge, limits=SpendingLimits(2, 9_999, HOUR))
 
         async def parts() -> None:
             async with asyncio.TaskGroup() as group:
@@ -104,18 +106,16 @@ async def test_a_call_that_ends_with_an_error_of_nobody_is_recorded() -> None:
         assert session.cost.as_dict()["answer_tokens"] == 1
 
 
-#: An answer that is whole, in a stream that the daemon does not end.
-OPEN_END: Script = [HEAD + token("one", done=False) + token("", **DONE), HOLD]
+#: An answer that is whole with its first line, in a stream that the daemon does not end.
+OPEN_END: Script = [HEAD + token("one", **DONE), HOLD]
 
 
 async def test_a_cancellation_behind_the_last_line_does_not_lose_the_answer() -> None:
     """The answer is written before the cancellation goes on; the next who asks pays nothing."""
-    heard = asyncio.Event()
-    async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=Deadlines(drain=60.0)) as bridge:
+    async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=PATIENT) as bridge:
         session = at.session(bridge)
-        task = asyncio.create_task(session.think(asked(), step(on_token=lambda piece: heard.set())))
-        await heard.wait()
-        await asyncio.sleep(0.1)
+        task = asyncio.create_task(session.think(asked(), step()))
+        await until(lambda: bridge._chats.last)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -124,12 +124,17 @@ async def test_a_cancellation_behind_the_last_line_does_not_lose_the_answer() ->
         assert len(server.asked) == 1
 
 
+@on_still_clock
 async def test_a_mission_whose_time_ends_behind_the_last_line_has_the_answer() -> None:
     """The next call is the first that is refused."""
-    limits = SpendingLimits(9, 9_999, 1.0)
-    async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=Deadlines(drain=60.0)) as bridge:
-        session = at.session(bridge, limits=limits)
-        assert (await session.think(asked(), step())).text == "one"
+    limits, ticks = SpendingLimits(9, 9_999, HOUR), asyncio.get_running_loop().time
+    async with desk() as at, serving(OPEN_END) as server, Bridge(server.url, deadlines=PATIENT) as bridge:
+        session = at.session(bridge, limits=limits, ticks=ticks)
+        task = asyncio.create_task(session.think(asked(), step()))
+        await until(lambda: bridge._chats.last)
+        assert not task.done()
+        await pass_time(HOUR)
+        assert (await task).text == "one"
         assert [record.state for record in at.records()] == ["done"]
         with pytest.raises(TimedOut):
             await session.think(asked("more"), step())

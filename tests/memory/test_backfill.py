@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
+from tests.waiting import HANG
 
 from batos.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable
 from batos.image import memory_records, memory_segments
@@ -206,17 +207,20 @@ async def test_parts_that_come_meanwhile_are_found_too() -> None:
 async def test_closing_stops_it() -> None:
     """It ends although the daemon does not answer."""
 
+    was_asked = asyncio.Event()
+
     class Hanging(CountingDaemon):
         async def embed(self, *_given: Any, **_more: Any) -> Embedding:
+            was_asked.set()
             await asyncio.Event().wait()
             raise AssertionError
 
     async with open_image(None) as image:
         await store_of(image).remember([incoming("The lamp.")])
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(HANG), asyncio.TaskGroup() as group:
             backfill = VectorBackfill(parts_of(image, Hanging()), group)
             backfill.wake()
-            await asyncio.sleep(0.05)
+            await was_asked.wait()
             await backfill.aclose()
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
+from tests.waiting import HANG
 
 from batos.errors import BriefError, NotFound, Refused
 from batos.image import roots
@@ -339,7 +340,7 @@ class _SlowTidying(FoldStore):
     def _stale(self) -> list[tuple[int, int]]:
         found = super()._stale()
         self.has_looked.set()
-        self.goes_on.wait(0.5)
+        self.goes_on.wait(0.5)  # any pace: what is to happen may wait for this one
         return found
 
 
@@ -353,7 +354,7 @@ async def test_what_comes_back_while_segments_are_tidied_is_found(image: LivingI
     for read, written in list(folds.survey("ann", datetime(2027, 1, 1, tzinfo=UTC))):
         await folds.fold(read, written)
     tidying = asyncio.ensure_future(folds.tidy())
-    await asyncio.to_thread(folds.has_looked.wait, 5)
+    assert await asyncio.to_thread(folds.has_looked.wait, HANG)
     correcting = asyncio.ensure_future(work.pin(["/a/0"], "ann") if verb == "pin" else work.retract(["/a/0"], "ann"))
     correcting.add_done_callback(lambda _: folds.goes_on.set())
     await asyncio.gather(tidying, correcting)

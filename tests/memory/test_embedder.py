@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from tests.waiting import HANG
 
 from batos.errors import OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Embedding
@@ -67,10 +68,10 @@ async def test_every_failure_is_a_reason() -> None:
             await Embedder(bridge, "absent:latest", "d").vectors(["a lamp"])
     async with Bridge(url) as bridge:
         with pytest.raises(Unembedded) as raised:
-            await Embedder(bridge, MODEL, "d").vector("a lamp", 5.0)
+            await Embedder(bridge, MODEL, "d").vector("a lamp", HANG)
         assert isinstance(raised.value.__cause__, OllamaUnreachable)
     with pytest.raises(Unembedded, match=r"within 0\.01 s"):
-        await Embedder(Hanging(), MODEL, "d").vector("a lamp", 0.01)
+        await Embedder(Hanging(), MODEL, "d").vector("a lamp", 0.01)  # any pace: it is to run out
 
 
 def test_of_a_long_text_the_ends_are_kept() -> None:

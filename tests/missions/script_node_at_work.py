@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from tests.image.open_image import say
+from tests.missions.pace import LEASE, PATIENT
 
 from batos.config import Settings
 from batos.events import Events
-from batos.uvm import UVM, open_uvm
+from batos.image.lease import read_clock
+from batos.uvm import UVM, Seams, open_uvm
 
 #: Missions that it runs at once.
 AT_ONCE = 4
 
 
 @asynccontextmanager
-async def node_at_work(home: Path, image: str, journal: str, url: str) -> AsyncIterator[UVM]:
+async def node_at_work(
+    home: Path, image: str, journal: str, url: str, clock: Callable[[], float] = read_clock
+) -> AsyncIterator[UVM]:
     """Open a node that takes up what is queued."""
     settings = Settings(
         home=home, user="tester", image=image, journal=journal, ollama_host=url, install="never", missions=AT_ONCE,
-        lease=1.0, vram="80GiB",
+        lease=LEASE, vram="80GiB", **PATIENT,
     )  # fmt: skip
-    async with open_uvm(settings, Events(log=False)) as uvm:
+    seams = Seams(opening=lambda given: replace(given, lease_clock=clock))
+    async with open_uvm(settings, Events(log=False), seams) as uvm:
         await uvm.readiness.genesis()
         uvm.sharing.take_up()
         yield uvm

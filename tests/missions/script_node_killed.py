@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.image.open_image import say
 from tests.minds.scripted import Script, kind
+from tests.missions.pace import LEASE
 
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -28,13 +29,13 @@ class DyingBridge(ScriptedBridge):
         return await super().think(request, on_token, stream=stream)
 
 
-async def main(home: Path, image: str, journal: str, lease: float) -> None:
+async def main(home: Path, image: str, journal: str) -> None:
     """Ask one question, saying its id."""
     bridge = DyingBridge(Script())
-    async with scripted_uvm(home, bridge, memory=False, image=image, journal=journal, lease=lease) as uvm:
+    async with scripted_uvm(home, bridge, memory=False, image=image, journal=journal, lease=LEASE) as uvm:
         uvm.events.subscribe(lambda event, keys: say(keys["mission"]) if event == "mission.accepted" else None)
         await uvm.missions.ask({"text": "What is lost with a node?", "effort": "cycle"})
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])))
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))

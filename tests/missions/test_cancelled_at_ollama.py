@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from tests.image.open_image import dump
+from tests.missions.pace import PATIENT, MovedClock
+from tests.waiting import HANG, until
 
 from batos.config import Settings
 from batos.events import Events
 from batos.image import roots
-from batos.image.ids import iso, utc_now
-from batos.uvm import UVM, open_uvm
+from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 
 #: A daemon whose answers have no end: forty tokens a second, after a load of a second.
@@ -36,21 +36,21 @@ class EventLog:
 
     async def until(self, is_so: Callable[[str, Mapping[str, Any]], bool]) -> None:
         """Wait for an event."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG):
             while not any(is_so(*each) for each in self.told):
                 self._changed.clear()
                 await self._changed.wait()
 
 
 @asynccontextmanager
-async def answering(home: Path) -> AsyncIterator[tuple[UVM, Emulator, EventLog]]:
+async def answering(home: Path, seams: Seams | None = None) -> AsyncIterator[tuple[UVM, Emulator, EventLog]]:
     """A mind that thinks with such a daemon."""
     heard = EventLog()
     emulator = Emulator(ENDLESS)
     emulator.faults.add({"match": {"path": "/api/embed"}, "do": "status", "status": 501, "error": "no embeddings"})
     async with emulator.serving() as url:
-        settings = Settings(home=home, user="tester", image="memory://endless", ollama_host=url, install="never")
-        async with open_uvm(settings, Events(heard, log=False)) as uvm:
+        usual: dict[str, Any] = {"user": "tester", "image": "memory://endless", "install": "never", **PATIENT}
+        async with open_uvm(Settings(home=home, ollama_host=url, **usual), Events(heard, log=False), seams) as uvm:
             await uvm.readiness.genesis()
             await uvm.readiness.check()
             yield uvm, emulator, heard
@@ -70,9 +70,7 @@ def answered_by(emulator: Emulator) -> int:
 
 async def answers_nobody(emulator: Emulator) -> None:
     """Wait until the daemon has seen that whoever asked is gone."""
-    async with asyncio.timeout(5):
-        while answered_by(emulator):  # noqa: ASYNC110  # the emulator tells nobody
-            await asyncio.sleep(0.01)
+    await until(lambda: not answered_by(emulator), "the end of all answers")
 
 
 async def test_cancelling_stops_the_inference_and_leaves_no_trace(tmp_path: Path) -> None:
@@ -98,11 +96,12 @@ async def test_cancelling_stops_the_inference_and_leaves_no_trace(tmp_path: Path
 
 async def test_a_deadline_stops_the_inference_too(tmp_path: Path) -> None:
     """The mission ends as failed, timed out, and says what it cost."""
-    async with answering(tmp_path) as (uvm, emulator, heard):
-        deadline = iso(utc_now() + timedelta(seconds=2))
-        mission = await uvm.missions.submit({"text": "How?", "effort": "council", "deadline": deadline})
+    clock = MovedClock()
+    async with answering(tmp_path, Seams(clock=clock)) as (uvm, emulator, heard):
+        mission = await uvm.missions.submit({"text": "How?", "effort": "council", "deadline": clock.deadline})
         await uvm.missions.begin(mission)
         await heard.until(lambda event, keys: event == "inference.start")
+        clock.ring(uvm, mission)
         told = await uvm.missions.wait_for_end(mission)
         await answers_nobody(emulator)
         assert (told["status"], told["reason"]["code"], told["cost"]["calls"] > 0) == ("failed", "timed_out", True)

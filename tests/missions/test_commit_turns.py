@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.waiting import HANG
 
 from batos.missions.commit_turns import CommitTurns
 
@@ -47,8 +48,8 @@ async def test_others_are_not_kept_waiting() -> None:
     turns = CommitTurns()
     with turns.place() as place, turns.place() as other:
         await place.take([ONE])
-        await asyncio.wait_for(other.take([TWO]), 1)
-        await asyncio.wait_for(other.take([]), 1)
+        await asyncio.wait_for(other.take([TWO]), HANG)
+        await asyncio.wait_for(other.take([]), HANG)
 
 
 async def test_who_stops_waiting_leaves_nothing() -> None:
@@ -91,7 +92,7 @@ def test_any_order_of_wants_comes_to_an_end(wants: Sequence[Sequence[Sequence[by
                 held.pop(oid, None)
 
     async def all_of_them() -> None:
-        await asyncio.wait_for(asyncio.gather(*(mission(*each) for each in enumerate(wants))), 5)
+        await asyncio.wait_for(asyncio.gather(*(mission(*each) for each in enumerate(wants))), HANG)
 
     asyncio.run(all_of_them())
     assert len(turns) == 0

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.minds.scripted import BAD, Script, ask, submit
+from tests.waiting import a_moment, until
 
 from batos.errors import BatosError, Busy, DiskFull, StreamCut
 from batos.event_payloads import EVENTS
@@ -135,7 +136,7 @@ async def test_that_counts_were_written_is_no_reason_to_write() -> None:
 
     counters = Counters(apply, utc_now, every=0)
     counters.on_event("txn.commit", {"what": "image", "changes": 2})
-    await asyncio.sleep(0.01)
+    await a_moment()
     await counters.close()
     assert written == []
     counters.on_event("txn.abort", {"what": "m-1", "reason": "doomed"})
@@ -176,8 +177,7 @@ async def test_counts_are_written_in_batches() -> None:
         told.clear()
         before = shown(image, counters)
         assert before["total"] == {"busy": 1000}
-        while not told:  # noqa: ASYNC110  # a timer of its own is what is waited for
-            await asyncio.sleep(0.01)
+        await until(lambda: told, "the commit")
         assert shown(image, counters) == before
         await counters.close()
         assert told == ["txn.commit"]
@@ -198,12 +198,10 @@ async def test_what_is_counted_during_a_write_is_written_by_the_next() -> None:
     counters.on_event("queue.busy", {"user": "me"})
     await under_way.wait()
     counters.on_event("queue.busy", {"user": "me"})
-    await asyncio.sleep(0.05)
+    await a_moment()
     assert not written
     on.set()
-    async with asyncio.timeout(5):
-        while len(written) < 2:  # noqa: ASYNC110  # a timer of its own is what is waited for
-            await asyncio.sleep(0.01)
+    await until(lambda: len(written) >= 2, "the second write")
     await counters.close()
     assert len(written) == 2
 
@@ -221,7 +219,7 @@ async def test_what_is_being_written_is_shown_once(fails: bool) -> None:
         return await image.writer.apply(change)
 
     async with open_image(None) as image:
-        counters = Counters(apply, utc_now, every=60)
+        counters = Counters(apply, utc_now, every=3_600)
         counters.on_event("queue.busy", {"user": "me"})
         with image.snapshot() as older:
             flushing = asyncio.create_task(counters.flush())
@@ -249,7 +247,7 @@ async def test_what_cannot_be_written_is_counted_on() -> None:
         return await image.writer.apply(change)
 
     async with open_image(None) as image:
-        counters = Counters(apply, utc_now, every=60)
+        counters = Counters(apply, utc_now, every=3_600)
         for _ in range(3):
             counters.on_event("queue.busy", {"user": "me"})
             await counters.flush()
@@ -265,7 +263,7 @@ async def test_only_the_newest_is_kept() -> None:
     """Of samples, failures and days there are never more than the limits, the newest first; totals have all."""
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     async with open_image(None) as image:
-        counters = Counters(image.writer.apply, lambda: moment, every=60)
+        counters = Counters(image.writer.apply, lambda: moment, every=3_600)
         sample = {"runner": "r", "where": "card", "size": 1, "size_vram": 1}
         many = max(DAYS, SAMPLES, FAILURES) + 10
         for number in range(many):

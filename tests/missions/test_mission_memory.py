@@ -47,8 +47,9 @@ async def test_what_was_said_in_one_mission_is_known_in_the_next(tmp_path: Path)
         told = await ask(uvm, ASKED)
         (found,) = told["provenance"]["recalled"]
         assert (found["trust"], "cat" in found["why"]) == ("user", True)
-        assert "My cat is called Miso." in "\n".join(each["content"] for each in bridge.history[-1].messages)
-        assert "raisins" not in "\n".join(each["content"] for each in bridge.history[-1].messages)
+        asked = bridge.history[-1].messages
+        assert "My cat is called Miso." in "\n".join(each["content"] for each in asked)
+        assert "raisins" not in "\n".join(each["content"] for each in asked)
         listed = uvm.readings.memories(99)["memories"]
         assert {each["mission"] for each in listed} == {first["id"], told["id"]}
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.minds.scripted import Script, WaitingBridge, ask, submit
+from tests.missions.pace import MovedClock
 
 from batos.errors import BatosError, BriefError, Busy, NotFound, Refused, TimedOut
 from batos.image import roots
+from batos.image.ids import iso, utc_now
 from batos.image.publisher import Publisher
 from batos.image.transactions import MissionTransaction
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import UVM
+from batos.uvm import UVM, Seams
 
 #: Calls of a cycle without a revision or a protocol: decomposed, three facets, woven.
 CALLS = 5
@@ -410,11 +412,6 @@ async def test_there_is_room_again(tmp_path: Path) -> None:
         await uvm.missions.cancel(first)
 
 
-def passing(seconds: float) -> str:
-    """A deadline so many seconds from now."""
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
-
-
 def becomes(uvm: UVM, mission: str, word: str) -> asyncio.Future[None]:
     """Done when the mission is told to have that status."""
     told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -437,18 +434,19 @@ async def ends_in_time(uvm: UVM, mission: str) -> None:
 
 async def test_a_deadline_ends_what_runs_waits_or_stands(tmp_path: Path) -> None:
     """Running, queued behind it, paused, and with a deadline that had passed before: each has failed, timed out."""
-    bridge = WaitingBridge(Script())
-    async with scripted_uvm(tmp_path, bridge, missions=1) as uvm:
-        late = await submit(uvm, deadline=passing(-1))
+    bridge, clock = WaitingBridge(Script()), MovedClock()
+    async with scripted_uvm(tmp_path, bridge, missions=1, seams=Seams(clock=clock)) as uvm:
+        late = await submit(uvm, deadline=iso(utc_now() - timedelta(seconds=1)))
         with pytest.raises(TimedOut):
             await uvm.missions.run(late)
         await uvm.readiness.ready()
-        missions = [await submit(uvm, deadline=passing(1.0)) for _ in range(3)]
+        missions = [await submit(uvm, deadline=clock.deadline) for _ in range(3)]
         for mission in missions:
             await uvm.missions.begin(mission)
         await uvm.missions.pause(missions[2])
         failed = becomes(uvm, missions[2], "failed")
         await bridge.arrived(1)
+        clock.ring(uvm, *missions)
         for mission in missions[:2]:
             await ends_in_time(uvm, mission)
         await failed
@@ -459,7 +457,7 @@ async def test_a_deadline_ends_what_runs_waits_or_stands(tmp_path: Path) -> None
 async def test_a_deadline_that_is_kept_ends_nothing(tmp_path: Path) -> None:
     """A mission that has its answer in time is done, and its timer is gone."""
     async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
-        done = await ask(uvm, deadline=passing(60))
+        done = await ask(uvm, deadline=iso(utc_now() + timedelta(hours=1)))
         assert done["status"] == "done"
         assert len(uvm.workers.alarms) == 0
 

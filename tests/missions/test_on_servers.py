@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from tests.history.test_past_questions import Door
-from tests.image.open_image import child, heard
-from tests.image.servers import zeo_server
+from tests.image.open_image import child, heard, open_image
+from tests.image.servers import zeo_server, zeo_uri
 from tests.minds.scripted import Script, kind
+from tests.missions.pace import LEASE, RacingClock
+from tests.waiting import HANG
 
 from batos.history.moments import find_moment
 from batos.history.why import explain
@@ -19,21 +21,19 @@ from batos.image import roots
 from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, scripted_uvm
 
-#: Seconds of a lease here.
-LEASE = 1.0
 NOWHERE = {"memory": "none"}
 
 
 @pytest.fixture(params=["zeo", "postgres"])
 def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
     """Two storages of a ZEO server, or two databases of PostgreSQL."""
-    cache = f"?blob_dir={tmp_path / 'cache'}"
+    cache = f"blob_dir={tmp_path / 'cache'}"
     if request.param == "zeo":
         with zeo_server(tmp_path) as port:
-            yield {"image": f"zeo://127.0.0.1:{port}{cache}", "journal": ""}
+            yield {"image": zeo_uri(port, cache), "journal": ""}
         return
     image, journal = request.getfixturevalue("databases")
-    yield {"image": f"{image}{cache}", "journal": journal}
+    yield {"image": f"{image}?{cache}&connect_timeout={HANG:.0f}", "journal": journal}
 
 
 async def test_a_mind_lives_on_a_server(tmp_path: Path, places: dict[str, Any]) -> None:
@@ -88,12 +88,14 @@ async def test_why_knows_a_mission_that_came_after_the_last_question(tmp_path: P
 
 async def test_another_node_finishes_what_a_killed_one_began(tmp_path: Path, places: dict[str, Any]) -> None:
     """It has a home of its own, takes over when the lease has ended, and pays for no call again."""
-    with child(
-        Path(__file__).with_name("script_node_killed.py"), tmp_path / "first", places["image"], places["journal"], LEASE
-    ) as process:
+    script = Path(__file__).with_name("script_node_killed.py")
+    with child(script, tmp_path / "first", places["image"], places["journal"]) as process:
         while not (mission := await heard(process)).startswith("m-"):  # a line of the log
-            assert mission
+            pass
         await asyncio.to_thread(process.wait)
+        clock = RacingClock()
+        async with open_image(None, **places, lease=LEASE, lease_clock=clock) as image:
+            await clock.outlive_others(image)
         bridge = ScriptedBridge(Script())
         async with scripted_uvm(tmp_path / "second", bridge, memory=False, **places, lease=LEASE) as uvm:
             uvm.sharing.take_up()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from tests.image.missions import thinking
 from tests.image.open_image import child
 from tests.image.script_killed_mission import DEADLY, INNOCENT
 from tests.minds.scripted import Script, WaitingBridge, submit
+from tests.missions.pace import MovedClock
+from tests.waiting import HANG
 
 from batos.errors import Refused
 from batos.image import roots
@@ -169,7 +170,7 @@ async def test_a_mission_of_a_node_of_the_server_that_a_file_was_copied_from_is_
 
         await uvm.image.writer.apply(copy_from_server)
         if is_cancelled:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(HANG):
                 assert (await uvm.missions.cancel(mission))["status"] == "cancelled"
         else:
             await uvm.missions.recover()
@@ -229,12 +230,13 @@ async def test_alone_means_alone(tmp_path: Path) -> None:
 
 async def test_a_deadline_that_passed_meanwhile_ends_what_was_left(tmp_path: Path) -> None:
     """Whether it was queued or paused when its process ended; what is in time waits to be begun."""
-    soon = (datetime.now(UTC) + timedelta(seconds=0.2)).isoformat()
-    async with scripted_uvm(tmp_path, memory=False) as uvm:
-        late, still, fine = [await submit(uvm, deadline=each) for each in (soon, soon, "2126-01-01T00:00:00Z")]
+    clock = MovedClock()
+    deadlines = (clock.deadline, clock.deadline, "2126-01-01T00:00:00Z")
+    async with scripted_uvm(tmp_path, memory=False, seams=Seams(clock=clock)) as uvm:
+        late, still, fine = [await submit(uvm, deadline=each) for each in deadlines]
         await uvm.missions.pause(still)
-    await asyncio.sleep(0.2)
-    async with scripted_uvm(tmp_path, memory=False) as uvm:
+    clock.pass_deadline()
+    async with scripted_uvm(tmp_path, memory=False, seams=Seams(clock=clock)) as uvm:
         assert await uvm.missions.recover() == [fine]
         for mission in (late, still):
             assert uvm.readings.mission(mission)["reason"]["code"] == "timed_out"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import LAMP, QUESTION, Script, WaitingBridge, ask, kind, stepping, submit
+from tests.waiting import HANG
 
 from batos.brief import as_file
 from batos.errors import BatosError, NotFound, OllamaUnreachable, Refused, StreamCut
@@ -181,7 +182,7 @@ async def test_cancelled_during_the_commit_a_mission_is_done(mind: Mind) -> None
     def voter(transaction: object) -> None:
         """Runs in the commit thread, while the mission waits for it."""
         loop.call_soon_threadsafe(cancel)
-        assert cancelled.wait(10)
+        assert cancelled.wait(HANG)
 
     mind.uvm.image.voters = (*mind.uvm.image.voters, voter)
     task = asyncio.create_task(mind.uvm.missions.run(mission))

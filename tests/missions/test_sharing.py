@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import pytest
 from BTrees.OOBTree import OOTreeSet
 from persistent.mapping import PersistentMapping
 from tests.image.open_image import child, heard
-from tests.image.servers import zeo_server
+from tests.image.servers import zeo_server, zeo_uri
 from tests.minds.scripted import Script
 from tests.missions import script_node_at_work as node_at_work_script
+from tests.missions.pace import LEASE, RacingClock
 from tests.missions.script_node_at_work import AT_ONCE, node_at_work
+from tests.waiting import until
 
 from batos.errors import Busy, DiskFull
 from batos.events import Events
@@ -32,7 +35,8 @@ from batos.memory.document_store import Incoming
 from batos.memory.reach import MemoryReach
 from batos.missions.sharing import _Look
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import UVM
+from batos.uvm import UVM, Seams
+from ollama_emulator.clocks import SystemClock
 from ollama_emulator.emulator import Emulator, Options
 
 
@@ -63,7 +67,7 @@ class TwoNodes:
 
 @asynccontextmanager
 async def two_nodes(folder: Path, *, open: tuple[bool, bool] = (True, True), **also: Any) -> AsyncIterator[TwoNodes]:
-    """Open both; each runs one mission at a time."""
+    """Open both; each runs one mission at a time, and loses its lease to nobody."""
     bridges, heard = [HeldBridge(open=each) for each in open], list[tuple[str, str]]()
 
     def hear(event: str, keys: Mapping[str, Any]) -> None:
@@ -73,8 +77,8 @@ async def two_nodes(folder: Path, *, open: tuple[bool, bool] = (True, True), **a
     events = Events(log=False)
     events.subscribe(hear)
     async with AsyncExitStack() as stack:
-        image = f"zeo://127.0.0.1:{stack.enter_context(zeo_server(folder))}"
-        usual: dict[str, Any] = {"image": image, "memory": False, "missions": 1, **also}
+        image = zeo_uri(stack.enter_context(zeo_server(folder)))
+        usual: dict[str, Any] = {"image": image, "memory": False, "missions": 1, "lease": LEASE, **also}
         first = await stack.enter_async_context(scripted_uvm(folder / "first", bridges[0], events=events, **usual))
         second = await stack.enter_async_context(scripted_uvm(folder / "second", bridges[1], **usual))
         async with first.image.publishing.here():
@@ -84,12 +88,14 @@ async def two_nodes(folder: Path, *, open: tuple[bool, bool] = (True, True), **a
 
 async def test_a_free_node_takes_up_what_waits_at_another(tmp_path: Path) -> None:
     """Who asked there is told each status and the end; what was asked is paid for once."""
-    async with two_nodes(tmp_path, open=(False, True)) as nodes:
+    async with two_nodes(tmp_path, open=(False, False)) as nodes:
         first, second = nodes.first, nodes.second
         held = await first.missions.submit({"text": "Held?", "effort": "reflex"}, begin=True)
         await nodes.bridges[0].asked.wait()
         asked = asyncio.create_task(first.missions.ask({"text": "Free?", "effort": "reflex"}))
         second.sharing.take_up()
+        await until(lambda: {mission for mission, _ in nodes.heard} - {held}, "the news that it runs")
+        nodes.bridges[1].may.set()
         found = await asked
         assert found["status"] == "done"
         assert [status for mission, status in nodes.heard if mission == found["id"]] == ["running", "done"]
@@ -147,6 +153,12 @@ async def test_what_a_dead_node_left_is_taken_over_once(tmp_path: Path) -> None:
         assert sum(len(each.history) for each in nodes.bridges) == 1
 
 
+def is_asked(uvm: UVM, mission: str, word: str) -> bool:
+    """Whether a node stops a mission as it was asked to, or has done so."""
+    run = uvm.workers._running.get(mission)
+    return run is None or run.stop_request.word == word
+
+
 @pytest.mark.parametrize(("verb", "word"), [("cancel", "cancelled"), ("pause", "paused")])
 async def test_a_mission_is_stopped_through_the_image(tmp_path: Path, verb: str, word: str) -> None:
     """Another node than the one that runs it is asked; a cancelled call is broken off, a paused one is paid first."""
@@ -156,7 +168,7 @@ async def test_a_mission_is_stopped_through_the_image(tmp_path: Path, verb: str,
         await nodes.bridges[0].asked.wait()
         stopping = asyncio.create_task(getattr(nodes.second.missions, verb)(mission))
         if verb == "pause":
-            await asyncio.sleep(0.3)
+            await until(lambda: is_asked(nodes.first, mission, word), "the request")
             nodes.bridges[0].may.set()
         assert (await stopping)["status"] == word
         nodes.bridges[0].may.set()
@@ -169,31 +181,32 @@ async def test_a_mission_is_stopped_through_the_image(tmp_path: Path, verb: str,
 @pytest.mark.parametrize(("verb", "word"), [("cancel", "cancelled"), ("pause", "paused")])
 async def test_a_node_that_accepts_no_missions_stops_what_it_runs(tmp_path: Path, verb: str, word: str) -> None:
     """Its disk was full once: it takes up nothing more, and does what another node asks of it."""
-    async with two_nodes(tmp_path, open=(False, True), lease=1.0) as nodes:
+    async with two_nodes(tmp_path, open=(False, True)) as nodes:
         mission = await nodes.first.missions.submit({"text": "Too long?", "effort": "cycle"}, begin=True)
         await nodes.bridges[0].asked.wait()
         nodes.first.image.refusing = DiskFull("no room")
         nodes.first.sharing.take_up()
-        await asyncio.sleep(0.3)
+        await nodes.first.sharing.look()
         stopping = asyncio.create_task(getattr(nodes.second.missions, verb)(mission))
-        await asyncio.sleep(0.3)
+        await until(lambda: is_asked(nodes.first, mission, word), "the request")
         nodes.bridges[0].may.set()
-        async with asyncio.timeout(20):
-            assert (await stopping)["status"] == word
+        assert (await stopping)["status"] == word
         waits = await nodes.second.missions.submit({"text": "Not there?", "effort": "reflex"})
-        await asyncio.sleep(0.5)
+        for _ in range(3):
+            await nodes.first.sharing.look()
         assert nodes.second.readings.mission(waits)["status"] == "queued"
 
 
 async def test_whoever_asks_a_node_that_does_nothing_is_told_its_name(tmp_path: Path) -> None:
     """A node that lives and stops nothing is waited for some times of its lease, and no longer."""
-    async with two_nodes(tmp_path, open=(False, True), lease=1.0) as nodes:
+    seams = Seams(opening=lambda given: replace(given, lease_clock=lambda: 0.0))
+    # any pace: by a clock that stands no node falls silent
+    async with two_nodes(tmp_path, open=(False, True), lease=0.5, seams=seams) as nodes:
         mission = await nodes.first.missions.submit({"text": "Too long?", "effort": "cycle"}, begin=True)
         await nodes.bridges[0].asked.wait()
         await nodes.first.sharing.aclose()
-        async with asyncio.timeout(20):
-            with pytest.raises(Busy, match=re.escape(f"in 3 s: {node_name()}")) as told:
-                await nodes.second.missions.cancel(mission)
+        with pytest.raises(Busy, match=re.escape(f"in 1.5 s: {node_name()}")) as told:
+            await nodes.second.missions.cancel(mission)
         assert "end its process; then ask again" in told.value.remedy
         assert nodes.second.readings.mission(mission)["status"] == "running"
         nodes.bridges[0].may.set()
@@ -221,17 +234,32 @@ async def test_a_node_knows_what_another_remembers(tmp_path: Path) -> None:
         assert len(recalled(nodes.first, "lamp dusk")) == len(recalled(nodes.second, "lamp dusk")) == 3
 
 
+class Gate(SystemClock):
+    """The machine's clock, on which nobody has slept enough before it may."""
+
+    def __init__(self) -> None:
+        self.may = asyncio.Event()
+        self.may.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """As any, once it may."""
+        await self.may.wait()
+        await super().sleep(seconds)
+
+
 async def test_two_nodes_share_forty_missions_and_one_is_killed(tmp_path: Path, databases: tuple[str, str]) -> None:
     """All are done, and no call is paid twice but those that were in flight at the kill."""
     async with AsyncExitStack() as stack:
-        emulators = [Emulator(Options(latency_ms=50, parallel=8)) for _ in range(2)]
+        gate, clock = Gate(), RacingClock()
+        emulators = [Emulator(Options(latency_ms=50, parallel=8), each) for each in (gate, None)]
         for each in emulators:  # no router has to learn
             each.faults.add({"match": {"path": "/api/embed"}, "do": "status"})
         urls = [await stack.enter_async_context(each.serving()) for each in emulators]
-        uvm = await stack.enter_async_context(node_at_work(tmp_path / "first", *databases, urls[0]))
+        uvm = await stack.enter_async_context(node_at_work(tmp_path / "first", *databases, urls[0], clock))
         other = stack.enter_context(child(node_at_work_script.__file__, tmp_path / "second", *databases, urls[1]))
         while await heard(other) != "ready":
             pass
+        gate.may.clear()
         briefs = [{"text": f"Question {number} of forty?", "effort": "reflex"} for number in range(10, 50)]
         halfway = asyncio.Event()
         ends = itertools.count(1)
@@ -239,9 +267,11 @@ async def test_two_nodes_share_forty_missions_and_one_is_killed(tmp_path: Path, 
             lambda event, keys: halfway.set() if keys.get("status") == "done" and next(ends) == 15 else None
         )
         asked = [asyncio.create_task(uvm.missions.ask(brief)) for brief in briefs]
+        await until(lambda: all(map(paid, emulators)), "the work of both")
+        gate.may.set()
         await halfway.wait()
-        assert all(map(paid, emulators)), "both work"
         other.kill()
+        await clock.outlive_others(uvm.image)
         assert [each["status"] for each in await asyncio.gather(*asked)] == ["done"] * 40
         times = Counter(text for each in emulators for text in paid(each))
         again = {text for text, count in times.items() if count > 1}

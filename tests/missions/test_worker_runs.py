@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.image.missions import thinking
 from tests.image.open_image import child
 from tests.minds.scripted import Script, WaitingBridge
+from tests.waiting import HANG
 
 from batos.errors import Busy
 from batos.inference.ollama import catalogue
@@ -97,7 +98,7 @@ async def test_the_models_are_looked_at_while_the_mission_is_accepted(tmp_path: 
         bridge.listed.clear()
         uvm.image.thread.submit(gate.wait)
         asked = asyncio.create_task(uvm.missions.ask(QUESTION))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG):
             await bridge.listed.wait()
         assert statuses(uvm) == []
         gate.set()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.minds.scripted import FailingBridge, Script, WaitingBridge, ask, submit
+from tests.waiting import HANG, until
 
 from batos.errors import BatosError, OllamaBusy, OllamaTimeout, OllamaUnreachable, StreamCut
 from batos.image import roots
@@ -198,14 +199,21 @@ async def test_patience_begins_anew_once_the_daemon_was_well(tmp_path: Path) -> 
     """Looks come less and less often while it is away; after an answer it is looked for at once again."""
     bridge = Fickle()
     async with scripted_uvm(tmp_path, bridge, seams=Seams(pauses=(0.2, 3_600.0))) as uvm:
+        waited: list[str] = []
+
+        def come_back(event: str, keys: Any) -> None:
+            """The daemon is there again before the first look for it."""
+            if keys.get("status") == "waiting":
+                waited.append(keys["mission"])
+                bridge.back = True
+
+        uvm.events.subscribe(come_back)
         for text in ("One?", "Two?"):
             bridge.back = False
             (mission,) = await begun(uvm, text, policy={"wait_ollama": True})
-            while uvm.readings.mission(mission)["status"] != "waiting":  # noqa: ASYNC110 - it is told when it is done
-                await asyncio.sleep(0)
-            bridge.back = True
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(HANG):
                 assert await statuses(uvm, [mission]) == ["done"]
+            assert waited[-1] == mission
 
 
 async def test_patience_is_with_an_absent_daemon_alone(tmp_path: Path) -> None:
@@ -367,7 +375,7 @@ async def test_a_cancellation_meets_what_is_being_written_down(tmp_path: Path, w
         assert stop_request.request_stop(word, OllamaUnreachable("nothing listens"), force=False)
         while not uvm.image.writer._flushing:  # noqa: ASYNC110 - what it came to, as ordered
             await asyncio.sleep(0)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG):
             assert (await uvm.missions.cancel(mission))["status"] == then
         assert uvm.workers.running == ()
         assert (await ask(uvm, "Why not?"))["status"] == "done"
@@ -386,8 +394,7 @@ async def test_who_leaves_as_the_daemon_comes_back_ends_nobody_else(tmp_path: Pa
         uvm.workers._deps = replace(uvm.workers._deps, answers=answers, pauses=(0.0,))
         bridge.back = False
         missions = await begun(uvm, "One?", "Two?", policy={"wait_ollama": True})
-        while {uvm.readings.mission(mission)["status"] for mission in missions} != {"waiting"}:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: {uvm.readings.mission(mission)["status"] for mission in missions} == {"waiting"})
         bridge.back = True
         back.set()
         leaving = asyncio.ensure_future(uvm.missions.cancel(missions[0]))
@@ -430,7 +437,7 @@ async def test_who_leaves_while_it_is_written_has_said_it(tmp_path: Path) -> Non
         leaving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await leaving
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG):
             assert (await waiting)["status"] == "cancelled"
         await bridge.let(1)
         assert await statuses(uvm, missions) == ["done", "cancelled"]

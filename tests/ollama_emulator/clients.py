@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from tests.waiting import HANG
 
-from ollama_emulator.clocks import Clock
+from ollama_emulator.clocks import Clock, ManualClock
 from ollama_emulator.emulator import Emulator, Options
 
 CHAT_MODEL = "llama3.2:3b"
 EMBEDDER = "all-minilm:latest"
+#: Rounds of the loop in which what wakes at a time is written, sent and read.
+_ROUNDS = 30
 
 
 @dataclass(slots=True)
@@ -59,15 +62,14 @@ async def started(clock: Clock | None = None, **options: Any) -> AsyncIterator[C
     async with (
         emulator.serving() as url,
         # a client that verifies loads the system's certificates: 50 ms of CPU for nothing here
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=20, verify=False) as http,
+        httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANG, verify=False) as http,
     ):
         yield Client(emulator, http, url)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Wait until the condition holds; AssertionError after ten seconds."""
-    for _ in range(2000):
-        if condition():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it did not come to pass in ten seconds")
+async def pass_time(clock: ManualClock, *tasks: asyncio.Task[Any], step: float = 1.0) -> None:
+    """Let the emulator's time pass until the tasks are done, in steps, each of which has time to take effect."""
+    while not all(task.done() for task in tasks):
+        clock.advance(step)
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(0)

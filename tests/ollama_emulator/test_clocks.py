@@ -6,11 +6,12 @@ import asyncio
 from abc import ABC, abstractmethod
 
 import pytest
+from tests.inference.still_clock import on_still_clock, pass_time
 
 from ollama_emulator.clocks import Clock, ManualClock, SystemClock
 
-#: A time that tests wait for, in seconds: short, since the machine's clock really waits.
-SHORT = 0.002
+#: A time that tests wait for, in seconds, on a loop whose clock stands still.
+SHORT = 2.0
 
 
 class Clocks(ABC):
@@ -21,15 +22,17 @@ class Clocks(ABC):
         """A new clock."""
 
     async def pass_time(self, clock: Clock, seconds: float) -> None:
-        """Let a time pass on a clock: the machine's passes by itself."""
+        """Let a time pass on a clock: the machine's is the loop's."""
+        await asyncio.sleep(0)  # whoever is to sleep falls asleep first
         if isinstance(clock, ManualClock):
-            await asyncio.sleep(0)  # whoever is to sleep falls asleep first
             clock.advance(seconds)
+        await pass_time(seconds)
 
     def test_its_time_is_in_nanoseconds(self) -> None:
         """It says a time of this century."""
         assert 1_700_000_000 < self.clock().now_ns() / 10**9 < 4_000_000_000
 
+    @on_still_clock
     async def test_a_sleeper_wakes_when_the_time_has_passed(self) -> None:
         """Nothing else has to happen."""
         clock = self.clock()
@@ -37,6 +40,7 @@ class Clocks(ABC):
         await self.pass_time(clock, SHORT)
         await sleeping
 
+    @on_still_clock
     async def test_the_shorter_sleep_ends_first(self) -> None:
         """In whatever order they began."""
         clock, woken = self.clock(), []
@@ -59,6 +63,7 @@ class Clocks(ABC):
         await self.clock().sleep(seconds)
         assert ran == ["another"]
 
+    @on_still_clock
     async def test_who_is_cancelled_disturbs_nobody(self) -> None:
         """A sleeper that was cancelled leaves the others asleep, and they wake."""
         clock = self.clock()
@@ -88,7 +93,7 @@ class TestManualClock(Clocks):
     async def test_it_stands_still_until_it_is_moved(self) -> None:
         """Whoever sleeps until then sleeps on."""
         clock = ManualClock(start_ns=5)
-        sleeping = asyncio.ensure_future(clock.sleep(10))
+        sleeping = asyncio.ensure_future(clock.sleep(10))  # any pace: of a clock that is moved by hand
         await asyncio.sleep(0)
         clock.advance(9.5)
         await asyncio.sleep(0)

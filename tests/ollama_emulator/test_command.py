@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from tests.waiting import HANG
 
 from batos.cli.verbs.emulator_verb import emulator
 from ollama_emulator import command, emulator_errors
@@ -80,5 +81,5 @@ def test_every_error_is_in_the_tree() -> None:
 
 def _own(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "ollama_emulator", *arguments], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-m", "ollama_emulator", *arguments], capture_output=True, text=True, timeout=HANG, check=False
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.ollama_emulator.clients import until
+from tests.waiting import HANG, until
 
 from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.emulator_errors import OptionError
@@ -33,7 +33,11 @@ def _process(log: Path, **environ: str) -> Iterator[tuple[subprocess.Popen[str],
     )
     try:
         assert process.stdout is not None
-        yield process, process.stdout.readline()
+        line = process.stdout.readline()
+        if not line:
+            _, errors = process.communicate(timeout=HANG)
+            raise AssertionError(f"it ended with {process.returncode}: {errors}")
+        yield process, line
     finally:
         process.kill()
         process.wait()
@@ -48,9 +52,9 @@ def test_a_process_serves_until_it_is_told_to_stop(tmp_path: Path, number: signa
     with _process(tmp_path / "log") as (process, line):
         assert "not a model" in line
         url = line.split()[3]
-        assert httpx.get(f"{url}/api/version", trust_env=False, verify=False).status_code == 200  # no TLS
+        assert httpx.get(f"{url}/api/version", timeout=HANG, trust_env=False, verify=False).status_code == 200  # no TLS
         process.send_signal(number)
-        assert process.wait(10) == 0
+        assert process.wait(HANG) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 
@@ -60,7 +64,7 @@ def test_the_log_holds_a_line_for_each_request(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with _process(log) as (_, line):
         url = line.split()[3]
-        with httpx.Client(base_url=url, trust_env=False, verify=False) as client:  # no TLS
+        with httpx.Client(base_url=url, timeout=HANG, trust_env=False, verify=False) as client:  # no TLS
             client.get("/api/tags")
             client.post("/api/chat", json={"model": "llama3.2:1b", "messages": [], "keep_alive": 5})
         entries = [json.loads(text) for text in log.read_text().splitlines()]
@@ -73,7 +77,10 @@ async def test_a_request_is_in_the_log_before_it_is_answered(tmp_path: Path) -> 
     """Who is killed while he waits for the n-th answer finds n lines: also for what is refused or not routed."""
     log = tmp_path / "log"
     emulator = Emulator(Options(log=log, models=("llama3.2:1b",), load_s=3600))
-    async with emulator.serving() as url, httpx.AsyncClient(base_url=url, trust_env=False, verify=False) as client:
+    async with (
+        emulator.serving() as url,
+        httpx.AsyncClient(base_url=url, timeout=HANG, trust_env=False, verify=False) as client,
+    ):
         for path in ("/api/ps", "/nowhere", "/api/blobs/x"):
             await client.get(path)
         waiting = asyncio.create_task(client.post("/api/chat", json={"model": "llama3.2:1b"}))
@@ -96,7 +103,7 @@ def test_what_the_environment_says_wrong_is_told(tmp_path: Path) -> None:
     with _process(tmp_path / "log", OLLAMA_MAX_QUEUE="many") as (process, line):
         assert "listening" in line
         process.terminate()
-        process.wait(10)
+        process.wait(HANG)
         assert process.stderr is not None
         assert "OLLAMA_MAX_QUEUE='many', default 512" in process.stderr.read()
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start
+from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start, pass_time
+from tests.waiting import a_moment, until
 
 from ollama_emulator.clocks import ManualClock
 from ollama_emulator.emulator import Emulator, Options
@@ -82,11 +83,10 @@ async def test_stall(start: Start) -> None:
     async with start(clock) as client:
         client.emulator.faults.add({"do": "stall", "seconds": 30})
         asked = asyncio.create_task(_stream(client))
-        await asyncio.sleep(0.1)
+        await until(lambda: client.emulator.faults.orders[0].struck, "the request")
+        await a_moment()
         assert not asked.done()
-        while not asked.done():
-            clock.advance(31)
-            await asyncio.sleep(0.005)
+        await pass_time(clock, asked, step=31)
         assert json.loads(asked.result()[-1])["done"]
 
 

@@ -243,7 +243,7 @@ def test_notes_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors, remedies and results are broken between words on a terminal, and whole lines elsewhere."""
     monkeypatch.setenv("COLUMNS", "40")
     out, err = Terminal(), Terminal()
-    words = " ".join(["harbour"] * 12)
+    words = ("harbour " * 12).strip()
     shown = Console(out, err, as_json=False, has_colour=True)
     shown.error(Refused(words, remedy=words))
     shown.write(words)

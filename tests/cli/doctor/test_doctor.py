@@ -24,6 +24,7 @@ from tests.cli.damaged_homes import (
 from tests.cli.doctor.test_home_checks import HERE as ELSEWHERE
 from tests.cli.processes import User
 from tests.image.questions import made
+from tests.inference.conftest import PATIENT
 from tests.inference.raw_server import reply, serving
 
 from batos.approvals import reasons
@@ -85,7 +86,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def _grow(folder: Path) -> None:
     emulator = Emulator(Options(store=folder / "store", models=MODELS))
-    async with emulator.serving() as url, Bridge(url) as bridge:
+    async with emulator.serving() as url, Bridge(url, deadlines=PATIENT) as bridge:
         (folder / "home").mkdir(mode=0o700)
         async with open_uvm(Patient(folder / "home", bridge).settings) as uvm:
             report = await uvm.readiness.genesis()
@@ -101,7 +102,7 @@ async def patient(healthy: Path, tmp_path: Path) -> AsyncIterator[Patient]:
     # Copies are readable as the umask says.
     await asyncio.to_thread(_close, home)
     emulator = Emulator(Options(store=tmp_path / "its store", vram=2.0))
-    async with emulator.serving() as url, Bridge(url) as bridge:
+    async with emulator.serving() as url, Bridge(url, deadlines=PATIENT) as bridge:
         yield Patient(home, bridge)
 
 

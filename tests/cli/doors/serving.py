@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.waiting import HANG
+
 from batos.client.asynchronous import AsyncClient
+from batos.client.line import Patience
 from batos.client.wire import server_file
 from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Keyring
@@ -20,6 +23,8 @@ from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import UVM
 
 ANYWHERE = "tcp://127.0.0.1:*"
+#: Whoever asks waits for as long as it takes.
+PATIENT = Patience(connect=HANG, refused=HANG, reconnect=HANG, silence=HANG)
 
 
 @asynccontextmanager
@@ -51,7 +56,7 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
 
 def client_of(uvm: UVM) -> AsyncClient:
     """A client of the server of a UVM's home."""
-    return AsyncClient(uvm.settings.home)
+    return AsyncClient(uvm.settings.home, patience=PATIENT)
 
 
 class Waiting(ScriptedBridge):

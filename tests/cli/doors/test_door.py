@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.cli.doors.serving import Waiting, client_of, serving
+from tests.waiting import until
 
 from batos.brief import as_file
 from batos.cli.doors.door import Door, ServerDoor, open_door
@@ -62,6 +63,9 @@ class CallRecord:
 class Doors(ABC):
     """What every door does."""
 
+    #: The one that was opened last.
+    uvm: UVM
+
     @abstractmethod
     def through(self, uvm: UVM) -> AbstractAsyncContextManager[Door]:
         """The door to an open UVM."""
@@ -70,7 +74,12 @@ class Doors(ABC):
     async def opened(self, home: Path, bridge: ScriptedBridge | None = None) -> AsyncIterator[Door]:
         """The door to a scripted UVM whose genesis is done."""
         async with scripted_uvm(home, bridge) as uvm, self.through(uvm) as way:
+            self.uvm = uvm
             yield way
+
+    def is_asked_to_pause(self, mission: str) -> bool:
+        """Whether a mission that runs has heard that it is to pause, which it does before its next call."""
+        return self.uvm.workers._running[mission].stop_request.word == "paused"
 
     async def test_a_question(self, tmp_path: Path) -> None:
         """It is acknowledged before it is run, its states and tokens are told in order, and its end is its report."""
@@ -189,7 +198,7 @@ class Doors(ABC):
                 way.call("submit", {"brief": CYCLE, "follow": True}, heard.on_event, heard.acknowledge)
             )
             await bridge.asked.wait()
-            [mission] = heard.accepted
+            [mission] = await until(lambda: heard.accepted, "the acknowledgement")
             told = await way.call("cancel", {"mission": mission})
             found = await asked
             with pytest.raises(Refused):
@@ -204,9 +213,9 @@ class Doors(ABC):
                 way.call("submit", {"brief": CYCLE, "follow": True}, heard.on_event, heard.acknowledge)
             )
             await bridge.asked.wait()
-            [mission] = heard.accepted
+            [mission] = await until(lambda: heard.accepted, "the acknowledgement")
             held = asyncio.create_task(way.call("pause", {"mission": mission}))
-            await asyncio.sleep(0.05)
+            await until(lambda: self.is_asked_to_pause(mission), "the pause")
             bridge.may.set()
             assert (await held)["status"] == (await asked)["status"] == "paused"
             await way.call("resume", {"mission": mission})

@@ -6,19 +6,20 @@ import asyncio
 import io
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.doors.lone_door import LoneDoor
-from tests.cli.doors.serving import Waiting, serving
+from tests.cli.doors.serving import PATIENT, Waiting, serving
+from tests.waiting import HANG, until
 
 from batos.cli.doors.door import ServerDoor
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient
-from batos.client.line import Patience
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.errors import BatosError, Busy, NoServer
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -30,7 +31,7 @@ CYCLE = {"brief": {"text": "How do I build a shed?", "effort": "cycle", "persona
 
 
 def followed(*, as_json: bool = False, patience: float = 0.2) -> tuple[FollowedMission, io.StringIO]:
-    """A mission that is followed, and what it tells."""
+    """A mission that is followed, and what it tells; what it is patient for comes at once, or never."""
     said = io.StringIO()
     return FollowedMission(
         MissionPrinter(Console(said, said, as_json, has_colour=False), False, False, False), patience=patience
@@ -78,7 +79,7 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
     bridge = Waiting()
     async with scripted_uvm(tmp_path, bridge) as uvm:
         way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
-        found, said = followed(as_json=True, patience=20)
+        found, said = followed(as_json=True, patience=HANG)
         asked = asyncio.create_task(found.run(way, "submit", CYCLE))
         await bridge.asked.wait()
         asked.cancel()
@@ -136,11 +137,12 @@ async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
     bridge = Waiting()
     found, said = followed()
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        client = AsyncClient(tmp_path, patience=Patience(reconnect=0.2))
+        client = AsyncClient(tmp_path, patience=replace(PATIENT, reconnect=0.2))  # any pace: none comes back
         async with serving(uvm):
             await client.__aenter__()
             asked = asyncio.create_task(found.run(ServerDoor(client), "submit", CYCLE))
             await bridge.asked.wait()
+            await until(lambda: found.mission, "the acknowledgement")
         with pytest.raises(NoServer) as caught:
             await asked
         await client.close()

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import WITH_MODELS, User, emulator
+from tests.cli.processes import WITH_MODELS, User, emulator, held
 from tests.fork_server import ForkedCommand
 
 from batos.cli.doors import read_only_door
@@ -25,22 +25,21 @@ READING = (
 
 
 @contextmanager
-def asking(user: User, speed: str) -> Iterator[ForkedCommand]:
-    """A process that has the image: its question is at the daemon, which reads it for some seconds at this speed."""
-    with emulator(*WITH_MODELS, "--tok-s", speed) as slow:
+def asking(user: User, *, answered: bool = False) -> Iterator[ForkedCommand]:
+    """A process that has the image: its question is at the daemon, which answers it at some time, or never."""
+    with emulator(*WITH_MODELS, "--tok-s", "100" if answered else "0", faults=[] if answered else held()) as slow:
         owner = User(user.home, slow).start("ask", "--json", "--effort", "reflex", QUESTION)
         try:
-            assert owner.stdout is not None
-            assert any("inference.start" in line for line in owner.stdout)
+            owner.told_until("inference.start")
             yield owner
         finally:
             owner.kill()
-            owner.communicate(timeout=10)
+            owner.communicate()
 
 
 def test_what_reads_is_answered_beside_the_owner(user: User) -> None:
     """While a question runs every reading verb tells how it stands, and the owner is not disturbed."""
-    with asking(user, "3") as owner:
+    with asking(user) as owner:
         for arguments in READING:
             ran = user.run(*arguments, "--json")
             assert ran.code == 0, (arguments, ran.out, ran.err)
@@ -57,7 +56,7 @@ def test_what_a_dead_process_left_is_not_taken_for_its_successors(user: User) ->
     """Beside an owner the mission that it runs stands well, and one that a killed process ran waits for `resume`."""
     names = []
     for _ in range(2):
-        with asking(user, "3"):
+        with asking(user):
             names.append(user.run("show", "last", "--json").document["data"]["id"])
             left = ["stands   the process that ran it has ended" in user.run("show", name).out for name in names]
     assert left == [True, False]
@@ -65,8 +64,8 @@ def test_what_a_dead_process_left_is_not_taken_for_its_successors(user: User) ->
 
 def test_what_writes_waits_a_moment_and_then_names_the_way_out(user: User) -> None:
     """Who has the image is told at once; where it stays taken the error names `batos serve` first, and exits with 5."""
-    with asking(user, "3") as owner:
-        ran = user.run("ask", QUESTION, environ={"BATOS_BUSY_SECONDS": "0.2"})
+    with asking(user) as owner:
+        ran = user.run("ask", QUESTION, environ={"BATOS_BUSY_SECONDS": "0.2"})  # any pace: it stays taken
         assert ran.code == 5
         assert f"Waiting for process {owner.pid}" in ran.err
         assert "at most 0.2 s" in ran.err
@@ -77,10 +76,10 @@ def test_what_writes_waits_a_moment_and_then_names_the_way_out(user: User) -> No
 
 def test_a_question_is_answered_when_the_image_comes_free(user: User) -> None:
     """The second shell's waits for the first one's end and is then worked on."""
-    with asking(user, "100") as owner:
-        ran = user.run("ask", "--effort", "reflex", "-q", QUESTION, environ={"BATOS_BUSY_SECONDS": "50"})
+    with asking(user, answered=True) as owner:
+        ran = user.run("ask", "--effort", "reflex", "-q", QUESTION)
         assert ran.code == 0, ran.err
-        assert owner.wait(20) == 0
+        assert owner.wait() == 0
     lines = user.run("missions", "--json").document["data"]["missions"]
     assert [line["status"] for line in lines] == ["done", "done"]
 

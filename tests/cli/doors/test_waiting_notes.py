@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import HANG
+
 from batos.cli.doors.waiting_notes import announce_wait, is_wanted, wait_until_wanted
 
 WAITS = """
@@ -25,14 +27,14 @@ def test_who_waits_is_heard_until_it_ends(tmp_path: Path) -> None:
         assert not is_wanted(image)
     for end in ("close", "kill"):
         with subprocess.Popen(
-            [sys.executable, "-c", WAITS, str(image)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        ) as other:
+            [sys.executable, "-c", WAITS, str(image)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other:  # its stderr is this process's, and told with a failure
             assert other.stdin is not None
             assert other.stdout is not None
-            assert other.stdout.readline() == b"waits\n"
+            assert other.stdout.readline() == "waits\n", f"it ended with {other.wait(HANG)}"
             asyncio.run(wait_until_wanted(image))
             other.kill() if end == "kill" else other.stdin.close()
-            other.wait(20)
+            other.wait(HANG)
             assert not is_wanted(image)
     assert list(tmp_path.iterdir()) == []
 

@@ -6,11 +6,11 @@ import os
 import pty
 import select
 import signal
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.cli.processes import BATOS, User
+from tests.waiting import HANG, wait_until
 
 REFLEX = ("chat", "--effort", "reflex")
 
@@ -29,24 +29,26 @@ class Terminal:
 
     def expect(self, text: str) -> str:
         """Wait until it is shown; what was shown up to there."""
-        until = time.monotonic() + 40
-        while text not in self.seen:
-            assert time.monotonic() < until, f"{text!r} was not shown: {self.seen!r}"
-            if select.select([self._fd], [], [], 1)[0]:
-                self.seen += os.read(self._fd, 65_536).decode(errors="replace")
+        wait_until(lambda: self._shows(text), f"{text!r} at the terminal, which shows {self.seen!r},")
         before, _, self.seen = self.seen.partition(text)
         return before
 
     def press(self, key: str, text: str) -> None:
         """Press a key until something is shown, once in two seconds: readline misses a signal just before it waits."""
-        until = time.monotonic() + 40
-        while text not in self.seen and time.monotonic() < until:
+        for _ in range(round(HANG / 2)):
             self.type(key)
-            again = time.monotonic() + 2
-            while text not in self.seen and (left := again - time.monotonic()) > 0:
-                if select.select([self._fd], [], [], left)[0]:
-                    self.seen += os.read(self._fd, 65_536).decode(errors="replace")
+            if self._shows(text, 2):
+                break
         self.expect(text)
+
+    def _shows(self, text: str, seconds: float = 1) -> bool:
+        """Read what comes within some seconds, until a text is there; a program that has ended shows no more."""
+        while text not in self.seen and select.select([self._fd], [], [], seconds)[0]:
+            try:
+                self.seen += os.read(self._fd, 65_536).decode(errors="replace")
+            except OSError as error:  # Linux says so when the other side is closed
+                raise AssertionError(f"it ended with {self.code()} without {text!r}: {self.seen!r}") from error
+        return text in self.seen
 
     def code(self) -> int:
         """Its exit code."""

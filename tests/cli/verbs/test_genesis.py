@@ -8,16 +8,18 @@ import pty
 import re
 import shutil
 import signal
-import time
 import urllib.request
+from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.processes import User
+from tests.cli.gate import gate_before
+from tests.cli.processes import FOR_EVER, User
 from tests.fork_server import ForkedCommand, forking
 from tests.genesis.genesis_processes import REGISTRY, World, daemon, world
+from tests.waiting import HANG, wait_until
 
 BASE, EMBEDDER = (model["name"] for model in REGISTRY["models"])
 REFUSED = "pull model manifest: 403: access to this model is denied"
@@ -223,21 +225,30 @@ def test_a_model_that_cannot_be_made(tmp_path: Path, context: ForkServerContext)
     assert code == 1
 
 
+def stalled_pull(after: int) -> dict[str, Any]:
+    """A fault: of the next pull of the base no more than so many lines come."""
+    return {"do": "stall", "match": {"path": "/api/pull", "model": BASE}, "after": after, "seconds": FOR_EVER}
+
+
+def models_asked(where: World) -> int:
+    """How many models the daemon was asked to make."""
+    return sum(request["path"] == "/api/create" for request in where.requests())
+
+
 def test_a_daemon_that_dies_in_the_middle(tmp_path: Path, context: ForkServerContext) -> None:
     """When the daemon dies between two models genesis fails with what to do; with a new daemon it goes on."""
     folder = tmp_path / "w"
     folder.mkdir()
-    (folder / "registry.json").write_text(json.dumps(REGISTRY), encoding="utf-8")
-    given = ("--registry", str(folder / "registry.json"), "--latency-ms", "40")
-    with daemon(folder, context, *given) as (url, process):
+    stalls = [{"do": "stall", "match": {"path": "/api/create", "nth": 2}, "seconds": FOR_EVER}]
+    for name, content in (("registry", REGISTRY), ("faults", stalls)):
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    given = ("--registry", str(folder / "registry.json"))
+    with daemon(folder, context, *given, "--faults", str(folder / "faults.json")) as (url, process):
         where = World(folder, url, context)
         running = where.genesis()
-        deadline = time.monotonic() + 20
-        while sum(request["path"] == "/api/create" for request in where.requests()) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
+        wait_until(lambda: not running.is_alive() or models_asked(where) == 2, "the second model")
         process.kill()
-        running.join(30)
+        running.join(HANG)
     error = json.loads((folder / "out").read_text(encoding="utf-8").splitlines()[-1])["error"]
     assert running.exitcode == {"ollama_unreachable": 3, "stream_cut": 1}[error["code"]]
     assert (error["retry"], bool(error["remedy"])) == (True, True)
@@ -248,9 +259,9 @@ def test_a_daemon_that_dies_in_the_middle(tmp_path: Path, context: ForkServerCon
 
 def test_a_pull_that_stands_still(tmp_path: Path, context: ForkServerContext) -> None:
     """A registry that gives nothing more is waited for as long as is set, three times, and then told with a remedy."""
-    stalls = [{"do": "stall", "match": {"path": "/api/pull", "model": BASE}, "after": 2, "seconds": 30, "times": 9}]
+    stalls = [{**stalled_pull(2), "times": 9}]
     with world(tmp_path / "w", context, faults=stalls) as where:
-        code, error = failed(where, BATOS_PROGRESS_SECONDS="0.4")
+        code, error = failed(where, BATOS_PROGRESS_SECONDS="0.4")  # any pace: no more comes
     assert (code, error["code"]) == (3, "ollama_timeout")
     assert "0.4 s" in error["message"]
     assert f"ollama pull {BASE}" in error["remedy"]
@@ -259,14 +270,12 @@ def test_a_pull_that_stands_still(tmp_path: Path, context: ForkServerContext) ->
 
 def test_two_at_once(tmp_path: Path, context: ForkServerContext) -> None:
     """The image has one owner: the second genesis is told who holds it, ends with 5, and the first is not disturbed."""
-    with world(tmp_path / "w", context, "--latency-ms", "100") as where:
-        first = where.genesis()
-        deadline = time.monotonic() + 20
-        while not where.requests():
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        code, lines = where.ran("genesis", BATOS_BUSY_SECONDS="0")
-        first.join(30)
+    with world(tmp_path / "w", context) as where, gate_before(where.url, "/api/create") as gate:
+        with gate.closed():
+            first = World(where.folder, gate.url, context).genesis()
+            gate.wait_for_question()
+            code, lines = where.ran("genesis", BATOS_BUSY_SECONDS="0")
+        first.join(HANG)
     assert (code, lines[-1]["error"]["code"]) == (5, "image_busy")
     assert str(first.pid) in lines[-1]["error"]["message"]
     assert first.exitcode == 0
@@ -288,7 +297,7 @@ def test_a_plan_over_the_budget(tmp_path: Path, context: ForkServerContext) -> N
 
 def test_a_pull_that_can_never_fit(tmp_path: Path, context: ForkServerContext) -> None:
     """Weights that are more than the card are refused as soon as the daemon names their size: nobody waits for them."""
-    with world(tmp_path / "w", context, "--pull-s", "300") as where:
+    with world(tmp_path / "w", context, "--pull-s", str(FOR_EVER)) as where:
         code, error = failed(where, BATOS_USABLE="0.5MiB")
         assert where.store()["tags"] == {}
     assert (code, error["code"]) == (4, "budget_exceeded")
@@ -298,13 +307,13 @@ def test_a_pull_that_can_never_fit(tmp_path: Path, context: ForkServerContext) -
 
 def test_ctrl_c_in_a_pull(tmp_path: Path, context: ForkServerContext) -> None:
     """Ctrl-C ends genesis with 130 at once; the next one takes the pull up where it stopped."""
-    with world(tmp_path / "w", context, "--pull-s", "2") as where:
-        user = User(where.home, where.url)
-        running = user.start("genesis", "--json")
-        assert running.stdout is not None
-        assert any('"completed": 1' in line for line in running.stdout)
+    with world(tmp_path / "w", context, "--pull-s", "0.6", faults=[stalled_pull(6)]) as where:
+        running = User(where.home, where.url).start("genesis", "--json")
+        grown: dict[str, Any] = {"completed": 0}
+        while not (grown.get("step") == f"pull {BASE}" and grown["completed"]):
+            grown = json.loads(running.told_until('"completed"').splitlines()[-1])
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=20)
+        out, err = running.communicate()
         assert (running.returncode, json.loads(out.splitlines()[-1])["error"]["code"]) == (130, "interrupted"), err
         told = [line for line in where.ran("genesis")[1] if line.get("step") == f"pull {BASE}"]
     first = next(line["completed"] for line in told if line["total"])
@@ -313,12 +322,12 @@ def test_ctrl_c_in_a_pull(tmp_path: Path, context: ForkServerContext) -> None:
 
 def test_ctrl_c_tells_a_person_what_is_kept(tmp_path: Path, context: ForkServerContext) -> None:
     """Who stops gigabytes in the middle is told that nothing of them is lost, and how to go on."""
-    with world(tmp_path / "w", context, "--pull-s", "5") as where:
+    with world(tmp_path / "w", context, faults=[stalled_pull(1)]) as where:
         running = User(where.home, where.url).start("genesis")
         assert running.stderr is not None
-        assert any("pulling manifest" in line for line in running.stderr)
+        assert any("pulling manifest" in line for line in running.stderr), f"it ended with {running.wait()}"
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=20)
+        _, err = running.communicate()
     assert running.returncode == 130
     told = [line for line in err.splitlines() if line]
     assert told[-2:] == [
@@ -405,18 +414,25 @@ def test_modelfiles_work_by_hand(tmp_path: Path, context: ForkServerContext) -> 
 
 def test_bars_on_a_terminal(tmp_path: Path, context: ForkServerContext) -> None:
     """On a terminal both pulls have a bar, redrawn in place; with NO_COLOR no line moves."""
-    drawn: dict[str, str] = {}
-    for no_colour in ("", "1"):
-        with world(tmp_path / f"w{no_colour}", context, "--pull-s", "0.8") as where:
-            drawn[no_colour] = _on_a_terminal(User(where.home, where.url), no_colour)
-    assert re.search(rf"pull {re.escape(BASE)}  \[#+\.+\]  [^\n]*, [^\n]*/s, [^\n]* left\r?\n", drawn[""])
-    assert re.search(r"\x1b\[2A\x1b\[J", drawn[""])
-    assert "\x1b" not in drawn["1"]
-    assert f"pull {BASE}: done, " in drawn["1"]
+    bar = rf"pull {re.escape(BASE)}  \[#+\.+\]  [^\n]*, [^\n]*/s, [^\n]* left\r?\n"
+    redrawn = r"\x1b\[2A\x1b\[J"
+
+    def drawn(so_far: str) -> bool:
+        return all(re.search(each, so_far) for each in (bar, redrawn))
+
+    with world(tmp_path / "w", context, "--pull-s", "60") as where:  # any pace: it is stopped when there are bars
+        shown, code = _on_a_terminal(User(where.home, where.url), "", drawn)
+    assert drawn(shown), shown
+    assert code == 130, shown
+    with world(tmp_path / "w1", context, "--pull-s", "0.8") as where:
+        shown, code = _on_a_terminal(User(where.home, where.url), "1")
+    assert code == 0, shown
+    assert "\x1b" not in shown
+    assert f"pull {BASE}: done, " in shown
 
 
-def _on_a_terminal(user: User, no_colour: str) -> str:
-    """What genesis writes to a terminal."""
+def _on_a_terminal(user: User, no_colour: str, enough: Callable[[str], bool] | None = None) -> tuple[str, int]:
+    """What genesis writes to a terminal, and its exit code; Ctrl-C comes when enough was written."""
     ours, theirs = pty.openpty()
     environ = {**user.environ(), "NO_COLOR": no_colour, "COLUMNS": "200", "TERM": "xterm"}
     with Path(os.devnull).open("r+b") as nothing:
@@ -426,12 +442,14 @@ def _on_a_terminal(user: User, no_colour: str) -> str:
     try:
         while piece := os.read(ours, 65_536):
             found += piece
+            if enough is not None and enough(found.decode(errors="replace")):
+                process.send_signal(signal.SIGINT)
+                enough = None
     except OSError:
         pass  # Linux says so when the other side is closed
     finally:
         os.close(ours)
-    assert process.wait(30) == 0, found
-    return found.decode()
+    return found.decode(), process.wait()
 
 
 def test_a_home_that_is_copied_goes_on(tmp_path: Path, context: ForkServerContext) -> None:

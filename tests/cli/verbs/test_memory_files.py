@@ -118,7 +118,8 @@ def test_a_socket_is_told_as_such(
 def test_files_of_many_texts_have_places(reader: FileReader, skipped: list[SkippedFile], tmp_path: Path) -> None:
     """Each turn is a text with its own digest and source; a part that is broken is told beside the file's name."""
     rows = [json.dumps({"role": "user", "content": word}) for word in ("oil", "gas")]
-    write(tmp_path, {"a.jsonl": "\n".join([rows[0], "{broken", rows[1]])})
+    lines = rows[0], "{broken", rows[1]
+    write(tmp_path, {"a.jsonl": "\n".join(lines)})
     first, second = texts_of(reader, tmp_path)
     source = str((tmp_path / "a.jsonl").resolve())
     assert [each.about["source"] for each in (first, second)] == [f"{source}#1", f"{source}#2"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.cli.processes import User
+from tests.waiting import wait_until
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours."
 
@@ -48,6 +48,11 @@ def test_a_folder_is_remembered_and_questions_are_answered_from_it(user: User, n
     assert "gas now" in user.run("recall", "gas").out
 
 
+def remembered(user: User) -> int:
+    """How many documents there are."""
+    return int(user.run("memories", "--json").document["data"]["documents"])
+
+
 def test_after_a_kill_the_same_command_continues(user: User, tmp_path: Path) -> None:
     """Whole batches stand, none is stored twice, and all is found in the end."""
     folder = tmp_path / "many"
@@ -56,12 +61,11 @@ def test_after_a_kill_the_same_command_continues(user: User, tmp_path: Path) -> 
         words = " ".join(f"w{number}x{part}" for part in range(300))
         (folder / f"{number:03}.txt").write_text(f"Note {number}. {words}", encoding="utf-8")
     with user.start("remember", str(folder)) as process:
-        deadline = time.monotonic() + 60
-        while user.run("memories", "--json").document["data"]["documents"] < 32:
-            assert time.monotonic() < deadline
+        wait_until(lambda: remembered(user) >= 32 or process.poll() is not None, "the first batch")
         process.kill()
         process.wait()
-    before = user.run("memories", "--json").document["data"]["documents"]
+    before = remembered(user)
+    assert before >= 32
     assert before % 128 in (0, 200 % 128)
     told = user.run("remember", str(folder), "--json").document["data"]["remembered"]
     states = [each["state"] for each in told]
@@ -75,13 +79,11 @@ def test_after_a_kill_the_same_command_continues(user: User, tmp_path: Path) -> 
 def server(user: User) -> Iterator[int]:
     """A server of the user's home; gives its number."""
     with user.start("serve", "--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*") as process:
-        deadline = time.monotonic() + 30
-        while not (user.home / "server.json").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: (user.home / "server.json").exists() or process.poll() is not None, "the server's note")
+        assert process.poll() is None, (process.poll(), process.communicate())
         yield process.pid
         process.terminate()
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate()
         assert "Traceback" not in err, err
 
 
@@ -94,13 +96,13 @@ def test_two_clients_remember_the_same_folder_at_once(user: User, tmp_path: Path
         path.write_text(f"Note {number % 590}: the lamp w{number % 590} burns.", encoding="utf-8")
     with server(user):
         with user.start("remember", str(folder)) as killed:
-            while not user.run("memories", "--json").document["data"]["documents"]:
-                assert killed.poll() is None
+            wait_until(lambda: remembered(user) or killed.poll() is not None, "the first batch")
             killed.kill()
-            killed.communicate(timeout=10)
+            killed.communicate()
+        assert remembered(user)
         clients = [user.start("remember", str(folder), "--json") for _ in range(2)]
         for each in clients:
-            out, err = each.communicate(timeout=60)
+            out, err = each.communicate()
             assert (each.returncode, err) == (0, "")
             counts = json.loads(out.splitlines()[-1])["data"]["counts"]
             assert counts["new"] + counts["known"] + counts["replaced"] == 600

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.processes import WITH_MODELS, User, emulator
+from tests.cli.doors.serving import PATIENT
+from tests.cli.processes import WITH_MODELS, User, emulator, status_with_daemon
 from tests.cli.wire_server import ANY, eventually
 from tests.fork_server import ForkedCommand
+from tests.waiting import HANG, wait_until
 
 from batos.cli.verbs.serve import go_on, open_server
 from batos.client.asynchronous import AsyncClient
@@ -30,11 +31,10 @@ def server(user: User, *arguments: str) -> Iterator[ForkedCommand]:
     """`batos serve` as a process that really listens."""
     process = user.start("serve", "--bind", ANY, "--events", ANY, *arguments)
     try:
-        deadline = time.monotonic() + 30
-        while server_file.running_server(user.home) is None:
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(
+            lambda: server_file.running_server(user.home) is not None or process.poll() is not None, "a server's note"
+        )
+        assert process.poll() is None, (process.poll(), process.communicate())
         yield process
     finally:
         if process.poll() is None:
@@ -42,7 +42,7 @@ def server(user: User, *arguments: str) -> Iterator[ForkedCommand]:
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
-        process.wait(10)
+        process.wait()
 
 
 def test_status_asks_the_daemon_each_time(user: User) -> None:
@@ -53,16 +53,23 @@ def test_status_asks_the_daemon_each_time(user: User) -> None:
         there = User(user.home, daemon.enter_context(emulator(*WITH_MODELS)))
         stack.enter_context(server(there))
         assert there.run("ask", "-q", "--effort", "reflex", "What is water?").code == 0
-        found = there.run("status", "--json").document["data"]
-        assert (found["ready"], found["ollama"]["answers"], found["ollama"]["missing"]) == (True, True, [])
-        assert there.run("status", "--ready").code == 0
-        assert "memory   batos-" in there.run("status").out
+        # A daemon that has not answered within 1.5 s is told not to: each look is waited for.
+        wait_until(lambda: there.run("status", "--ready").code == 0, "a daemon that answers")
+        found = status_with_daemon(there)
+        assert (found["ready"], found["ollama"]["missing"]) == (True, [])
+        wait_until(lambda: "memory   batos-" in there.run("status").out, "its memory in the status")
         daemon.close()
         told = there.run("status").out
         assert "which does not answer" in told
         assert "memory   " not in told
-        gone = there.run("status", "--ready", "--json")
-        assert (gone.code, gone.document["error"]["code"]) == (3, "ollama_unreachable")
+        unreachable = (3, "ollama_unreachable")
+        wait_until(lambda: readiness(there) == unreachable, "the error of a daemon that is gone")
+
+
+def readiness(user: User) -> tuple[int, str]:
+    """How `status --ready` fails."""
+    ran = user.run("status", "--ready", "--json")
+    return ran.code, ran.document["error"]["code"]
 
 
 def test_a_server_is_found_by_its_home_and_stops_in_order(user: User) -> None:
@@ -74,11 +81,11 @@ def test_a_server_is_found_by_its_home_and_stops_in_order(user: User) -> None:
         assert (user.home / "server.json").stat().st_mode & 0o777 == 0o600
         asked = user.run("ask", "What is water?", "--json", "-q")
         assert asked.document["data"]["status"] == "done"
-        second = user.run("serve", "--json")
+        second = user.run("serve", "--json", environ={"BATOS_BUSY_SECONDS": "0"})
         assert (second.code, second.document["error"]["code"]) == (5, "image_busy")
         assert str(process.pid) in second.document["error"]["message"]
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate()
         assert (process.returncode, out) == (0, ""), err
     assert not (user.home / "server.json").exists()
     assert not (user.home / "uploads").exists()
@@ -90,13 +97,13 @@ def test_what_runs_goes_back_to_the_queue_and_on_with_the_next_start(user: User)
         told = user.run("submit", "What is water?", "--json")
         mission = told.document["data"]["id"]
         process.kill()
-        process.wait(10)
+        process.wait()
         assert (user.home / "server.json").exists()
     with server(user):
 
         async def ended() -> str:
-            async with AsyncClient(user.home) as client:
-                return str((await client.wait(mission, seconds=30))["status"])
+            async with AsyncClient(user.home, patience=PATIENT) as client:
+                return str((await client.wait(mission, seconds=HANG))["status"])
 
         assert asyncio.run(ended()) == "done"
 
@@ -108,7 +115,7 @@ def test_a_second_signal_stops_at_once(user: User) -> None:
         process.send_signal(signal.SIGSTOP)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
             process.send_signal(number)
-        assert process.wait(20) in (128 + signal.SIGINT, 128 + signal.SIGTERM)
+        assert process.wait() in (128 + signal.SIGINT, 128 + signal.SIGTERM)
         assert (user.home / "server.json").exists()
     with server(user):
         assert user.run("wait", mission, "--json", "-q").document["data"]["status"] == "done"
@@ -174,7 +181,7 @@ async def test_a_home_has_one_server(tmp_path: Path) -> None:
         with pytest.raises(ImageBusy, match="the server of process"):
             async with open_server(settings, Seams(bridge=ScriptedBridge())):
                 pass
-        async with AsyncClient(tmp_path) as client:
+        async with AsyncClient(tmp_path, patience=PATIENT) as client:
             told = (await client.status())["server"]
             assert (told["bind"], told["user"]) == (str(places.bind), "tester")
         assert uvm.settings is settings
@@ -196,7 +203,7 @@ async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Pa
     bridge = HeldBridge()
     async with open_server(settings, Seams(bridge=bridge)) as (uvm, _):
         await uvm.readiness.genesis()
-        client = AsyncClient(tmp_path)
+        client = AsyncClient(tmp_path, patience=PATIENT)
         await client.__aenter__()
         asked = asyncio.create_task(client.ask("why?", lambda event, keys: told.append(event), effort="reflex"))
         await eventually(lambda: "inference.start" in told)

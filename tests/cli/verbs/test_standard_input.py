@@ -90,6 +90,6 @@ def test_who_waits_for_a_pipe_that_brings_nothing_is_told(user: User) -> None:
     with user.start("submit", QUESTION, piped=True) as waiting:
         assert waiting.stderr is not None
         assert "</dev/null gives none" in waiting.stderr.readline()
-        out, _ = waiting.communicate(TEXT, timeout=60)
+        out, _ = waiting.communicate(TEXT)
     found = user.run("show", out.strip(), "--json").document["data"]["brief"]
     assert [each["name"] for each in found["attachments"]] == ["stdin.txt"]

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.genesis.ticks import change_just_now, wait_for_a_tick
 
 from batos.genesis.adapters.digests import Digests
 
@@ -67,6 +68,7 @@ def test_a_file_that_just_changed_is_not_written_down(tmp_path: Path) -> None:
     known = tmp_path / "known.json"
     path = tmp_path / "a"
     path.write_bytes(b"abc")
+    change_just_now(path)
     digests = Digests(known)
     digests.digest(path)
     digests.save()
@@ -79,6 +81,7 @@ def test_a_change_that_keeps_its_time(tmp_path: Path) -> None:
     stat = path.stat()
     digests = Digests()
     digests.digest(path)
+    wait_for_a_tick(path)
     path.write_bytes(b"xyz")
     os.utime(path, ns=(stat.st_mtime_ns, stat.st_mtime_ns))
     assert digests.digest(path) == digest_of(b"xyz")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.inference.conftest import MakeBridge, chat
+from tests.inference.conftest import PATIENT, MakeBridge, chat
 from tests.inference.raw_server import recorded, reply, said, serving, streamed
 
 from batos.errors import InternalError, OllamaUnreachable, UsageError
@@ -206,7 +206,7 @@ async def test_the_listeners_own_error_comes_out_as_it_is(bridge_to: MakeBridge)
 async def test_a_closed_bridge_says_so() -> None:
     """After closing every call is refused, and closing again is nothing."""
     async with serving(streamed("x")) as server:
-        async with Bridge(server.url) as bridge:
+        async with Bridge(server.url, deadlines=PATIENT) as bridge:
             await bridge.think(chat())
         await bridge.aclose()
         for call in (bridge.think(chat()), bridge.ps(), bridge.version(), bridge.embed("e", ["x"])):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from tests.inference.conftest import PATIENT
 
 from batos.errors import ModelMissing
 from batos.inference.ollama.bridge import Bridge, ChatRequest
@@ -133,7 +134,10 @@ class TestBridge(Bridges):
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[AnyBridge]:
         """A bridge over a socket."""
-        async with Emulator(Options(models=(MODEL, EMBEDDER))).serving() as url, Bridge(url) as bridge:
+        async with (
+            Emulator(Options(models=(MODEL, EMBEDDER))).serving() as url,
+            Bridge(url, deadlines=PATIENT) as bridge,
+        ):
             yield bridge
 
 

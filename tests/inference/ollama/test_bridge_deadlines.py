@@ -6,166 +6,226 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.inference.conftest import MakeBridge, chat
-from tests.inference.raw_server import DONE, END, HEAD, HOLD, Script, reply, said, serving, streamed, token
+from tests.inference.conftest import PATIENT, MakeBridge, chat
+from tests.inference.counting_bridge import until
+from tests.inference.raw_server import DONE, HEAD, HOLD, Script, reply, said, serving, spoken, streamed, token
+from tests.inference.still_clock import HOUR, on_still_clock, pass_time
+from tests.waiting import HANG
 
 from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Deadlines
 from batos.inference.ollama.deadline import PhaseTimer
 
-SHORT = Deadlines(connect=0.2, load=0.1, first_token=0.15, between_tokens=0.2, reply=0.1, progress=0.1)
+#: For tests that move the clock.
+HOURS = Deadlines(
+    connect=HOUR,
+    load=2 * HOUR,
+    first_token=3 * HOUR,
+    between_tokens=4 * HOUR,
+    reply=2 * HOUR,
+    progress=5 * HOUR,
+    drain=6 * HOUR,
+)
+#: For servers that never answer.
+SHORT = replace(PATIENT, reply=0.1, progress=0.1)
 FIRST = HEAD + token("one", done=False)
 
 
 @pytest.mark.parametrize(
-    ("scripts", "phase", "seconds"),
+    ("scripts", "phase", "hours"),
     [
-        ([HOLD], "load", 0.25),
-        ([[HEAD, HOLD]], "load", 0.25),
-        ([streamed("warm"), HOLD], "first_token", 0.15),
-        ([[FIRST, HOLD]], "between_tokens", 0.2),
-        ([streamed("warm"), [FIRST, HOLD]], "between_tokens", 0.2),
+        ([HOLD], "load", 5),
+        ([[HEAD, HOLD]], "load", 5),
+        ([streamed("warm"), HOLD], "first_token", 3),
+        ([[FIRST, HOLD]], "between_tokens", 4),
+        ([streamed("warm"), [FIRST, HOLD]], "between_tokens", 4),
     ],
 )
-async def test_each_phase_has_its_deadline(
-    bridge_to: MakeBridge, scripts: list[Script], phase: str, seconds: float
-) -> None:
+@on_still_clock
+async def test_each_phase_has_its_deadline(scripts: list[Script], phase: str, hours: int) -> None:
     """The first line of a cold model may take load and first_token, of a warm one first_token; then come the gaps."""
-    async with serving(*scripts) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
+    heard: list[str] = []
+    async with serving(*scripts) as server, Bridge(server.url, deadlines=HOURS) as bridge:
         for _ in scripts[1:]:
             await bridge.think(chat())
+        asking = asyncio.create_task(bridge.think(chat(), heard.append))
+        await server.was_asked(len(scripts))
+        await until(lambda: heard or phase != "between_tokens")
+        await pass_time((hours - 0.5) * HOUR)
+        assert not asking.done()
+        await pass_time(HOUR)
         with pytest.raises(OllamaTimeout) as late:
-            await bridge.think(chat())
-        await asyncio.wait_for(server.left.wait(), 5)
-    assert (late.value.phase, late.value.seconds) == (phase, seconds)
+            await asking
+        await server.was_left()
+    assert (late.value.phase, late.value.seconds) == (phase, hours * HOUR)
 
 
-async def test_a_wrong_belief_in_a_warm_model_costs_one_try(bridge_to: MakeBridge) -> None:
+@on_still_clock
+async def test_a_wrong_belief_in_a_warm_model_costs_one_try() -> None:
     """After a timeout, another model or other runner options, the next call has the time to load again."""
     warm = streamed("warm")
-    async with serving(warm, HOLD, HOLD, warm, HOLD, warm, HOLD) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
-        phases = []
-        for request in (
-            chat(),
-            chat(),
-            chat(),
-            chat(),
-            chat(options={"num_ctx": 1024}),
-            chat(),
-            chat(model="brick"),
-        ):
-            try:
-                await bridge.think(request)
-            except OllamaTimeout as late:
-                phases.append(late.phase)
+    scripts = (warm, HOLD, HOLD, warm, HOLD, warm, HOLD)
+    others = {5: chat(options={"num_ctx": 1024}), 7: chat(model="brick")}
+    phases = []
+    async with serving(*scripts) as server, Bridge(server.url, deadlines=HOURS) as bridge:
+        for number, script in enumerate(scripts, 1):
+            asking = asyncio.create_task(bridge.think(others.get(number, chat())))
+            if script is warm:
+                await asking
+                continue
+            await server.was_asked(number)
+            await pass_time(6 * HOUR)
+            with pytest.raises(OllamaTimeout) as late:
+                await asking
+            phases.append(late.value.phase)
     assert phases == ["first_token", "load", "load", "load"]
 
 
-async def test_a_place_in_the_queue_is_no_silence(bridge_to: MakeBridge) -> None:
+@on_still_clock
+async def test_a_place_in_the_queue_is_no_silence() -> None:
     """While the daemon answers another of our calls, the wait for a first line is counted from its last token."""
-    steps: list[bytes | float] = [HEAD]
-    for _ in range(12):
-        steps += [token("x", done=False), 0.05]
-    behind: Script = [0.7, streamed("at last")]
-    async with serving([*steps, token("", **DONE) + END], behind, HOLD) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
-        first, second = await asyncio.gather(bridge.think(chat()), bridge.think(chat()))
-        assert {first.text, second.text} == {"x" * 12, "at last"}
+    speech, turns = spoken(*"xxx")
+    begins, heard = asyncio.Event(), list[str]()
+    async with (
+        serving(speech, [begins, streamed("at last")], HOLD) as server,
+        Bridge(server.url, deadlines=HOURS) as bridge,
+    ):
+        first = asyncio.create_task(bridge.think(chat(), heard.append))
+        await server.was_asked()
+        second = asyncio.create_task(bridge.think(chat()))
+        await server.was_asked(2)
+        await hear(turns[:-1], heard)
+        turns[-1].set()
+        assert (await first).text == "xxx"
+        await pass_time(3 * HOUR)
+        assert not second.done()
+        begins.set()
+        assert (await second).text == "at last"
+        third = asyncio.create_task(bridge.think(chat()))
+        await server.was_asked(3)
+        await pass_time(6 * HOUR)
         with pytest.raises(OllamaTimeout):
-            await bridge.think(chat())
+            await third
 
 
-async def test_an_answer_that_streams_keeps_no_other_deadline_from_expiring(bridge_to: MakeBridge) -> None:
+async def hear(turns: list[asyncio.Event], heard: list[str]) -> None:
+    """Let the daemon speak, a token every three hours."""
+    for turn in turns:
+        heard.clear()
+        turn.set()
+        await until(heard.copy)
+        await pass_time(3 * HOUR)
+
+
+@on_still_clock
+async def test_an_answer_that_streams_keeps_no_other_deadline_from_expiring() -> None:
     """A list of models that hangs is given up after its own seconds, though tokens of a chat come all the while."""
-    steps: list[bytes | float] = [HEAD]
-    for _ in range(12):
-        steps += [token("x", done=False), 0.05]
-    async with serving([*steps, token("", **DONE) + END], HOLD) as server:
-        bridge = bridge_to(server.url, deadlines=replace(SHORT, between_tokens=5.0))
-        thinking = asyncio.create_task(bridge.think(chat()))
-        await server.came.wait()
+    speech, turns = spoken(*"xx")
+    heard: list[str] = []
+    async with serving(speech, HOLD) as server, Bridge(server.url, deadlines=HOURS) as bridge:
+        thinking = asyncio.create_task(bridge.think(chat(), heard.append))
+        await server.was_asked()
+        listing = asyncio.create_task(bridge.list())
+        await server.was_asked(2)
+        await pass_time(1.5 * HOUR)
+        assert not listing.done()
+        turns[0].set()
+        await until(lambda: heard)
+        await pass_time(HOUR)
         with pytest.raises(OllamaTimeout) as late:
-            await bridge.list()
+            await listing
         assert late.value.phase == "reply"
         assert not thinking.done()
-        assert (await thinking).text == "x" * 12
+        for turn in turns:
+            turn.set()
+        assert (await thinking).text == "xx"
 
 
-async def test_a_text_waits_behind_a_chat_to_be_embedded(bridge_to: MakeBridge) -> None:
+@on_still_clock
+async def test_a_text_waits_behind_a_chat_to_be_embedded() -> None:
     """A daemon that holds one model embeds nothing until the answer is whole: tokens are a sign of its turn."""
-    steps: list[bytes | float] = [HEAD]
-    for _ in range(12):
-        steps += [token("x", done=False), 0.05]
-    vectors: Script = [0.7, reply({"model": "e", "embeddings": [[1.0]]})]
-    async with serving([*steps, token("", **DONE) + END], vectors) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
-        thinking = asyncio.create_task(bridge.think(chat()))
-        await server.came.wait()
-        assert (await bridge.embed("e", ["x"])).vectors == [[1.0]]
-        assert (await thinking).text == "x" * 12
+    speech, turns = spoken(*"xxx")
+    begins, heard = asyncio.Event(), list[str]()
+    vectors: Script = [begins, reply({"model": "e", "embeddings": [[1.0]]})]
+    async with serving(speech, vectors) as server, Bridge(server.url, deadlines=HOURS) as bridge:
+        thinking = asyncio.create_task(bridge.think(chat(), heard.append))
+        await server.was_asked()
+        embedding = asyncio.create_task(bridge.embed("e", ["x"]))
+        await server.was_asked(2)
+        await hear(turns[:-1], heard)
+        turns[-1].set()
+        assert (await thinking).text == "xxx"
+        await pass_time(3 * HOUR)
+        assert not embedding.done()
+        begins.set()
+        assert (await embedding).vectors == [[1.0]]
 
 
 @pytest.mark.parametrize("beside", ["ps", "embed"])
-async def test_a_runner_that_hangs_is_kept_alive_by_no_other_reply(bridge_to: MakeBridge, beside: str) -> None:
+@on_still_clock
+async def test_a_runner_that_hangs_is_kept_alive_by_no_other_reply(beside: str) -> None:
     """Lists and vectors that come meanwhile are no sign that a chat has a place in the queue."""
     document = {"models": []} if beside == "ps" else {"model": "e", "embeddings": [[1.0]]}
-    async with serving(HOLD, reply(document)) as server:
-        bridge = bridge_to(server.url, deadlines=replace(SHORT, load=0.3, first_token=0.3, reply=5.0))
+    async with serving(HOLD, reply(document)) as server, Bridge(server.url, deadlines=HOURS) as bridge:
         thinking = asyncio.create_task(bridge.think(chat()))
-        await server.came.wait()
-        async with asyncio.timeout(5):
-            while not thinking.done():
-                await (bridge.ps() if beside == "ps" else bridge.embed("e", ["x"]))
-                await asyncio.sleep(0.05)
+        await server.was_asked()
+        for hours in range(1, 7):
+            await (bridge.ps() if beside == "ps" else bridge.embed("e", ["x"]))
+            await pass_time(0.9 * HOUR)
+            assert thinking.done() == (hours == 6)
         assert isinstance(thinking.exception(), OllamaTimeout)
 
 
-async def test_slow_tokens_are_no_silence(bridge_to: MakeBridge) -> None:
+@on_still_clock
+async def test_slow_tokens_are_no_silence() -> None:
     """An answer may take far longer than any deadline as long as something comes."""
-    steps: list[bytes | float] = [HEAD]
-    for _ in range(12):
-        steps += [token("x", done=False), 0.03]
-    async with serving([*steps, token("", **DONE) + END]) as server:
-        answer = await bridge_to(server.url, deadlines=SHORT).think(chat())
-    assert answer.text == "x" * 12
+    speech, turns = spoken(*"x" * 12)
+    heard: list[str] = []
+    async with serving(speech) as server, Bridge(server.url, deadlines=HOURS) as bridge:
+        thinking = asyncio.create_task(bridge.think(chat(), heard.append))
+        await hear(turns[:-1], heard)
+        turns[-1].set()
+        assert (await thinking).text == "x" * 12
 
 
-async def test_a_whole_answer_has_the_sum(bridge_to: MakeBridge) -> None:
+@on_still_clock
+async def test_a_whole_answer_has_the_sum() -> None:
     """Of a whole answer nothing shows before its end: each permitted token adds to its deadline."""
-    async with serving([0.5, said("x")], HOLD) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
-        answer = await bridge.think(chat(options={"num_ctx": 512, "num_predict": 20}), stream=False)
-        assert answer.text == "x"
+    ends = asyncio.Event()
+    request = chat(options={"num_ctx": 512, "num_predict": 28_800})  # of half a second each: four hours
+    async with serving([ends, said("x")], HOLD) as server, Bridge(server.url, deadlines=HOURS) as bridge:
+        asking = asyncio.create_task(bridge.think(request, stream=False))
+        await server.was_asked()
+        await pass_time(8 * HOUR)
+        assert not asking.done()
+        ends.set()
+        assert (await asking).text == "x"
+        asking = asyncio.create_task(bridge.think(request, stream=False))
+        await server.was_asked(2)
+        await pass_time(8 * HOUR)
+        with pytest.raises(OllamaTimeout):
+            await asking
 
 
 async def test_an_answer_is_not_lost_to_a_stream_that_stays_open(bridge_to: MakeBridge) -> None:
     """When the server never ends the stream behind `done`, the answer is given all the same."""
     async with serving([FIRST + token("", **DONE), HOLD]) as server:
-        bridge = bridge_to(server.url, deadlines=Deadlines(drain=0.02))
+        bridge = bridge_to(server.url, deadlines=replace(PATIENT, drain=0.02))
         assert (await bridge.think(chat())).text == "one"
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 @pytest.mark.parametrize("counts", [False, True])
 async def test_a_cancellation_behind_the_last_line_loses_no_answer(bridge_to: MakeBridge, counts: bool) -> None:
     """Whoever is cancelled while the stream stays open behind `done` has the answer; a count is cancelled."""
-    whole = asyncio.Event()
-
-    async with serving([FIRST + token("", **DONE), HOLD]) as server:
-        bridge = bridge_to(server.url, deadlines=Deadlines(drain=60.0))
+    async with serving([HEAD + token("one", **DONE), HOLD]) as server:
+        bridge = bridge_to(server.url)
 
         async def ask() -> str:
-            return (await bridge.think(chat(), lambda piece: whole.set())).text
+            return str(await bridge.count(chat())) if counts else (await bridge.think(chat())).text
 
-        async def count() -> str:
-            whole.set()
-            return str(await bridge.count(chat()))
-
-        task = asyncio.create_task(count() if counts else ask())
-        await asyncio.gather(server.came.wait(), whole.wait())
-        await asyncio.sleep(0.1)
+        task = asyncio.create_task(ask())
+        await until(lambda: bridge._chats.last)
         task.cancel()
         if counts:
             with pytest.raises(asyncio.CancelledError):
@@ -173,7 +233,7 @@ async def test_a_cancellation_behind_the_last_line_loses_no_answer(bridge_to: Ma
         else:
             assert await task == "one"
         assert task.cancelling() == 1
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 async def test_calls_without_a_model_have_a_deadline(bridge_to: MakeBridge) -> None:
@@ -189,20 +249,24 @@ async def test_calls_without_a_model_have_a_deadline(bridge_to: MakeBridge) -> N
         assert late.value.phase == "progress"
 
 
-async def test_embed_has_a_deadline(bridge_to: MakeBridge) -> None:
+@on_still_clock
+async def test_embed_has_a_deadline() -> None:
     """It names the phase: the load, or the first vector of a model that was used before."""
-    async with serving(reply({"model": "e", "embeddings": [[1.0]]}), HOLD) as server:
-        bridge = bridge_to(server.url, deadlines=SHORT)
+    vectors = reply({"model": "e", "embeddings": [[1.0]]})
+    async with serving(vectors, HOLD) as server, Bridge(server.url, deadlines=HOURS) as bridge:
         await bridge.embed("e", ["x"])
-        for phase in ("first_token", "load"):
+        for number, phase in ((2, "first_token"), (3, "load")):
+            embedding = asyncio.create_task(bridge.embed("e", ["x"]))
+            await server.was_asked(number)
+            await pass_time(6 * HOUR)
             with pytest.raises(OllamaTimeout) as late:
-                await bridge.embed("e", ["x"])
+                await embedding
             assert late.value.phase == phase
 
 
 async def test_a_connection_has_a_deadline(bridge_to: MakeBridge) -> None:
     """An address that swallows packets is a timeout of the phase `connect`, or unreachable at once without a route."""
-    bridge = bridge_to("http://192.0.2.1:11434", deadlines=SHORT)
+    bridge = bridge_to("http://192.0.2.1:11434", deadlines=replace(PATIENT, connect=0.2))
     for stream in (True, False):
         with pytest.raises((OllamaTimeout, OllamaUnreachable)) as late:
             await bridge.think(chat(), stream=stream)
@@ -217,11 +281,11 @@ async def test_cancelling_closes_the_stream(bridge_to: MakeBridge, stream: bool,
     async with serving(script) as server:
         bridge = bridge_to(server.url)
         task = asyncio.create_task(bridge.think(chat(), stream=stream))
-        await server.came.wait()
+        await server.was_asked()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 async def test_a_listener_that_stops_closes_the_stream(bridge_to: MakeBridge) -> None:
@@ -234,7 +298,7 @@ async def test_a_listener_that_stops_closes_the_stream(bridge_to: MakeBridge) ->
         bridge = bridge_to(server.url)
         with pytest.raises((StopAsyncIteration, RuntimeError)):
             await bridge.think(chat(), enough)
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 async def test_breaking_out_of_a_pull_closes_it(bridge_to: MakeBridge) -> None:
@@ -246,33 +310,34 @@ async def test_breaking_out_of_a_pull_closes_it(bridge_to: MakeBridge) -> None:
             assert step.status == "pulling a line"
             break
         await pull.aclose()
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 async def test_closing_the_bridge_cuts_what_is_answered() -> None:
     """A call under way when the bridge closes ends with an error of the tree."""
+    heard: list[str] = []
     async with serving([FIRST, HOLD]) as server:
-        bridge = Bridge(server.url)
-        task = asyncio.create_task(bridge.think(chat()))
-        await server.came.wait()
-        await asyncio.sleep(0.02)
+        bridge = Bridge(server.url, deadlines=PATIENT)
+        task = asyncio.create_task(bridge.think(chat(), heard.append))
+        await until(lambda: heard)
         await bridge.aclose()
         with pytest.raises(OllamaError):
             await task
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 async def test_a_deadline_is_not_a_cancellation() -> None:
     """What expires is OllamaTimeout; what is cancelled from outside while a deadline runs stays cancelled."""
+    never = asyncio.Event()
     with pytest.raises(OllamaTimeout), PhaseTimer("load", 0.01):
-        await asyncio.sleep(5)
+        await never.wait()
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
 
     async def inside() -> None:
-        with PhaseTimer("load", 5):
-            await asyncio.sleep(5)
+        with PhaseTimer("load", HANG):
+            await never.wait()
 
     other = asyncio.create_task(inside())
     await asyncio.sleep(0)
@@ -281,17 +346,20 @@ async def test_a_deadline_is_not_a_cancellation() -> None:
         await other
 
 
+@on_still_clock
 async def test_a_phase_can_be_shorter_than_the_one_before() -> None:
     """Entering a shorter phase arms the timer again; touching it restarts it."""
+    lasted: list[int] = []
 
     async def phases() -> None:
-        with PhaseTimer("load", 60) as timer:
-            timer.enter("between_tokens", 0.2)
-            for _ in range(3):
-                await asyncio.sleep(0.1)
+        with PhaseTimer("load", 60 * HOUR) as timer:
+            timer.enter("between_tokens", 2 * HOUR)
+            for number in range(3):
+                await pass_time(1.5 * HOUR)
                 timer.touch()
-            await asyncio.sleep(5)
+                lasted.append(number)
+            await pass_time(2.5 * HOUR)
 
     with pytest.raises(OllamaTimeout) as late:
         await phases()
-    assert late.value.phase == "between_tokens"
+    assert (late.value.phase, lasted) == ("between_tokens", [0, 1, 2])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.inference.conftest import MakeBridge, chat
+from tests.inference.conftest import PATIENT, MakeBridge, chat
 from tests.inference.raw_server import (
     CLOSE,
     DONE,
@@ -247,7 +247,7 @@ BODIES = st.one_of(
 async def test_no_bytes_leak_a_raw_exception(body: bytes, status: int, raw: bool, stream: bool) -> None:
     """Whatever a server sends, as a body or in place of HTTP, is an answer or an error of our tree."""
     script: Script = [body, CLOSE] if raw else reply(body, status, "application/x-ndjson")
-    async with serving(script) as server, Bridge(server.url) as bridge:
+    async with serving(script) as server, Bridge(server.url, deadlines=PATIENT) as bridge:
         with suppress(OllamaError):
             await bridge.think(chat(), stream=stream)
         with suppress(OllamaError):
@@ -257,7 +257,10 @@ async def test_no_bytes_leak_a_raw_exception(body: bytes, status: int, raw: bool
 @given(body=BODIES, status=st.sampled_from([200, 400, 500]))
 async def test_no_bytes_leak_from_the_other_calls(body: bytes, status: int) -> None:
     """The same for the calls that run no model."""
-    async with serving(reply(body, status, "application/json")) as server, Bridge(server.url) as bridge:
+    async with (
+        serving(reply(body, status, "application/json")) as server,
+        Bridge(server.url, deadlines=PATIENT) as bridge,
+    ):
         for call in (bridge.version, bridge.list, bridge.ps, lambda: bridge.show("m"), lambda: anext(bridge.pull("m"))):
             with suppress(OllamaError):
                 await call()

@@ -17,6 +17,7 @@ import httpx
 import pytest
 from tests.inference.conftest import MakeBridge, chat
 from tests.inference.raw_server import DONE, END, HEAD, chunk, line, reply, said, serving, streamed, token
+from tests.waiting import a_moment, until
 
 from batos.errors import OllamaError, RequestRejected, Runaway, WireError
 from batos.inference.ollama.bridge import Bridge, ChatRequest
@@ -167,8 +168,8 @@ async def test_who_does_not_read_lets_the_server_wait() -> None:
     lanes = H11Transport()
     async with pouring(HEAD, chunk(b"x" * 65536)) as server:
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
-        for _ in range(500):
-            await asyncio.sleep(0.001)
+        await until(lambda: all(lane._held for lane in lanes._busy), "an end of reading")
+        await a_moment()
         assert server.sent < 2 * SOCKETS
         await response.aclose()
     await lanes.aclose()
@@ -181,7 +182,7 @@ async def test_a_connection_that_had_to_wait_is_used_again(bridge_to: MakeBridge
             response = await lanes.handle_async_request(httpx.Request("GET", server.url))
             assert len(await response.aread()) > 600_000
             await response.aclose()
-        await asyncio.sleep(0.05)
+        await a_moment()
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
         assert await response.aread() == b'{"models": []}'
         await response.aclose()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.inference.conftest import MakeBridge
 from tests.inference.raw_server import END, HEAD, exchanges, line, recorded, reply, said, serving
+from tests.waiting import HANG
 
 from batos.errors import (
     ModelMissing,
@@ -234,7 +235,7 @@ async def test_unload_waits_until_the_runner_left_the_list(bridge_to: MakeBridge
     both = reply({"models": [_runner("brick:latest"), _runner("other:latest")]})
     rest = reply({"models": [_runner("other:latest")]})
     async with serving(mine, both, sibling, other, recorded(227), both, both, rest) as server:
-        assert await bridge_to(server.url).unload("robin")
+        assert await bridge_to(server.url).unload("robin", within=HANG)
     assert server.asked[4].json["keep_alive"] == 0
     assert len(server.asked) == 8
 
@@ -243,6 +244,7 @@ async def test_unload_of_a_busy_runner_is_told(bridge_to: MakeBridge) -> None:
     """A runner that stays listed was answering: the unload is lost, and the caller hears it."""
     listed = reply({"models": [_runner("robin:latest")]})
     async with serving(_card("a"), listed, _card("a"), said("", done_reason="unload"), listed) as server:
+        # any pace: the runner stays listed for ever
         assert not await bridge_to(server.url).unload("robin", within=0.05)
 
 

@@ -10,6 +10,7 @@ from warnings import catch_warnings, simplefilter
 import httpx
 import pytest
 from tests.inference.raw_server import CLOSE, HOLD, RESET, RawServer, Step, reply, serving, streamed
+from tests.waiting import HANG, until
 
 from batos.inference.ollama.h11_transport import H11Transport
 
@@ -23,18 +24,23 @@ async def lanes() -> AsyncIterator[H11Transport]:
 
 
 async def _get(lanes: H11Transport, server: RawServer, method: str = "GET", body: bytes = b"") -> bytes:
-    request = httpx.Request(method, server.url, content=body or None, extensions={"timeout": {"connect": 5.0}})
+    request = httpx.Request(method, server.url, content=body or None, extensions={"timeout": {"connect": HANG}})
     response = await lanes.handle_async_request(request)
     return await response.aread()
 
 
 async def _read(lanes: H11Transport, server: RawServer) -> bytes:
-    request = httpx.Request("GET", server.url, extensions={"timeout": {"connect": 5.0}})
+    request = httpx.Request("GET", server.url, extensions={"timeout": {"connect": HANG}})
     response = await lanes.handle_async_request(request)
     try:
         return await response.aread()
     finally:
         await response.aclose()
+
+
+async def _all_idle_ended(lanes: H11Transport) -> None:
+    """Wait until every connection at rest has heard that it is over."""
+    await until(lambda: all(lane._over for lane in lanes._idle), "the end of idle connections")
 
 
 async def test_a_reply_may_be_cut_anywhere(lanes: H11Transport) -> None:
@@ -66,9 +72,10 @@ async def test_a_connection_closed_while_idle_is_not_used(lanes: H11Transport) -
     """When the server closed an idle connection, or wants it closed, the next request makes another."""
     closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
     async with serving([reply(b"x"), CLOSE], closing, reply(b"x")) as server:
-        for _ in range(3):
+        for _ in range(2):
             assert await _get(lanes, server) == b"x"
-            await asyncio.sleep(0.05)
+            await _all_idle_ended(lanes)
+        assert await _get(lanes, server) == b"x"
     assert server.connections == 3
 
 
@@ -76,7 +83,7 @@ async def test_bytes_that_nobody_asked_for_end_a_connection(lanes: H11Transport)
     """A second reply behind the first is never taken for the answer of the next request."""
     async with serving(reply(b"mine") + reply(b"whose?"), reply(b"next")) as server:
         assert await _get(lanes, server) == b"mine"
-        await asyncio.sleep(0.05)
+        await _all_idle_ended(lanes)
         assert await _get(lanes, server) == b"next"
 
 
@@ -85,7 +92,7 @@ async def test_a_response_not_read_to_its_end_closes_its_connection(lanes: H11Tr
     async with serving([streamed("a")[:-20], HOLD]) as server:
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
         await response.aclose()
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
 
 
 async def test_a_refusal_in_the_middle_of_an_upload_is_read(lanes: H11Transport) -> None:
@@ -166,7 +173,7 @@ async def test_closing_ends_idle_and_busy_connections() -> None:
         await _get(lanes, server)
         response = await lanes.handle_async_request(httpx.Request("GET", server.url))
         await lanes.aclose()
-        await asyncio.wait_for(server.left.wait(), 5)
+        await server.was_left()
         with pytest.raises(httpx.HTTPError):
             await response.aread()
         await response.aclose()
@@ -174,7 +181,7 @@ async def test_closing_ends_idle_and_busy_connections() -> None:
 
 async def test_many_at_once_and_few_kept(lanes: H11Transport) -> None:
     """Requests at the same time each have a connection; afterwards those are used again."""
-    async with serving([0.02, reply(b"x")]) as server:
+    async with serving(reply(b"x")) as server:
         for _ in range(2):
             assert set(await asyncio.gather(*(_get(lanes, server) for _ in range(20)))) == {b"x"}
     assert server.connections == 20

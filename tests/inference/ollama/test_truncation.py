@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.inference.conftest import PATIENT
 
 from batos.errors import ContextOverflow
 from batos.inference.ollama.bridge import Bridge
@@ -19,7 +20,7 @@ LONG = ({"role": "user", "content": "The breach was closed with granite. " * 200
 async def test_a_daemon_that_cuts_a_prompt_in_silence_is_told() -> None:
     """It read 256 tokens of more than 500."""
     emulator = Emulator(Options(models=(MODEL,)))
-    async with emulator.serving() as url, Bridge(url) as bridge:
+    async with emulator.serving() as url, Bridge(url, deadlines=PATIENT) as bridge:
         emulator.faults.add({"do": "truncate", "tokens": 256})
         with pytest.raises(ContextOverflow, match="read 256 tokens of a prompt that has at least 600"):
             await bridge.think(ChatRequest(MODEL, LONG, {"num_ctx": 4096, "num_predict": 8}))
@@ -27,7 +28,7 @@ async def test_a_daemon_that_cuts_a_prompt_in_silence_is_told() -> None:
 
 async def test_a_whole_prompt_is_answered() -> None:
     """The same prompt, read whole."""
-    async with Emulator(Options(models=(MODEL,))).serving() as url, Bridge(url) as bridge:
+    async with Emulator(Options(models=(MODEL,))).serving() as url, Bridge(url, deadlines=PATIENT) as bridge:
         answer = await bridge.think(ChatRequest(MODEL, LONG, {"num_ctx": 4096, "num_predict": 8}))
         assert answer.prompt_tokens >= least_tokens(LONG)
 

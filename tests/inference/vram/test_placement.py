@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.inference.conftest import PATIENT
 from tests.inference.counting_bridge import DIGEST, CountedBridge, asked, desk, step, until
+from tests.inference.still_clock import on_still_clock
 
 from batos.errors import ModelMissing, OllamaUnreachable
 from batos.event_payloads import EVENTS
@@ -34,11 +36,12 @@ class Daemon:
     cards: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     fails: Exception | None = None
-    slow: float = 0.0
+    hangs: bool = False
 
     async def ps(self) -> Sequence[RunnerRow]:
         self.asked.append("ps")
-        await asyncio.sleep(self.slow)
+        if self.hangs:
+            await asyncio.Event().wait()
         if self.fails is not None:
             raise self.fails
         return self.rows
@@ -146,30 +149,24 @@ def test_the_words() -> None:
     ]  # fmt: skip
 
 
-@pytest.fixture
-async def emulated() -> AsyncIterator[tuple[Emulator, Bridge]]:
-    """A daemon with two GiB of memory for a model of five, and a bridge to it."""
-    emulator = Emulator(Options(vram=2.0, models=("llama3.1:8b-instruct-q4_K_M",)))
-    async with emulator.serving() as url, Bridge(url) as bridge:
-        yield emulator, bridge
-
-
-async def test_a_card_that_is_too_small(emulated: tuple[Emulator, Bridge]) -> None:
-    """On the wire: a model that does not fit is loaded in silence, and found to have spilled."""
-    _, bridge = emulated
-    told = EventList()
-    (row,) = await bridge.list()
-    options = {"num_ctx": 512, "num_predict": 4}
-    answer = await bridge.think(ChatRequest(row.name, ({"role": "user", "content": "Why?"},), options=options))
-    found = await Watch(bridge, Events(told)).look(row.name, row.digest, options, answer.load_seconds)
+@on_still_clock
+async def test_a_card_that_is_too_small() -> None:
+    """On the wire: a model of five GiB that does not fit into two is loaded in silence, and found to have spilled."""
+    emulator, told = Emulator(Options(vram=2.0, models=("llama3.1:8b-instruct-q4_K_M",))), EventList()
+    async with emulator.serving() as url, Bridge(url, deadlines=PATIENT) as bridge:
+        (row,) = await bridge.list()
+        options = {"num_ctx": 512, "num_predict": 4}
+        answer = await bridge.think(ChatRequest(row.name, ({"role": "user", "content": "Why?"},), options=options))
+        found = await Watch(bridge, Events(told)).look(row.name, row.digest, options, answer.load_seconds)
     assert found is not None
     assert 0 < found.size_vram < found.size
     assert told.names == ["vram.sample", "vram.spill"]
 
 
+@on_still_clock
 async def test_a_paid_answer_is_written_before_it_is_looked() -> None:
     """A look that hangs, and a mission that is cancelled in it, lose nothing: the next asks the journal."""
-    daemon = Daemon([runner(digest=DIGEST, vram=40)], slow=60.0)
+    daemon = Daemon([runner(digest=DIGEST, vram=40)], hangs=True)
     async with desk() as at:
         bridge = CountedBridge()
         session = at.session(bridge, watch=Watch(daemon, Events()))
@@ -180,7 +177,7 @@ async def test_a_paid_answer_is_written_before_it_is_looked() -> None:
         with pytest.raises(asyncio.CancelledError):
             await asking
         at.open()
-        daemon.slow = 0.0
+        daemon.hangs = False
         again = at.session(bridge, watch=Watch(daemon, Events()))
         await again.think(asked(), step())
         assert sum(bridge.begun.values()) == 1

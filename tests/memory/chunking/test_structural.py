@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.chunking.test_units import PIECES
+from tests.memory.growing import MOST, growth
 from tests.memory.textual import texts
 
 from batos.memory.chunking.structural import MOST_HEADINGS, structural_chunks
@@ -44,20 +43,17 @@ def test_a_heading_stays_with_its_text() -> None:
 
 
 def test_nothing_but_headings_is_cut_too() -> None:
-    """Also where there are very many, in no time; a heading that something stands below stays with it."""
+    """Also where there are very many, in time that grows with them; one that something stands below stays with it."""
     text = "# A heading\n\n" * 5_000 + "Text."
-    began = time.process_time()
     chunks = structural_chunks(text)
-    assert time.process_time() - began < 5
+    assert growth(lambda size: structural_chunks("# A heading\n\n" * size + "Text."), 400) < MOST
     assert max(each.end - each.start for each in chunks) < 2 * MOST_HEADINGS
     assert text[chunks[-1].start : chunks[-1].end].endswith("# A heading\n\nText.")
 
 
 def test_a_line_without_end_takes_no_time() -> None:
-    """Where the line begins is not looked for at each sentence: a file of 16 MB took hours."""
-    began = time.process_time()
-    structural_chunks("x" * 8_000_000 + " It burns." * 40_000)
-    assert time.process_time() - began < 30  # seconds; where it is quadratic it takes hours
+    """Where the line begins is not looked for at each sentence: a file of 16 MB took hours, which fails as a hang."""
+    assert len(structural_chunks("x" * 8_000_000 + " It burns." * 40_000)) > 1
 
 
 def test_a_heading_above_many_parts_is_short() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.memory.growing import LARGER, growth
+from tests.memory.growing import MOST as MOST_GROWTH
 
 from batos.memory.claims.assertions import LONGEST, MOST, Assertion, assertions_of
 
@@ -67,8 +67,11 @@ def test_any_text_is_read(text: str) -> None:
 
 def test_hostile_text_is_read_fast() -> None:
     """No text makes the pattern go back and forth, and of many assertions some are kept."""
-    began = time.perf_counter()
-    for text in ("a is " + "b " * (LONGEST // 2 - 9), "is " * 60, "x" * LONGEST, "a " * 90 + "is\n9"):
-        list(assertions_of(20 * f"{text}\n\n"))
-    assert time.perf_counter() - began < 1
+    for before, repeated, behind in (("a is ", "b ", ""), ("", "is ", ""), ("", "x", ""), ("", "a ", "is\n9")):
+
+        def read_all(size: int, parts: tuple[str, str, str] = (before, repeated, behind)) -> None:
+            text = parts[0] + parts[1] * (size // len(parts[1])) + parts[2]
+            list(assertions_of(200 * f"{text}\n\n"))
+
+        assert growth(read_all, (LONGEST - 9) // LARGER) < MOST_GROWTH, repeated
     assert len(list(assertions_of("The lamp is 9 m. " * 99))) == MOST

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.memory.reading.pdf_files import pdf_of
+from tests.waiting import HANG
 
 from batos.memory.reading.reading_process import READERS
 
@@ -24,13 +25,14 @@ _MAIN = "from batos.memory.reading.reading_process import main; main()"
 def answers(*asked: dict[str, Any]) -> list[dict[str, Any]]:
     """All lines that the process answers to requests."""
     lines = "".join(f"{json.dumps(each)}\n" for each in asked)
-    ended = subprocess.run([sys.executable, "-c", _MAIN], input=lines, capture_output=True, text=True, check=True)
+    ended = subprocess.run([sys.executable, "-c", _MAIN], input=lines, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines() if line]
 
 
 def request(path: Path, format_: str, **limits: int) -> dict[str, Any]:
     """A request to read a file."""
-    return {"path": str(path), "format": format_, "text_bytes": 2**20, "memory": 2**30, "seconds": 5, **limits}
+    return {"path": str(path), "format": format_, "text_bytes": 2**20, "memory": 2**30, "seconds": int(HANG), **limits}
 
 
 def test_each_request_ends_with_a_line(tmp_path: Path) -> None:
@@ -47,7 +49,7 @@ def test_an_archive_that_unpacks_to_far_more_ends(tmp_path: Path) -> None:
     row = json.dumps({"role": "user", "content": "lamp " * 800_000})
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("conversations.json", f"[{', '.join([row] * 20)}]")
-    *texts, last, _ = answers(request(tmp_path / "a.zip", "chats", text_bytes=2**23, seconds=60))
+    *texts, last, _ = answers(request(tmp_path / "a.zip", "chats", text_bytes=2**23))
     assert 0 < len(texts) < 20
     assert last["unread"]["reason"] == "it unpacks to far more than its own size"
 

@@ -12,7 +12,10 @@ from typing import Any
 from tests.image import installing
 from tests.image.open_image import passed
 from tests.minds.scripted import Script, change
+from tests.waiting import HANG
 
+from batos.cell.cell import Cell
+from batos.cell.limits import CellLimits
 from batos.errors import BatosError
 from batos.events import Events
 from batos.image.roots import named_objects
@@ -24,6 +27,8 @@ from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 BRICK = "brick_prototype_obj"
+#: The limits of a cell whose methods are ended by what they do, and never because the machine is slow.
+PATIENT = CellLimits(seconds=HANG, turn_seconds=HANG, wall_seconds=HANG)
 
 
 @dataclass
@@ -94,6 +99,17 @@ async def replace_runtime(uvm: UVM, **changes: Any) -> None:
 
 
 @asynccontextmanager
+async def patient_cell(uvm: UVM) -> AsyncIterator[None]:
+    """Let missions run their methods in a cell that gives them any time."""
+    cell = Cell(uvm.settings.cell_workers, PATIENT, uvm.events)
+    await replace_runtime(uvm, cell=cell)
+    try:
+        yield
+    finally:
+        await cell.aclose()
+
+
+@asynccontextmanager
 async def open_method_mind(
     home: Path, respond: Callable[[Any], Any] | None = None, bridge: ScriptedBridge | None = None, **settings: Any
 ) -> AsyncIterator[MethodMind]:
@@ -102,7 +118,8 @@ async def open_method_mind(
     bridge = bridge or ScriptedBridge(respond or script)
     events: list[tuple[str, dict[str, Any]]] = []
     told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
-    async with scripted_uvm(home, bridge, events=told, **{"method_control": 0, **settings}) as uvm:
+    chosen = {"method_control": 0, **settings}
+    async with scripted_uvm(home, bridge, events=told, **chosen) as uvm, patient_cell(uvm):
         yield MethodMind(uvm, bridge, script, events)
 
 

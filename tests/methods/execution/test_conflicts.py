@@ -40,6 +40,7 @@ async def test_two_missions_count_in_the_same_slot_and_both_counts_arrive(tmp_pa
         await mind.learn(tamland_facet_=COUNTING)
         await mind.write(asked=0)
         both = [asyncio.create_task(ask(mind.uvm)) for _ in range(2)]
+        await bridge.arrived(2)  # each sees the slot as it was before the other
         for number in range(1, 11):
             await bridge.let(number)
         shown = [await task for task in both]
@@ -96,6 +97,7 @@ async def test_who_lost_thinks_again_once(tmp_path: Path) -> None:
         await mind.learn(tamland_facet_=telling)
         await mind.write(asked=0)
         each = [asyncio.create_task(ask(mind.uvm)) for _ in range(6)]
+        await bridge.arrived(6)  # each sees the slot as it was before the others
         for number in range(1, 36):
             await bridge.let(number)
         shown = [await task for task in each]

@@ -14,7 +14,7 @@ from batos.errors import ObjectError
 from batos.memory.evidence import Evidence, Passage, Summary, Turn
 from batos.methods.execution import invocation, primitives
 
-FILLING = " ".join(["Nothing else is known of it."] * 30)
+FILLING = ("Nothing else is known of it. " * 30).strip()
 #: More paragraphs than a question's recall takes; the last is found by its own word alone.
 LOG = as_file(
     "log.txt",

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.methods.execution.method_mind import patient_cell
+
 from batos.errors import BatosError
 from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
@@ -75,7 +77,7 @@ async def learning(
     told: list[tuple[str, Mapping[str, Any]]] = []
     events = Events(lambda name, keys: told.append((name, keys)))
     chosen = {"install": "now", "method_control": 0, **settings}
-    async with scripted_uvm(home, bridge, events=events, **chosen) as uvm:
+    async with scripted_uvm(home, bridge, events=events, **chosen) as uvm, patient_cell(uvm):
         yield Learning(uvm, bridge, told)
 
 

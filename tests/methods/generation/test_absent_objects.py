@@ -143,7 +143,8 @@ async def test_the_request_says_what_cannot_be_done(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, coder.bridge, install="now") as uvm:
         await answered(uvm, brief("words_", "a secret text"))
         charter = uvm.readings.inspect("orchestrator_obj.charter")
-    text = "\n".join(message["content"] for message in coder.asked[0].messages)
+    first, *_ = coder.asked
+    text = "\n".join(message["content"] for message in first.messages)
     assert f"Owner:\n{charter['value'].strip()}\n\nReceiver: {AGENT}" in text
     assert "`words_(self, text)`, `often_(self, text, part)`" in text
     assert "Both compute, from what they are given alone." in text

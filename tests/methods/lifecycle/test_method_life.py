@@ -50,7 +50,7 @@ class Weaving(Script):
 
     def __call__(self, request: ChatRequest) -> str | BatosError:
         """Rubbish in, a citation of nothing out."""
-        rubbish = "old cheese" in "".join(message["content"] for message in request.messages[1:])
+        rubbish = any("old cheese" in message["content"] for message in request.messages[1:])
         self.woven = self.revised = BAD if rubbish else WELL
         return super().__call__(request)
 

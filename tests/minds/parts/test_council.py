@@ -354,7 +354,7 @@ FAILURES: dict[str, Callable[[], BatosError | str]] = {
 }  # no OllamaBusy: a mission that most members end with that waits until the daemon is not busy
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     how=st.dictionaries(
         st.sampled_from(MEMBERS),

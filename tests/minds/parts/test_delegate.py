@@ -24,6 +24,7 @@ from tests.minds.scripted import (
     stepping,
     submit,
 )
+from tests.waiting import until
 
 from batos.errors import (
     BatosError,
@@ -36,6 +37,7 @@ from batos.errors import (
     StreamCut,
     TimedOut,
 )
+from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.parts import delegate
 from batos.minds.results import PartResult, Synthesis
@@ -72,7 +74,7 @@ async def test_facets_think_at_once(mind: Mind) -> None:
 
 
 @given(order=st.permutations([2, 3, 4]))
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_the_order_in_which_facets_answer_changes_nothing(tmp_path: Path, order: list[int]) -> None:
     """Whichever facet answers first, voices, answer, route and every journal key are the same."""
     shown = asyncio.run(_in_order(tmp_path, order))
@@ -89,16 +91,21 @@ async def _in_order(home: Path, order: list[int]) -> dict[str, Any]:
             return Script(part=facet(request))(request)
         return Script()(request)
 
-    bridge = WaitingBridge(respond)
-    async with scripted_uvm(home, bridge) as uvm:
+    bridge, parts = WaitingBridge(respond), list[str]()
+    told = Events(lambda name, keys: parts.append(name) if name == "mission.partial" else None, log=False)
+    async with scripted_uvm(home, bridge, events=told) as uvm:
         running = asyncio.create_task(ask(uvm))
         await bridge.let(1)
         await bridge.arrived(4)
-        for number in order:
+        for answered, number in enumerate(order, 1):
             await bridge.let(number)
-            await asyncio.sleep(0.002)
+            await _heard(parts, answered)
         await bridge.let(5)
         return await running
+
+
+async def _heard(parts: list[str], many: int) -> None:
+    await until(lambda: len(parts) == many, "the facet's answer")
 
 
 @pytest.mark.parametrize("unlucky", INSPIRATIONS)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ollama_emulator.clients import CHAT_MODEL, Client, Start, until
+from tests.ollama_emulator.clients import CHAT_MODEL, Client, Start, pass_time
+from tests.waiting import until
 
 from ollama_emulator.clocks import ManualClock
 from ollama_emulator.emulator_errors import OptionError
@@ -137,11 +138,10 @@ async def test_a_pull_that_was_left_goes_on_where_it_was(start: Start) -> None:
         async with client.http.stream("POST", "/api/pull", json={"model": "llama3.2:1b"}) as reply:
             lines = reply.aiter_lines()
             while "completed" not in await anext(lines):
+                await until(lambda: clock._sleepers, "a step of the download")
                 clock.advance(2)
         again = asyncio.create_task(client.lines("/api/pull", model="llama3.2:1b"))
-        while not again.done():
-            clock.advance(1)
-            await asyncio.sleep(0)
+        await pass_time(clock, again)
         lines_again = await again
         assert lines_again[1]["completed"] > 0
         assert lines_again[-1] == {"status": "success"}

@@ -6,7 +6,8 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.ollama_emulator.clients import Start, until
+from tests.ollama_emulator.clients import Start, pass_time
+from tests.waiting import until
 
 from ollama_emulator.clocks import ManualClock
 from ollama_emulator.machine.pacing import Pace, Prefixes
@@ -78,9 +79,7 @@ async def test_a_killed_runner_ends_all_its_answers(start: Start) -> None:
         asked = [asyncio.create_task(client.http.post("/api/chat", json=body)) for _ in range(2)]
         await until(lambda: any(runner.slots.used == 2 for runner in scheduler.runners.values()))
         next(iter(scheduler.runners.values())).dead = True
-        while not all(task.done() for task in asked):
-            clock.advance(1)
-            await asyncio.sleep(0.005)
+        await pass_time(clock, *asked)
         words = {"error": "an error was encountered while running the model: unexpected EOF"}
         assert [(task.result().status_code, task.result().json()) for task in asked] == [(500, words)] * 2
         assert (await client.ps())[0]["name"] == "llama3.2:3b"

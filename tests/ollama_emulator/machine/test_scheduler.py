@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start, until
+from tests.ollama_emulator.clients import CHAT_MODEL, EMBEDDER, Client, Start, pass_time
+from tests.waiting import a_moment, until
 
 from ollama_emulator.clocks import ManualClock
 
@@ -112,7 +113,7 @@ async def test_an_unload_during_an_answer_waits_for_its_end(start: Start) -> Non
         assert (await _unload(client))["done_reason"] == "unload"
         clock.advance(0.001)
         assert await _expiry(client) < client.emulator.daemon.wire_time().rstrip("Z")
-        await _finished(clock, answering)
+        await pass_time(clock, answering)
         assert await client.ps() == []
 
 
@@ -124,9 +125,12 @@ async def test_an_unload_during_a_load_is_lost(start: Start) -> None:
         await until(lambda: client.emulator.scheduler.loading)
         assert (await _unload(client))["done_reason"] == "unload"
         assert await client.ps() == []
-        await _finished(clock, answering)
+        await pass_time(clock, answering)
         assert len(await client.ps()) == 1
-        clock.advance(290)
+        (runner,) = client.emulator.scheduler.runners.values()
+        assert runner.keep_alive_ns == 300 * 10**9
+        assert runner.expires_ns is not None
+        clock.advance((runner.expires_ns - clock.now_ns()) / 10**9 - 1)
         assert len(await client.ps()) == 1
 
 
@@ -139,7 +143,7 @@ async def test_a_keep_alive_of_its_own_takes_an_unload_back(start: Start) -> Non
         await _unload(client)
         joined = asyncio.create_task(client.chat(keep_alive=60))
         await until(lambda: next(iter(client.emulator.scheduler.runners.values())).refs == 2)
-        await _finished(clock, answering, joined)
+        await pass_time(clock, answering, joined)
         assert len(await client.ps()) == 1
 
 
@@ -152,13 +156,13 @@ async def test_ps_shows_a_stale_expiry_while_a_runner_answers(start: Start) -> N
         moving = await _expiry(client)
         clock.advance(0.01)
         assert await _expiry(client) > moving
-        await _finished(clock, first)
+        await pass_time(clock, first)
         idle = await _expiry(client)
         second = asyncio.create_task(client.chat())
         await until(lambda: any(runner.refs for runner in client.emulator.scheduler.runners.values()))
         clock.advance(0.01)
         assert await _expiry(client) == idle
-        await _finished(clock, second)
+        await pass_time(clock, second)
         assert await _expiry(client) > idle
 
 
@@ -170,13 +174,6 @@ async def _expiry(client: Client) -> str:
 async def _unload(client: Client) -> dict[str, Any]:
     found: dict[str, Any] = (await client.post("/api/chat", model=CHAT_MODEL, messages=[], keep_alive=0)).json()
     return found
-
-
-async def _finished(clock: ManualClock, *tasks: asyncio.Task[Any]) -> None:
-    """Let the emulator's time pass until the tasks are done."""
-    while not all(task.done() for task in tasks):
-        clock.advance(1)
-        await asyncio.sleep(0.005)
 
 
 async def test_size_vram_is_what_lies_on_the_card(start: Start) -> None:
@@ -223,7 +220,7 @@ async def test_four_of_six_cold_requests_are_refused(start: Start) -> None:
             for at in range(6)
         ]
         await until(lambda: sum(task.done() for task in asked) == 4)
-        await _finished(clock, *asked)
+        await pass_time(clock, *asked)
         replies = [task.result() for task in asked]
         assert sorted(reply.status_code for reply in replies) == [200, 200, 503, 503, 503, 503]
         words = {"error": "server busy, please try again.  maximum pending requests exceeded"}
@@ -244,7 +241,7 @@ async def test_a_warm_runner_serves_while_another_loads(start: Start) -> None:
             "/api/chat", model=CHAT_MODEL, messages=MESSAGES, options={"num_ctx": 512}, stream=False
         )
         assert reply_of(reload) == (503, True)
-        await _finished(clock, loading)
+        await pass_time(clock, loading)
 
 
 def reply_of(reply: httpx.Response) -> tuple[int, bool]:
@@ -263,7 +260,7 @@ async def test_a_reload_waits_for_the_answers_that_run(start: Start) -> None:
         joined = asyncio.create_task(client.chat())
         await until(lambda: next(iter(client.emulator.scheduler.runners.values())).refs == 2)
         assert client.emulator.scheduler.loads == 1
-        await _finished(clock, first, joined, other)
+        await pass_time(clock, first, joined, other)
         assert client.emulator.scheduler.loads == 2
         assert (await client.ps())[0]["context_length"] == 512
 
@@ -280,9 +277,9 @@ async def test_a_victim_that_is_kept_alive_blocks_the_scheduler(start: Start) ->
         await until(lambda: runner.keep_alive_ns == 0)
         await client.chat(keep_alive=60)
         scheduler.release(held)
-        await asyncio.sleep(0.02)
+        await a_moment()
         assert (scheduler.loads, other.done()) == (1, False)
-        await _finished(clock, other)
+        await pass_time(clock, other)
         assert other.result()["done"]
         assert scheduler.loads == 2
 
@@ -298,7 +295,7 @@ async def test_who_leaves_the_queue_is_skipped(start: Start) -> None:
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
         await until(lambda: client.emulator.connections == 1)
-        await _finished(clock, first)
+        await pass_time(clock, first)
         assert client.emulator.scheduler.loads == 1
 
 
@@ -348,7 +345,7 @@ async def test_a_load_that_says_nothing_is_given_up(start: Start) -> None:
         client.emulator.faults.add({"do": "slow_load", "seconds": 100})
         asked = asyncio.create_task(client.post("/api/chat", model=CHAT_MODEL, messages=MESSAGES))
         await until(lambda: client.emulator.scheduler.loading)
-        await _finished(clock, asked)
+        await pass_time(clock, asked)
         reply = asked.result()
         assert (reply.status_code, reply.json()["error"]) == (500, "timed out waiting for llama-server to start - ")
 
@@ -375,9 +372,7 @@ async def test_slots_are_served_in_turn(start: Start) -> None:
         runner = next(iter(client.emulator.scheduler.runners.values()))
         await until(lambda: runner.refs == 5)
         assert runner.slots.is_full()
-        while not all(task.done() for task in asked):
-            clock.advance(1)
-            await asyncio.sleep(0)
+        await pass_time(clock, *asked)
         assert client.emulator.scheduler.loads == 1
 
 
@@ -394,7 +389,7 @@ async def test_a_client_that_leaves_during_a_load_aborts_it(start: Start) -> Non
         assert await client.ps() == []
         again = asyncio.create_task(client.chat())
         await until(lambda: client.emulator.scheduler.loads == 2)
-        await _finished(clock, again)
+        await pass_time(clock, again)
         assert again.result()["done"]
 
 

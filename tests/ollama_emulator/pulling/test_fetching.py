@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
+from tests.waiting import HANG
 
 from ollama_emulator.pulling.fetching import fetch
 
@@ -23,7 +24,7 @@ async def _serve(more: asyncio.Event, reader: asyncio.StreamReader, writer: asyn
 
 
 async def _read(port: int, began: asyncio.Event) -> None:
-    async with fetch("GET", f"http://127.0.0.1:{port}/", read_s=5.0) as reply:
+    async with fetch("GET", f"http://127.0.0.1:{port}/", read_s=HANG) as reply:
         began.set()
         async for _ in reply.pieces():
             pass
@@ -41,7 +42,7 @@ async def test_a_cancelled_reader_stops_although_bytes_come(turns: int) -> None:
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()
-        await asyncio.wait([task], timeout=1)
+        await asyncio.wait([task], timeout=HANG)
         stopped = task.cancelled()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -6,14 +6,17 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from tests.ollama_emulator.clients import Client, Start, until
+from tests.inference.counting_bridge import until
+from tests.inference.still_clock import on_still_clock, pass_time
+from tests.ollama_emulator.clients import Client, Start, started
 from tests.ollama_emulator.recordings import MODELS
 
 from ollama_emulator.clocks import SystemClock
@@ -21,7 +24,7 @@ from ollama_emulator.http.incoming import HttpLimits
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.store import Layer
 from ollama_emulator.pulling.remote import RemoteModel
-from ollama_emulator.pulling.transfer import Download, LayerPart, layer
+from ollama_emulator.pulling.transfer import TICK_S, Download, LayerPart, layer
 
 _WEIGHTS = (MODELS / "tiny-b.gguf").read_bytes()
 _LARGE = Random(1).randbytes(390_000)
@@ -84,10 +87,13 @@ _HOSTILE: dict[str, tuple[Any, ...]] = {
 
 @dataclass
 class _Registry:
-    """A registry that sends layers slowly and from another address; it may break off, reverse or lack them."""
+    """A registry that sends layers from another address; it may break off, reverse or lack them.
+
+    With `pieces` it sends as many pieces of the large layer as those allow.
+    """
 
     port: int = 0
-    pause_s: float = 0.0
+    pieces: asyncio.Semaphore | None = None
     breaks: int = 0
     reverses: bool = False
     asked: list[tuple[str, str, str]] = field(default_factory=list)
@@ -147,19 +153,27 @@ class _Registry:
             if self.breaks and at:
                 self.breaks -= 1
                 return
+            if self.pieces is not None and data is _LARGE:
+                await self.pieces.acquire()
             writer.write(part[at : at + _PIECE])
             await writer.drain()
-            await asyncio.sleep(self.pause_s)
+            await asyncio.sleep(0)
+
+    def send(self, pieces: int) -> None:
+        """Send so many pieces more."""
+        assert self.pieces is not None
+        for _ in range(pieces):
+            self.pieces.release()
 
 
 def _write(writer: asyncio.StreamWriter, status: int, body: bytes, headers: str = "") -> None:
     writer.write(f"HTTP/1.1 {status} X\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-@pytest.fixture
-async def registry() -> AsyncIterator[_Registry]:
+@asynccontextmanager
+async def _serving(pieces: asyncio.Semaphore | None = None) -> AsyncIterator[_Registry]:
     """A registry on a free port."""
-    made = _Registry()
+    made = _Registry(pieces=pieces)
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
     async with server:
@@ -169,11 +183,18 @@ async def registry() -> AsyncIterator[_Registry]:
         await asyncio.gather(*made.serving, return_exceptions=True)
 
 
+@pytest.fixture
+async def registry() -> AsyncIterator[_Registry]:
+    """A registry that sends at once."""
+    async with _serving() as made:
+        yield made
+
+
 class _HurriedClock(SystemClock):
-    """A clock whose pauses are short."""
+    """A clock that knows no pauses."""
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(min(seconds, 0.01))
+        await asyncio.sleep(0)
 
 
 def _named(registry: _Registry, tag: str = "v1") -> dict[str, Any]:
@@ -199,46 +220,75 @@ async def test_a_model_comes_down_once(client: Client, registry: _Registry) -> N
     }
 
 
-async def test_progress_is_told_while_bytes_come(client: Client, registry: _Registry) -> None:
+def _down(client: Client) -> int:
+    """How many bytes of the large layer came down."""
+    return client.emulator.daemon.registry.pulled.get(_digest(_LARGE), 0)
+
+
+def _has_down(client: Client, many: int) -> bool:
+    return _down(client) == many
+
+
+@on_still_clock
+async def test_progress_is_told_while_bytes_come() -> None:
     """The counts grow, and the last one before the end is short of the total."""
-    registry.pause_s = 0.02
-    lines = await client.lines("/api/pull", **_named(registry))
-    counts = [line["completed"] for line in lines if line.get("digest") == _digest(_LARGE)]
-    assert counts == sorted(counts)
-    assert 0 < counts[0] <= counts[-1] < len(_LARGE)
-
-
-async def test_a_pull_that_was_left_goes_on(client: Client, registry: _Registry) -> None:
-    """No byte comes twice, and two who wait for the rest share it."""
-    registry.pause_s = 0.02
-    async with client.http.stream("POST", "/api/pull", json=_named(registry)) as reply:
-        lines = reply.aiter_lines()
-        while _digest(_LARGE) not in await anext(lines):
-            pass
-    await until(lambda: not client.emulator.daemon.registry.downloads)
-    both = await asyncio.gather(*(client.lines("/api/pull", **_named(registry)) for _ in range(2)))
-    assert [lines[-1] for lines in both] == [{"status": "success"}] * 2
-    assert client.emulator.daemon.registry.pulled[_digest(_LARGE)] < len(_LARGE) + 8 * _PIECE
-    starts = [ranges.partition("-")[0] for _, path, ranges in registry.asked if path == f"/direct/{_digest(_LARGE)}"]
-    assert len(starts) == 2
-    assert int(starts[1]) > 0
-    assert client.emulator.store.content(_digest(_LARGE)) == _LARGE
-
-
-async def test_a_pull_goes_on_after_a_restart(start: Start, registry: _Registry, tmp_path: Path) -> None:
-    """What was down is in the store's folder, with how far each part is; nothing of it is left in the end."""
-    registry.pause_s = 0.02
-    async with start(store=tmp_path) as client:
+    async with started() as client, _serving(asyncio.Semaphore(0)) as registry:
+        counts: list[int] = []
         async with client.http.stream("POST", "/api/pull", json=_named(registry)) as reply:
             lines = reply.aiter_lines()
-            while _digest(_LARGE) not in await anext(lines):
-                pass
-        await until(lambda: not client.emulator.daemon.registry.downloads)
-        came = client.emulator.daemon.registry.pulled[_digest(_LARGE)]
-    async with start(store=tmp_path, models=()) as client:
-        assert (await client.lines("/api/pull", **_named(registry)))[-1] == {"status": "success"}
-        assert client.emulator.daemon.registry.pulled[_digest(_LARGE)] <= len(_LARGE) - came + _PIECE
+            for pieces in (2, 3):
+                before = _down(client)
+                registry.send(pieces)
+                await until(partial(_has_down, client, before + pieces * _PIECE))
+                await pass_time(TICK_S)
+                counts.append(await _told_of_the_large(lines))
+            registry.send(1_000)
+            rest = [json.loads(line) async for line in lines]
+    assert counts == [2 * _PIECE, 5 * _PIECE]
+    assert [line for line in rest if line.get("digest") == _digest(_LARGE)] == []
+    assert rest[-1] == {"status": "success"}
+
+
+async def _told_of_the_large(lines: AsyncIterator[str]) -> int:
+    """The next count of bytes of the large layer."""
+    while (line := json.loads(await anext(lines))).get("digest") != _digest(_LARGE):
+        pass
+    return int(line["completed"])
+
+
+async def _leave_half_way(client: Client, registry: _Registry) -> None:
+    """Begin a pull, and leave when two pieces of the large layer are there."""
+    async with client.http.stream("POST", "/api/pull", json=_named(registry)):
+        registry.send(2)
+        await until(partial(_has_down, client, 2 * _PIECE))
+    await until(lambda: not client.emulator.daemon.registry.downloads)
+    registry.send(1_000)
+
+
+@on_still_clock
+async def test_a_pull_that_was_left_goes_on() -> None:
+    """No byte comes twice, and two who wait for the rest share it."""
+    async with started() as client, _serving(asyncio.Semaphore(0)) as registry:
+        await _leave_half_way(client, registry)
+        both = await asyncio.gather(*(client.lines("/api/pull", **_named(registry)) for _ in range(2)))
+        assert [lines[-1] for lines in both] == [{"status": "success"}] * 2
+        assert _down(client) == len(_LARGE)
+        direct = f"/direct/{_digest(_LARGE)}"
+        starts = [ranges.partition("-")[0] for _, path, ranges in registry.asked if path == direct]
+        assert starts == ["0", str(2 * _PIECE)]
         assert client.emulator.store.content(_digest(_LARGE)) == _LARGE
+
+
+@on_still_clock
+async def test_a_pull_goes_on_after_a_restart(tmp_path: Path) -> None:
+    """What was down is in the store's folder, with how far each part is; nothing of it is left in the end."""
+    async with _serving(asyncio.Semaphore(0)) as registry:
+        async with started(store=tmp_path) as client:
+            await _leave_half_way(client, registry)
+        async with started(store=tmp_path, models=()) as client:
+            assert (await client.lines("/api/pull", **_named(registry)))[-1] == {"status": "success"}
+            assert _down(client) == len(_LARGE) - 2 * _PIECE
+            assert client.emulator.store.content(_digest(_LARGE)) == _LARGE
     assert not list((tmp_path / "blobs").glob("*partial*"))
 
 

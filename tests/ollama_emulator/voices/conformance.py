@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import HANG
 
 WINDOW = 1024
 TEXT = "The pier of Tarn Quay was built in 1911. Maud Okafor closed the breach in it with sunken barges."
@@ -37,11 +38,11 @@ def emulator_process(*flags: str) -> Iterator[str]:
             assert process.stdout is not None
             line = process.stdout.readline()
             found = re.search(r"http://\S+", line)
-            assert found is not None, line
+            assert found is not None, f"it said {line!r}, and ended with {None if line else process.wait(HANG)}"
             yield found[0]
         finally:
             process.terminate()
-            assert process.wait(20) == 0
+            assert process.wait(HANG) == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Door:
 @pytest.fixture
 async def door(url: str, model: str) -> AsyncIterator[Door]:
     """The daemon of the suite's class."""
-    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=50, verify=False) as http:
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANG, verify=False) as http:
         yield Door(http, model)
 
 
@@ -162,12 +163,10 @@ class VoiceConformance:
             rows[:] = (await door.http.get("/api/ps")).json()["models"]
 
         await listed()
-        for _ in range(100):
-            if not any(row["name"] == door.model for row in rows):
-                break
-            await asyncio.sleep(0.05)
-            await listed()
-        assert not any(row["name"] == door.model for row in rows)
+        async with asyncio.timeout(HANG):
+            while any(row["name"] == door.model for row in rows):
+                await asyncio.sleep(0.05)  # any pace: it is looked at again
+                await listed()
         await door.chat({"num_predict": 2})
         await listed()
         assert any(row["name"] == door.model for row in rows)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 from tests.ollama_emulator.clients import Client
+from tests.waiting import HANG
 
 from ollama_emulator.emulator import Emulator, Options
 
@@ -21,6 +22,6 @@ async def started_with(path: Path) -> AsyncIterator[Client]:
     emulator = await asyncio.to_thread(Emulator, Options(gguf=path))
     async with (
         emulator.serving() as url,
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=50, verify=False) as http,
+        httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANG, verify=False) as http,
     ):
         yield Client(emulator, http, url)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.wire_server import eventually
+from tests.waiting import HANG, until
 
 from batos.cli.verbs.serve import open_server
 from batos.cli.verbs.status import status_text
@@ -28,9 +28,9 @@ ANYWHERE = "tcp://127.0.0.1:*"
 
 
 class Late(ScriptedBridge):
-    """A daemon that has no models, answers after some tries, and pulls when it may."""
+    """A daemon that has no models, answers when it is no longer away, and pulls when it may."""
 
-    def __init__(self, away: int = 0) -> None:
+    def __init__(self, *, away: bool = False) -> None:
         super().__init__()
         self.rows.clear()
         self.away = away
@@ -38,7 +38,6 @@ class Late(ScriptedBridge):
 
     async def version(self) -> str:
         if self.away:
-            self.away -= 1
             raise OllamaUnreachable("nothing listens")
         return await super().version()
 
@@ -59,7 +58,7 @@ async def empty(home: Path, bridge: ScriptedBridge) -> AsyncGenerator[UVM, None]
 
 
 async def statuses(client: AsyncClient) -> AsyncGenerator[dict[str, Any], None]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG):
         while True:
             yield await client.status()
 
@@ -87,15 +86,16 @@ async def test_a_server_of_an_empty_home_ends_by_answering(tmp_path: Path) -> No
 
 async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
     """What may pass is tried again; meanwhile it is told why nothing happens."""
-    bridge = Late(away=2)
+    bridge = Late(away=True)
     bridge.may.set()
     async with empty(tmp_path, bridge) as uvm:
         genesis = BackgroundGenesis(uvm, pauses=(0.01,))
         task = asyncio.create_task(genesis.run())
-        await eventually(lambda: genesis.state == "waiting")
+        await until(lambda: genesis.state == "waiting")
         told = genesis.progress()
         assert told is not None
         assert in_words(told) == "waits and tries again: nothing listens"
+        bridge.away = False
         await task
         assert (genesis.state, genesis.progress()) == ("done", None)
         genesis.refuse()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import zmq
 from tests.cli.wire_server import ANY, HASTY, WireServer, eventually, wire_server
+from tests.waiting import HANG
 
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire.keys import Credentials, KeyFile
@@ -67,12 +68,17 @@ async def test_nobody_else_comes_in(tmp_path: Path, bind: str, kind: str) -> Non
 
 
 async def _bare(wire: WireServer) -> None:
+    """The server breaks off the handshake of whoever shows nothing, and answers nothing."""
     context = zmq.asyncio.Context()
     with context.socket(zmq.DEALER) as socket:
         socket.linger = 0
+        monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL)
         socket.connect(wire.places.bind.near)
         await socket.send(b'{"v":1,"id":"1","verb":"hello"}')
-        assert not await socket.poll(200)
+        assert await asyncio.wait_for(monitor.recv_multipart(), HANG)
+        assert not await socket.poll(0)
+        socket.disable_monitor()
+        monitor.close(linger=0)
     context.term()
 
 
@@ -160,7 +166,7 @@ async def test_a_watcher_by_an_old_token_hears_nothing_more(tmp_path: Path) -> N
     async with wire_server(tmp_path) as wire, watched(str(wire.places.events), wire.credentials) as out:
         await eventually(tell(wire, out))
         wire.ring.renew_token()
-        async with watched(str(wire.places.events), wire.credentials) as stays, asyncio.timeout(10):
+        async with watched(str(wire.places.events), wire.credentials) as stays, asyncio.timeout(HANG):
             while True:
                 before = len(out)
                 await eventually(tell(wire, stays, 3))
@@ -178,7 +184,7 @@ async def test_only_the_home_watches(tmp_path: Path) -> None:
             assert not shut_out
         context = zmq.asyncio.Context()
         with pytest.raises(Unauthorised):
-            await ServerConnection.open(context, zmq.SUB, at, guest, 5.0, lambda socket: socket.subscribe(b""))
+            await ServerConnection.open(context, zmq.SUB, at, guest, HANG, lambda socket: socket.subscribe(b""))
         context.term()
 
 

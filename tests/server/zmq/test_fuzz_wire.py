@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ import zmq
 from hypothesis import HealthCheck, settings
 from hypothesis import given as given_
 from hypothesis import strategies as st
+from tests.waiting import HANG, wait_until
 
 from batos.client.wire import verb_shapes
 from batos.client.wire.addresses import parse_listening
@@ -63,14 +63,16 @@ class Live:
 
     def __enter__(self) -> Live:
         self._thread.start()
-        assert self._up.wait(20)
+        wait_until(lambda: self._up.is_set() or not self._thread.is_alive(), "the server")
+        assert self._up.is_set(), "the server's thread has ended; its error is on stderr"
         self.good = self.connected(self.token)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.good.close(linger=0)
         self.loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20)
+        self._thread.join(HANG)
+        assert not self._thread.is_alive(), "the server does not end"
         self._context.destroy(linger=0)
 
     @property
@@ -79,7 +81,7 @@ class Live:
 
     def connected(self, token: str, kind: int = zmq.DEALER) -> zmq.Socket[bytes]:
         wire = self._context.socket(kind)
-        wire.linger, wire.rcvtimeo, wire.sndtimeo = 0, 10_000, 10_000
+        wire.linger, wire.rcvtimeo, wire.sndtimeo = 0, round(1000 * HANG), round(1000 * HANG)
         Credentials(token=token).apply(wire)
         wire.connect(self.endpoint)
         return wire
@@ -90,7 +92,7 @@ class Live:
             yield wire
 
     def answers(self, verb: str = "missions", args: Any = None) -> dict[str, Any]:
-        """A good request is answered, in time."""
+        """A good request is answered."""
         self._count += 1
         name = f"good {self._count}"
         self.good.send(request(verb, {"limit": 1} if args is None else args, name))
@@ -160,7 +162,7 @@ def breaks_off(data: bytes) -> Act:
 
     def act(live: Live) -> None:
         host, _, port = live.endpoint.removeprefix("tcp://").rpartition(":")
-        with socket.create_connection((host, int(port)), 10) as wire:
+        with socket.create_connection((host, int(port)), HANG) as wire:
             wire.sendall(data)
 
     return act
@@ -246,8 +248,4 @@ def test_nothing_that_comes_over_the_wire_harms_the_server(live: Live) -> None:
 
 def _settled(live: Live) -> None:
     """Peers that vanished are forgotten within a few beats."""
-    for _ in range(500):
-        if live.server.under_way == 0 and live.server.waiting_bytes == 0:
-            return
-        time.sleep(0.02)
-    pytest.fail(f"{live.server.under_way} requests are still under way")
+    wait_until(lambda: live.server.under_way == 0 and live.server.waiting_bytes == 0, "the end of all requests")

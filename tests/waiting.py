@@ -1,0 +1,40 @@
+"""How tests wait: for what must come, with a bound that only a hang meets, and a moment in which nothing may come."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Seconds within which whatever a test waits for has come, also on a machine that does ten other things.
+HANG = 240.0
+#: Seconds between two looks at what is waited for.
+_LOOK = 0.005
+#: Seconds in which nothing may happen. On a slow machine they show less; they never fail what is right.
+MOMENT = 0.1
+
+
+async def until(come: Callable[[], T], what: str = "it") -> T:
+    """Look again and again, and return the first thing that is true. Raises AssertionError after HANG seconds."""
+    end = time.monotonic() + HANG
+    while not (found := come()):
+        assert time.monotonic() < end, f"{what} did not come within {HANG:.0f} s"  # any pace: only a hang meets it
+        await asyncio.sleep(_LOOK)
+    return found
+
+
+def wait_until(come: Callable[[], T], what: str = "it") -> T:
+    """Do the same as `until` without an event loop."""
+    end = time.monotonic() + HANG
+    while not (found := come()):
+        assert time.monotonic() < end, f"{what} did not come within {HANG:.0f} s"  # any pace: only a hang meets it
+        time.sleep(_LOOK)
+    return found
+
+
+async def a_moment() -> None:
+    """Give what must not happen the time to happen. Where there is an event to wait for, wait for that instead."""
+    await asyncio.sleep(MOMENT)
