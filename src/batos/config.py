@@ -85,7 +85,7 @@ class Settings(BaseModel):
         description="Longest time that a process without a server makes methods after its answer.",
     )
     lean_parameters: float = Field(
-        default=4.0, ge=0, le=1e6, description="A model of fewer billions of parameters gets prompts in the lean form."
+        default=0.3, ge=0, le=1e6, description="A model of fewer billions of parameters gets prompts in the lean form."
     )
     lean_window: int = Field(default=4_096, ge=0, le=2**30, description="A model with a smaller window gets them too.")
     second_voice_margin: float = Field(default=0.2, ge=0, le=1, description="Two voices answer if scores are nearer.")

@@ -146,7 +146,7 @@ def test_a_changed_codex_acts_at_the_next_question(user: User) -> None:
     """An edited codex needs no genesis: the next question makes the new models and thinks with them."""
     codex = user.home / "codex" / "brick.toml"
     text = codex.read_text(encoding="utf-8")
-    codex.write_text(text.replace("You are BRICK,", "You are BRICK the literal,", 1), encoding="utf-8")
+    codex.write_text(text.replace("You are BRICK, logical", "You are BRICK the literal, logical", 1), encoding="utf-8")
     mission = user.run("ask", "--json", "--persona", "BRICK", "How do I build a shed?").document["data"]
     prompts = user.run("show", mission["id"], "--json", "--prompts").document["data"]["prompts"]
     assert all("You are BRICK the literal," in call["messages"][-1]["content"] for call in prompts[:4])

@@ -20,8 +20,8 @@ from batos.minds import context_building
     ("parameters", "window", "small"),
     [
         (134_515_008, 8_192, True),
-        (3_200_000_000, 4_096, True),
-        (4_000_000_000, 4_096, False),
+        (299_000_000, 4_096, True),
+        (494_000_000, 4_096, False),
         (8_000_000_000, 4_095, True),
         (0, 4_096, False),
         (0, 2_048, True),
@@ -30,7 +30,7 @@ from batos.minds import context_building
 def test_a_model_is_small_by_its_parameters_or_its_window(
     tmp_path: Path, parameters: int, window: int, *, small: bool
 ) -> None:
-    """Less than four billion, or less than 4,096 tokens; a size that nobody tells says nothing."""
+    """Less than 0.3 billion, or less than 4,096 tokens; a size that nobody tells says nothing."""
     assert prompt_forms.is_small(parameters, window, Settings(home=tmp_path)) is small
 
 

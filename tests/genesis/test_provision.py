@@ -319,12 +319,12 @@ def test_remedies_of_a_pull(codex: Codex, error: OllamaError, remedy: str) -> No
 
 def test_where_the_codex_names_a_model(codex: Codex, folder: Path, edit: Edit) -> None:
     """A model's name is found in every file and key from which it comes, by line, whatever its case."""
-    assert advice.places_of_model(codex, "default", "all-minilm") == ["`embedder` (mind.toml:23)"]
+    assert advice.places_of_model(codex, "default", "all-minilm") == ["`embedder` (mind.toml:20)"]
     line = edit("brick.toml", "# BRICK:", 'model = "Other:1b"\n# BRICK:')
     edit("mind.toml", "# coder =", 'coder = "other:1b"\n# coder =')
     changed = codices.load(folder)
     assert advice.places_of_model(changed, "default", "OTHER:1b") == [
-        "`coder` (mind.toml:21)",
+        "`coder` (mind.toml:18)",
         f"`model` (brick.toml:{line})",
     ]
     small = advice.places_of_model(codex, "small", "llama3.2:3b-instruct-q4_K_M")

@@ -29,6 +29,7 @@ async def test_a_changed_codex_acts_at_the_next_mission(stage: Stage) -> None:
     first = await stage.ask()
     before = stage.model()
     stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    stage.edit("robin.toml", "You are ROBIN, warm", "You are ROBIN, the warm heart, warm")
     second = await stage.ask()
     assert models_of(first) == [before]
     assert models_of(second) == [stage.model()] != [before]
@@ -61,7 +62,7 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
 
 async def test_a_codex_that_changes_nothing_of_a_model(stage: Stage) -> None:
     """House rules are in the prompt and in no model: they act at the next mission, and nothing is made."""
-    stage.edit("mind.toml", "- Answer what", "- Be brief.\n- Answer what")
+    stage.edit("mind.toml", "- Answer in", "- Be brief.\n- Answer in")
     requests = await stage.asked_for(stage.ask())
     assert requests == ["GET /api/tags"]
     assert "- Be brief." in stage.prompt(stage.uvm.readings.mission(stage.uvm.readings.newest()[0]["id"]))
@@ -150,7 +151,7 @@ async def test_nobody_waits_for_a_pull(stage: Stage) -> None:
     stage.stall("/api/pull")
     running = asyncio.create_task(stage.uvm.readiness.genesis())
     await stage.stalled()
-    stage.edit("robin.toml", "the heart of this mind", "the warm heart of this mind")
+    stage.edit("robin.toml", "You are ROBIN, warm", "You are ROBIN, the warm heart, warm")
     mission = await stage.ask()
     assert not running.done()
     stage.clock.goes_on.set()

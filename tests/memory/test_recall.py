@@ -11,7 +11,7 @@ from tests.memory.textual import SHA, passage, size_of
 
 from batos.memory.evidence import MOST_DOCUMENTS, Past, Summary, Turn
 from batos.memory.passages import passages
-from batos.memory.recall import MOST_PASSAGES, VIEW_SHARE, recall
+from batos.memory.recall import VIEW_SHARE, recall
 
 turn_lists = st.lists(
     st.integers(1, 90).map(lambda size: Turn(f"m-{size}", "q" * size, "a" * size, "model")), max_size=5
@@ -100,13 +100,15 @@ def test_all_passages_are_shown_if_they_fit() -> None:
 
 
 def test_of_too_many_passages_those_that_match_are_shown() -> None:
-    """Irrelevant passages are not used as filling, and more than a few do not help."""
-    lines = [f"Line {number} about {'lamps' if number % 3 == 0 else 'nothing'}." for number in range(300)]
+    """The room is used: the best matches come first, then their neighbours, then the rest in order."""
+    lines = [f"Line {number} about {'lamps' if number % 30 == 0 else 'nothing'}." for number in range(1, 301)]
     candidates = [passage(line, number) for number, line in enumerate(lines, start=1)]
-    evidence = recall(candidates, Past(), "lamps", 10_000)
-    assert len(evidence.passages) == MOST_PASSAGES
-    assert all("lamps" in each.text for each in evidence.passages)
-    assert len(recall(candidates, Past(), "whales", 10_000).passages) == MOST_PASSAGES
+    few = recall(candidates, Past(), "lamps", 10 * candidates[-1].size)
+    assert [each.text.split()[1] for each in few.passages] == [str(30 * number) for number in range(1, 11)]
+    more = recall(candidates, Past(), "lamps", 13 * candidates[-1].size)
+    assert {"29", "31", "59"} < {each.text.split()[1] for each in more.passages}
+    first = recall(candidates, Past(), "whales", 5 * candidates[-1].size)
+    assert [each.text.split()[1] for each in first.passages] == ["1", "2", "3", "4", "5"]
 
 
 def test_a_citation_can_number_every_passage_that_is_shown() -> None:

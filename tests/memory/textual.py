@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from batos.memory import shown_documents
 from batos.memory.evidence import Evidence, Passage
 
 SHA = "0" * 64
@@ -27,4 +28,4 @@ def passage(text: str, number: int = 1) -> Passage:
 def size_of(evidence: Evidence) -> int:
     """Count the bytes of all that is shown."""
     said = sum(each.size for each in evidence.turns) + sum(each.size for each in evidence.view)
-    return said + sum(each.size for each in evidence.passages)
+    return said + shown_documents.size(evidence.passages)

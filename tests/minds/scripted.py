@@ -51,12 +51,15 @@ _FORMS: Mapping[str, re.Pattern[str]] = {
     for name, template in (
         ("part", "facet"),
         ("woven", "weave"),
-        ("reflex", "reflex"),
         ("changed", "protocol"),
         ("revised", "revise"),
     )
 }
 
+
+#: The line on the speaker before a plain question, with a name or without.
+_LINES = [tomllib.loads(text)["line"] for name, text in codices.read_shipped().items() if name != codices.MIND]
+_SPEAKS = re.compile(rf"(?:Be [^\n]+|{'|'.join(map(re.escape, _LINES))})(?:\n\n|\Z)")
 
 #: The end of a weave that joins the parts of a sub-query.
 _SUB_QUERY = re.compile(r"\(q\d\)")
@@ -67,7 +70,8 @@ def kind(request: ChatRequest) -> str:
     if request.schema is not None:
         return "choice" if set(request.schema["properties"]) == {"best"} else "decomposition"
     asked = request.messages[-1]["content"]
-    found = next((name for name in ("revised", "part", "woven", "reflex", "changed") if _FORMS[name].search(asked)), "")
+    found = next((name for name in ("revised", "part", "woven", "changed") if _FORMS[name].search(asked)), "")
+    found = found or ("reflex" if _SPEAKS.match(asked) else "")
     if found == "woven" and _SUB_QUERY.search(asked.rpartition("</answer ")[2]):
         return "voiced"
     # What a method asks in words of its own is a part, what a redefined reflex asks is an answer.

@@ -80,11 +80,11 @@ def test_a_voice_without_a_line_speaks_by_its_identity() -> None:
 
 
 def test_a_weave_is_asked_over_its_parts() -> None:
-    """The parts' answers are the text, the mission's question is last, and no document is beside them."""
+    """The documents come first, then the parts' answers, and the mission's question is last."""
     evidence = Evidence(passages([("lamp.txt", "0" * 64, LAMP)]))
     parts = [ShownPart(1, "The Sage", "Who?", "Anna."), ShownPart(2, "The Guide", "When?", "In 1869.\nIn May.")]
     user = prompt.compose(shared(evidence), BABS, prompt.weave_task(BABS, "Who built it when?", parts))[-1]
-    assert user["content"] == "Text:\nAnna.\nIn 1869.\nIn May.\n\nQuestion: Who built it when?"
+    assert user["content"] == f"Text:\nlamp.txt:\n{LAMP}\n\nAnna.\nIn 1869.\nIn May.\n\nQuestion: Who built it when?"
 
 
 def test_a_change_of_an_answer_has_its_task_last() -> None:
@@ -101,9 +101,9 @@ def test_the_conversation_stays_as_turns() -> None:
 
 
 def test_the_beginning_is_shown_where_nothing_matches() -> None:
-    """A request such as a summary names nothing of the text, whose beginning is shown in whole sentences."""
+    """Where no passage fits whole, the beginning of the first is shown, in whole sentences."""
     found = lean.select(Evidence((passage(LAMP),)), "Pourquoi?", 100)
-    assert found.lines.splitlines() == ["The lighthouse stands on a rock.", "Gulls nest below the gallery."]
+    assert found.lines.splitlines() == ["a.txt:", "The lighthouse stands on a rock. Gulls nest below the gallery."]
     assert found.omitted == 4
 
 

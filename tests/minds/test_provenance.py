@@ -135,16 +135,16 @@ async def test_turns_are_recalled_within_the_budget(mind: Mind) -> None:
     """The newest turns are in the prompt, in order; what has no room is counted as left out."""
     conversation = await begun(mind.uvm)
     mind.script.woven = "A long answer. " * 119
-    for number in range(6):
+    for number in range(10):
         await ask(mind.uvm, f"Question number {number}?", (), effort="reflex", conversation=conversation)
     shown = await ask(mind.uvm, "And now?", (), effort="reflex", conversation=conversation)
     omitted = shown["provenance"]["omitted"]["turns"]
     recalled = [each["mission"] for each in shown["provenance"]["recalled"]]
-    assert 0 < omitted < 6
-    assert len(recalled) == 6 - omitted
+    assert 0 < omitted < 10
+    assert len(recalled) == 10 - omitted
     request: ChatRequest = mind.bridge.history[-1]
     asked = [message["content"] for message in request.messages[2:-1:2]]
-    assert asked == [f"Question number {number}?" for number in range(omitted, 6)]
+    assert asked == [f"Question number {number}?" for number in range(omitted, 10)]
 
 
 async def test_anothers_conversation_is_refused(mind: Mind) -> None:

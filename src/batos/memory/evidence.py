@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,10 +12,10 @@ from batos.memory.ranking import rank
 MOST_DOCUMENTS = 99
 #: Bytes that a chat template is taken to put around a message.
 MARKS = 16
+#: Bytes that a prompt puts around a passage: the marks of its document, and a note of what is left out before it.
+FRAME = 150
 #: The reason for which a pinned passage is shown.
 PINNED = "pinned"
-
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,8 @@ class Passage:
     `trust` is the class of its text. A remembered one has the name of its `document`, the number of its `chunk`, the
     `mission` that it came of, the reasons `why` it was found, and a `weight`: how well it matches beside the best one.
     A `standing` such as `[superseded since 2026-11-26]` says that it does not simply hold, and stands before its text.
+    `lead` are the blanks that stand before it in its file, `head` the heading above it or the names of its columns, and
+    `day` the date of its file or of its saying (ISO 8601).
     """
 
     number: int
@@ -40,6 +41,9 @@ class Passage:
     mission: str = ""
     weight: float = 1.0
     standing: str = ""
+    lead: str = "\n\n"
+    head: str = ""
+    day: str = ""
 
     @property
     def is_pinned(self) -> bool:
@@ -50,17 +54,10 @@ class Passage:
         """Return a text of it behind the mark that says that it does not simply hold; as it is where there is none."""
         return f"{self.standing} {text}" if self.standing else text
 
-    def block(self) -> str:
-        """Return the passage as a prompt shows it, ended by a mark that its text does not hold."""
-        text = self.with_mark(self.text)
-        end = mark(text)
-        name = _UNSAFE.sub("_", self.name)
-        return f'<document id="{self.number}" name="{name}" digest="{end}">\n{text}\n</document {end}>'
-
     @property
     def size(self) -> int:
-        """Return the bytes of the passage in a prompt."""
-        return len(self.block().encode()) + 1
+        """Return the bytes of the passage in a prompt, at most: as a document of its own, behind a note."""
+        return len(self.with_mark(self.text).encode()) + len(self.name.encode()) + len(self.head.encode()) + FRAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +184,7 @@ class Evidence:
             if excess <= 0:
                 break
             dropped.add(passage.number)
-            excess -= passage.size
+            excess -= len(passage.text.encode())
         passages = tuple(each for each in self.passages if each.number not in dropped)
         lighter = replace(self, passages=passages, omitted_passages=self.omitted_passages + len(dropped))
         return lighter.without_turns(excess)

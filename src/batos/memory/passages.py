@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from batos.memory.evidence import Passage
@@ -11,19 +12,48 @@ from batos.memory.sentences import SENTENCE_END, blanks_end
 #: Passages are cut at blank lines, and between sentences where a paragraph is longer than this (characters).
 PASSAGE = 1_200
 
+#: Lines of a passage from which on a long paragraph is cut between lines: rows of a table, code or verses.
+MANY_LINES = 6
+
 _GAP = re.compile(r"\n\s*\n")
+_HEADING = re.compile(r"^#{1,6}[^\S\n].*$", re.MULTILINE)
+_COLUMN_MARKS = ",;\t|"
+_LONGEST_HEAD = 300
 
 
 def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
     """Return the passages of files given as (name, sha256, text), numbered from 1 across all of them.
 
-    Each is a slice of its text without blanks at its ends; together they hold everything but blanks.
+    Each is a slice of its text without blanks at its ends; together they hold everything but blanks, which are the
+    leads of the passages behind them.
     """
     found: list[Passage] = []
     for name, sha256, text in files:
+        heads, before = Heads(text), 0
         for start, end in _join_pieces(text):
-            found.append(Passage(len(found) + 1, name, sha256, start, text[start:end]))
+            lead, head = text[before:start], heads.above(start)
+            found.append(Passage(len(found) + 1, name, sha256, start, text[start:end], lead=lead, head=head))
+            before = end
     return tuple(found)
+
+
+class Heads:
+    """The lines that stand above the places of a text: the names of the columns in a table, else the heading."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._headings = [(found.start(), found[0].strip()) for found in _HEADING.finditer(text)]
+        self._gaps = [0, *(found.end() for found in _GAP.finditer(text))]
+
+    def above(self, start: int) -> str:
+        """Return the line above a place that says what stands there, "" if there is none or the place is that line."""
+        paragraph = self._gaps[bisect_right(self._gaps, start) - 1]
+        columns = self._text[paragraph : min(start, paragraph + _LONGEST_HEAD)].partition("\n")[0].strip()
+        row = self._text[start : start + _LONGEST_HEAD].partition("\n")[0] if paragraph < start and columns else ""
+        if any(1 <= columns.count(mark) == row.count(mark) for mark in _COLUMN_MARKS):
+            return columns
+        at = bisect_right(self._headings, (start, "")) - 1
+        return self._headings[at][1][:_LONGEST_HEAD] if at >= 0 else ""
 
 
 def _join_pieces(text: str) -> list[tuple[int, int]]:
@@ -59,7 +89,12 @@ def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _first_cut(window: str) -> int:
-    """Return the place to cut a window that begins a long paragraph: after a sentence, else a line, else a word."""
+    """Return the place to cut a window that begins a long paragraph: after a sentence, else a line, else a word.
+
+    Where there are many lines, it is cut between lines.
+    """
+    if window[:PASSAGE].count("\n") >= MANY_LINES:
+        return len(window[:PASSAGE].rpartition("\n")[0].rstrip())
     ends = [found.end() for found in SENTENCE_END.finditer(window) if found.end() <= PASSAGE]
     if ends:
         return ends[-1]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from batos.memory import shown_documents
 from batos.memory.evidence import MOST_DOCUMENTS, Evidence, Passage, Past, Summary, Turn, count_standing
 from batos.memory.ranking import scores
 
-#: Passages that are picked from more than the room holds: what comes after 10 to 15 no longer helps (docs/why.md).
-MOST_PASSAGES = 15
+#: The share of the better one of its neighbours' matches that counts for a passage: neighbours explain each other.
+NEIGHBOUR_SHARE = 0.5
 #: The share of the turns' room that summaries of older turns may take from the newest turns: one in so many.
 VIEW_SHARE = 3
 
@@ -19,9 +20,9 @@ def recall(candidates: Sequence[Passage], past: Past, query: str, room: int, tur
 
     With `turns`, that is the bytes for earlier turns, and all of `room` is the passages'.
 
-    All passages are returned if they fit; else the best matches, or the first ones if none matches. Passages keep the
-    order of their files, since neighbours explain each other, and are numbered from 1. Turns are loaded, newest first,
-    until one does not fit.
+    All passages are returned if they fit; else as many as the room holds, the best matches and their neighbours first,
+    or the first ones if none matches. Passages keep the order of their files, and are numbered from 1. Turns are
+    loaded, newest first, until one does not fit.
     """
     if turns is not None:
         kept = recall_turns(past, turns)
@@ -67,15 +68,21 @@ def recall_turns(past: Past, room: int) -> Evidence:
 
 
 def _select_passages(candidates: Sequence[Passage], query: str, room: int) -> list[Passage]:
-    if len(candidates) <= MOST_DOCUMENTS and sum(each.size for each in candidates) <= room:
+    if len(candidates) <= MOST_DOCUMENTS and shown_documents.size(candidates) <= room:
         return list(candidates)
-    scored = [pair for pair in zip(scores(candidates, query), candidates, strict=True) if pair[0] > 0]
-    matching = [passage for _, passage in sorted(scored, key=lambda pair: -pair[0])] or list(candidates)
-    pinned = [each for each in candidates if each.is_pinned]
-    best = [*pinned, *(each for each in matching if not each.is_pinned)]
+    found = scores(candidates, query)
+    with_neighbours = [_match_with_neighbours(place, candidates, found) for place in range(len(candidates))]
+    best = sorted(range(len(candidates)), key=lambda at: (not candidates[at].is_pinned, -with_neighbours[at], at))
     kept: list[Passage] = []
-    for passage in best[:MOST_PASSAGES]:
-        if passage.size <= room:
+    for passage in (candidates[place] for place in best):
+        if passage.size <= room and len(kept) < MOST_DOCUMENTS:
             room -= passage.size
             kept.append(passage)
     return sorted(kept, key=lambda each: each.number)
+
+
+def _match_with_neighbours(place: int, candidates: Sequence[Passage], found: Sequence[float]) -> float:
+    """Return how well a passage matches, if it is looked at with those before and behind it in its file."""
+    beside = (at for at in (place - 1, place + 1) if 0 <= at < len(candidates))
+    near = (found[at] for at in beside if candidates[at].sha256 == candidates[place].sha256)
+    return max(found[place], NEIGHBOUR_SHARE * max(near, default=0.0))

@@ -278,6 +278,7 @@ def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
             0, document["title"], document["sha256"], slots["start"] + start, text, document["trust"],
             document["name"], slots["number"], why, document["mission"],
             weight * HISTORY_WEIGHT if standing else weight, standing,
+            head=slots["heading"], day=memory_claims.stated_at(document)[:10],
         )  # fmt: skip
 
 

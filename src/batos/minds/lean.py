@@ -1,7 +1,8 @@
-"""The lean form of a prompt, for small models: one line on the speaker, the text in focus, and the question last.
+"""The lean form of a prompt, for small models: one line on the speaker, the text, and the question last.
 
-A line of a text cannot pass for one of the prompt's own labels: each sentence stands on one line, and one that begins
-with a label gets a mark before it.
+The text is shown whole, line by line as its file has it. Where a question asks for one fact, the sentences in focus are
+shown instead, which the models that get this form were measured to gain by. A line of a text cannot pass for one of the
+prompt's own labels: one that begins with a label gets a mark before it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from dataclasses import dataclass, replace
 
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.focus import focus
+from batos.memory.ranking import rank
 from batos.memory.sentences import sentence_spans
+from batos.memory.shown_documents import ShownDocument, documents_of
+from batos.minds.question_kind import kind_of
 
-#: The task behind the line that says who speaks: with a text, without one, and for what is done to a text.
+#: The task behind the line that says who speaks: with sentences in focus, with whole texts, and for a text that is
+#: joined or changed. Only a question of one fact, which prescribes no form, is told how long its answer may be.
 FROM_TEXT = "Answer the question from the text in one sentence."
-ALONE = "Answer in one to three sentences."
-JOIN = "Answer the question from the text in one to three sentences."
+FROM_WHOLE = "Do what is asked, from the text alone. If the text does not say it, say so."
+JOIN = "Answer the question from the text."
 CHOOSE = "Give the number of the answer in the text that answers the question best."
 DIVIDE = "Split the question into two short questions."
 REWRITE = "Change the text as asked, and write the whole text again."
@@ -52,26 +57,35 @@ DIVISIONS = tuple(
     )
 )
 
-#: Characters of a text in which nothing matches the question: its beginning is shown.
-UNFOCUSED = 1_200
+#: Characters of whole texts that a lean prompt shows at most, unless its window has less room: a small model reads no
+#: more with use.
+WHOLE = 12_000
 
 #: Characters of pinned texts that are shown beside what is in focus.
 PINNED = 600
 
 _YOU_ARE = "You are "
+_SECOND_NAME = re.compile(r", and [A-Z]{2,}\b[^,.]*, ")
+_NAMED = re.compile(r"You are [^,.]*\b[A-Z]{2,}\b[^,.]*, (.+)", re.DOTALL)
 _LABEL = re.compile(r"\W*(?:text|question)\s*[:：]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownEvidence:
-    """The evidence as one call is shown it: spans of passages, and the number of sentences that it is not shown."""
+    """The evidence as one call is shown it: passages or spans of them, and the number of sentences that are left out.
+
+    `focused` says that sentences were chosen; else the passages are shown as their files have them.
+    """
 
     passages: tuple[Passage, ...] = ()
     omitted: int = 0
+    focused: bool = False
 
     @property
     def lines(self) -> str:
-        """Return the spans as a prompt shows them."""
+        """Return the texts as a prompt shows them."""
+        if not self.focused:
+            return "\n\n".join(_as_document(each) for each in documents_of(self.passages))
         return "\n".join(
             _as_line(each.with_mark(each.text[start:end]))
             for each in self.passages
@@ -80,25 +94,40 @@ class ShownEvidence:
 
 
 def select(evidence: Evidence, query: str, most: int | None = None) -> ShownEvidence:
-    """Return what a call with this query is shown: the sentences in focus, at most so many characters of them.
+    """Return what a call with this query is shown, at most so many characters of it.
 
-    Where no sentence has enough of the query's words in it, the beginning of the passages is shown, because a request
-    such as "Summarise the report" names nothing in it.
+    A question of one fact is shown the sentences in focus, any other one whole passages: all of them, or the best
+    matches that fit.
     """
     if not query or not evidence.passages:
         return ShownEvidence()
-    found = focus(evidence.passages, query)
-    limit = UNFOCUSED if most is None else min(most, UNFOCUSED)
-    chosen = found or _beginning(evidence.passages, limit)
-    in_focus = {each.number for each in found}
-    pinned = [each for each in evidence.passages if each.is_pinned and each.number not in in_focus]
-    if pinned:
-        shown = {each.number: each for each in (*chosen, *_beginning(pinned, PINNED))}
-        chosen = tuple(shown[number] for number in sorted(shown))
-    if most is not None:
+    found = focus(evidence.passages, query) if kind_of(query) == "fact" else ()
+    limit = WHOLE if most is None else min(most, WHOLE)
+    chosen = _add_pinned(found, evidence) if found else _whole(evidence.passages, query, limit)
+    if found and most is not None:
         chosen = _beginning(chosen, most)
     all_of_them = sum(len(sentence_spans(each.text)) for each in evidence.passages)
-    return ShownEvidence(chosen, all_of_them - sum(len(sentence_spans(each.text)) for each in chosen))
+    shown = sum(len(sentence_spans(each.text)) for each in chosen)
+    return ShownEvidence(chosen, all_of_them - shown, bool(found))
+
+
+def _add_pinned(found: Sequence[Passage], evidence: Evidence) -> tuple[Passage, ...]:
+    """Return what is in focus, and the beginnings of pinned texts of which nothing is."""
+    in_focus = {each.number for each in found}
+    pinned = [each for each in evidence.passages if each.is_pinned and each.number not in in_focus]
+    shown = (*found, *_beginning(pinned, PINNED))
+    return tuple(sorted(shown, key=lambda each: (each.number, each.start)))
+
+
+def _whole(passages: Sequence[Passage], query: str, most: int) -> tuple[Passage, ...]:
+    """Return whole passages of at most so many characters, pinned ones and the best matches first, in their order."""
+    ranked = sorted(rank(passages, query), key=lambda each: not each.is_pinned)
+    kept = set[int]()
+    for each in ranked:
+        if len(each.text) <= most:
+            kept.add(each.number)
+            most -= len(each.text)
+    return tuple(each for each in passages if each.number in kept) or _beginning(passages, most)
 
 
 def _beginning(passages: Sequence[Passage], most: int) -> tuple[Passage, ...]:
@@ -119,6 +148,16 @@ def _head(passage: Passage, end: int) -> Passage:
     return replace(passage, text=passage.text[:end])
 
 
+def _as_document(document: ShownDocument) -> str:
+    """Return a document below its name, line by line."""
+    return f"{document.title}:\n{whole_lines(document.text)}"
+
+
+def whole_lines(text: str) -> str:
+    """Return a text with its lines as they are, none of which can pass for a label of the prompt."""
+    return "\n".join(f"> {line}" if _LABEL.match(line) else line for line in text.splitlines())
+
+
 def text_lines(texts: Iterable[str]) -> str:
     """Return texts one sentence a line, none of which can pass for a label of the prompt."""
     return "\n".join(_as_line(text[start:end]) for text in texts for start, end in sentence_spans(text))
@@ -136,6 +175,21 @@ def first_sentence(text: str) -> str:
     'You are BRICK.'
     """
     return next((" ".join(text[start:end].split()) for start, end in sentence_spans(text)), "")
+
+
+def without_name(line: str) -> str:
+    """Return a line on the speaker as a manner to speak in, without the name.
+
+    >>> without_name("You are BRICK, logical and plain.")
+    'Be logical and plain.'
+    >>> without_name("You are ROBIN, warm and kind, and BRICK, logical and plain.")
+    'Be warm and kind, and logical and plain.'
+    """
+    found = _NAMED.match(line)
+    if found is None:
+        return line
+    manner = _SECOND_NAME.sub(", and ", found[1])
+    return f"Be {'one ' if manner.startswith('who ') else ''}{manner}"
 
 
 def line_of_two(first: str, second: str) -> str:

@@ -9,19 +9,23 @@ from dataclasses import dataclass, replace
 class Task:
     """The task of one call. `text` ends the prompt: in full form the whole task, in lean form the question or the task.
 
-    The other fields are the lean form's. `line` says who speaks and what is done with a text, `alone` the same where
-    none is shown; an empty one is the voice's own line. Evidence is brought into focus for `query`, none for "".
-    `material` is shown in place of evidence. `asks` says that `text` is a question. `examples` are earlier requests of
-    the kind with their replies.
+    A `plain` task is the question itself, before which a line on the speaker is enough.
+
+    The other fields are the lean form's. `line` says who speaks and what is done with a text, `whole` the same where
+    texts are shown whole and `alone` where none is; an empty one is `line`, or the voice's own. Evidence is chosen for
+    `query`, none for "". `material` is shown behind it. `asks` says that `text` is a question. `examples` are earlier
+    requests of the kind with their replies.
     """
 
     text: str
     line: str = ""
+    whole: str = ""
     alone: str = ""
     query: str = ""
     material: str = ""
     asks: bool = False
     examples: tuple[tuple[str, str], ...] = ()
+    plain: bool = False
 
     def beside(self, more: str) -> Task:
         """Return the task with further text to be told of: beside the text that a small model is shown, else behind."""

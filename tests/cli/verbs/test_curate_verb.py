@@ -16,7 +16,7 @@ def test_memories_are_folded_and_brought_back(user: User) -> None:
     assert "3 documents would be folded: 3 parts become 1." in looked
     folded = user.run("curate", "--cold-after", "0", "--json").document["data"]
     (region,) = folded["regions"]
-    assert (region["reason"], region["written_by"], len(region["documents"])) == ("cold", "rule", 3)
+    assert (region["reason"], region["written_by"], len(region["documents"])) == ("cold", "model", 3)
     every = user.run("recall", "gull1", "--all").out
     assert f"SUMMARISED in {region['summary']}" in every
     assert "stands for Log 1" in user.run("memories", region["summary"]).out

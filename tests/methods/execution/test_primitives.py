@@ -33,7 +33,7 @@ async def test_what_a_method_recalls_is_evidence_of_the_mission(mind: MethodMind
     await mind.learn(
         tamland_facet_="""
         async def tamland_facet_(self, query):
-            found = await self.recall_("hawser", 3000)
+            found = await self.recall_("hawser", 1400)
             return found[0].partition(": ")[2]
         """
     )

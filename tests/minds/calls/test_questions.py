@@ -33,6 +33,7 @@ from batos.errors import BatosError, ContextOverflow, Runaway
 from batos.image import roots
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.memory import shown_documents
 from batos.memory.evidence import Evidence, Past
 from batos.memory.passages import passages
 from batos.memory.recall import recall
@@ -97,19 +98,19 @@ async def test_an_overflow_is_compacted_by_the_counts_and_tried_again_once(mind:
 
 async def test_what_never_fits_fails_saying_what_was_left_out(mind: Mind) -> None:
     """When rules, persona and question alone are too long, the second refusal is the mission's reason."""
-    mind.bridge.respond = daemon = Daemon(mind.script, 0.25)
+    mind.bridge.respond = daemon = Daemon(mind.script, 0.06)
     with pytest.raises(ContextOverflow, match=r"left out already: .* passages, 0 turns") as raised:
         await ask(mind.uvm, files=(LONG,), effort="reflex")
     assert raised.value.window == WINDOW
     assert raised.value.prompt_tokens is not None
     assert len(daemon.refused) == 2
     assert all(QUESTION in request.messages[-1]["content"] for request in daemon.refused)
-    assert all("You are BRICK" in request.messages[-1]["content"] for request in daemon.refused)
+    assert all("Be logical" in request.messages[-1]["content"] for request in daemon.refused[:1])
 
 
 async def test_nothing_to_leave_out_is_not_tried_again(mind: Mind) -> None:
     """Without evidence a refusal is final at once: the same bytes would be refused again."""
-    mind.bridge.respond = daemon = Daemon(mind.script, 0.25)
+    mind.bridge.respond = daemon = Daemon(mind.script, 0.06)
     with pytest.raises(ContextOverflow, match="persona and question never are"):
         await ask(mind.uvm, files=(), effort="reflex")
     assert len(daemon.refused) == 1
@@ -150,7 +151,7 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
         question = questions.Question("p#0", prompt.weave_task(context.mind.voice, QUESTION, parts), shorter=shorter)
         call = questions._Call(context.mission.shared.with_evidence(evidence), question, "guide")
         whole = prompt.size(call.messages(context))
-        sizes = [evidence.passages[0].size, evidence.turns[0].size, evidence.turns[1].size]
+        sizes = [shown_documents.size(evidence.passages), evidence.turns[0].size, evidence.turns[1].size]
         for gone, expected in {
             1: (0, 2, 0),
             sizes[0] + 1: (0, 1, 0),

@@ -65,21 +65,21 @@ async def test_both_are_told_everywhere(duet: tuple[Mind, Voices]) -> None:
     assert all(each["changed"] for each in changes)
 
 
-async def test_a_reflex_stays_one_call_that_names_both(duet: tuple[Mind, Voices]) -> None:
-    """The first persona speaks, under its own path; no voice is apart."""
+async def test_a_reflex_stays_one_call_in_the_manner_of_both(duet: tuple[Mind, Voices]) -> None:
+    """The first persona speaks, under its own path, in the manner of both; no voice is apart."""
     mind, _ = duet
     shown = await speak(mind, effort="reflex")
     first, second = shown["route"]["personas"]
     assert shown["cost"]["calls"] == 1
     assert paths(mind, shown["id"]) == [f"{first.lower()}/reflex#0"]
     (request,) = mind.bridge.history
-    assert f"Beside you {second} answers" in request.messages[-1]["content"]
+    assert request.messages[-1]["content"].startswith("Be warm and kind, and a finder of facts.")
     assert shown["voices"] == []
     assert shown["provenance"]["personas"] == [first, second]
 
 
 async def test_a_small_models_line_names_both(duet: tuple[Mind, Voices]) -> None:
-    """In lean form the one line does, also of the call that joins; each voice alone has its own line."""
+    """In lean form the one line has the manner of both in the call that joins; each voice alone has its own."""
     mind, _ = duet
     mind.bridge.rows = {name: replace(row, parameter_size="135M") for name, row in mind.bridge.rows.items()}
     await mind.uvm.readiness.genesis()
@@ -88,9 +88,9 @@ async def test_a_small_models_line_names_both(duet: tuple[Mind, Voices]) -> None
     lines = [request.messages[0]["content"] for request in mind.bridge.history]
     assert len(lines) == 3
     (joining,) = (request.messages[0]["content"] for request in mind.bridge.history if is_join(request))
-    assert joining.startswith(f"You are {first}, ")
-    assert f", and {second}, " in joining
-    assert [first in line and second in line for line in lines] == [line is joining for line in lines]
+    assert joining.startswith("Be warm and kind, and a finder of facts.")
+    assert [" and a finder" in line for line in lines] == [line is joining for line in lines]
+    assert not any(name in joining for name in (first, second))
 
 
 async def test_a_persona_that_was_asked_for_speaks_alone(duet: tuple[Mind, Voices]) -> None:

@@ -34,6 +34,8 @@ from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, 
 #: The most slots, messages and examples in a prompt, and the most characters of a line.
 MOST: Final = 40
 LINE: Final = 200
+#: A coder of fewer billions of parameters is asked in the lean form (decision 0054).
+LEAN_CODER: Final = 4.0
 #: Slots in which genesis and the image keep records about the object.
 _UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, SLOT_USERS, "lineage_trust", "trust"})
 #: The slots of an object's identity, which only the codex writes.
@@ -215,17 +217,17 @@ def coder(root: Root, digests: Mapping[str, str]) -> Coder:
     made = {**model_options.parameters(chosen), **SAMPLING}
     density = ratio(*measures.prompt_sizes(root, name), FIRST_RATIO)
     shared = next((each for each in personas if model_names.same(each.model, name)), None)
-    form = _own_form(root, name, made) if shared is None else own_slots(shared).get("persona_form", "full")
+    is_lean = shared is not None and own_slots(shared).get("persona_form", "full") == "lean"
+    form: Form = "lean" if is_lean else _own_form(root, name, made)
     return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()), form)
 
 
 def _own_form(root: Root, name: str, options: Mapping[str, Any]) -> Form:
-    """Return the form for a coder that no persona thinks with, by the parameters of its base and by its window."""
+    """Return the form for a coder by the parameters of its base and by its window."""
     measure = measures.recorded_measures(root).get(measures.base_of(root, name))
-    usual = Settings.model_fields
     parameters = 0 if measure is None else measure.parameters
-    small = 0 < parameters < usual["lean_parameters"].default * 10**9
-    return "lean" if small or int(options["num_ctx"]) < usual["lean_window"].default else "full"
+    small = 0 < parameters < LEAN_CODER * 10**9
+    return "lean" if small or int(options["num_ctx"]) < Settings.model_fields["lean_window"].default else "full"
 
 
 def type_name(value: object) -> str:

@@ -1,7 +1,7 @@
 """The bytes left for evidence beside the largest prompt that any mind of a mission will need.
 
-A mind in lean form is shown a few sentences of the passages, which need not fit into its window for that: how many are
-recalled does not follow from the window, and how many turns are does.
+A mind in lean form may be shown a few sentences of the passages, which need not fit into its window for that: how many
+are recalled does not follow from the window, and how many turns are does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from batos.inference.decisions.free_text import ReplyShape
 from batos.memory.evidence import Evidence
-from batos.minds import lean, prompt
+from batos.minds import prompt
 from batos.minds.calls import decisions, division
 from batos.minds.calls.questions import room_for_evidence
 from batos.minds.context import MindContext
@@ -20,7 +20,7 @@ from batos.minds.task import Task
 #: Bytes that a weave's parts are expected to take, for each: an answer and its sub-query.
 PART_BYTES: Final = 700
 
-#: Bytes of passages that are recalled where no mind is shown them whole: what comes after these helps no more.
+#: Bytes of passages that are recalled where all minds have the lean form: each call chooses from these.
 FOCUSED: Final = 24 * 1024
 
 Asked: TypeAlias = tuple[Task, ReplyShape[Any]]
@@ -45,7 +45,7 @@ def rooms_beside(context: MindContext, task: Task, decision: ReplyShape[Any]) ->
 
 def rooms_in_lean(room: int) -> tuple[int, int]:
     """Return the bytes for passages and for turns, where so many are left in a lean prompt."""
-    return FOCUSED, max(0, room - lean.UNFOCUSED)
+    return FOCUSED, max(0, room // 2)
 
 
 def fit(context: MindContext, evidence: Evidence) -> Evidence:

@@ -1,0 +1,78 @@
+"""Lay out passages as a model is shown them: files in one piece, line by line, with notes where parts are left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from batos.memory.evidence import Passage, mark
+
+#: Stands in the place of a part of a file.
+LEFT_OUT: Final = "[{:,} characters of this document are left out here]"
+NEXT: Final = "\n"
+#: The blanks between two parts of a remembered document, of which only the places are known.
+_GAP: Final = "\n\n"
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDocument:
+    """A file, or a remembered document, as far as it is shown; `day` is its date, "" where none is known."""
+
+    name: str
+    text: str
+    day: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return its name and date on one line, without marks that could end it."""
+        return _UNSAFE.sub("_", f"{self.name} ({self.day})" if self.day else self.name)
+
+    def block(self, number: int) -> str:
+        """Return it between marks that its text does not hold."""
+        end, day = mark(self.text), f' day="{_UNSAFE.sub("_", self.day)}"' if self.day else ""
+        name = _UNSAFE.sub("_", self.name)
+        return f'<document id="{number}" name="{name}"{day} digest="{end}">\n{self.text}\n</document {end}>'
+
+
+def documents_of(passages: Iterable[Passage]) -> list[ShownDocument]:
+    """Return the documents that passages are of, in the order of their first passages, with the text between joined.
+
+    >>> lamp = [Passage(1, "lamp.txt", "0", 0, "Oil."), Passage(2, "lamp.txt", "0", 6, "Wick.")]
+    >>> documents_of(lamp)[0].text.split()
+    ['Oil.', 'Wick.']
+    """
+    of: dict[tuple[str, str], list[Passage]] = {}
+    for each in passages:
+        of.setdefault((each.document or each.name, each.sha256), []).append(each)
+    return [_join(sorted(several, key=lambda each: each.start)) for several in of.values()]
+
+
+def blocks(passages: Sequence[Passage]) -> list[str]:
+    """Return a block for each document that passages are of."""
+    return [each.block(number) for number, each in enumerate(documents_of(passages), 1)]
+
+
+def size(passages: Sequence[Passage]) -> int:
+    """Return the bytes that passages take in a prompt, with what stands around their documents."""
+    return sum(len(each.encode()) + 1 for each in blocks(passages))
+
+
+def _join(passages: Sequence[Passage]) -> ShownDocument:
+    return ShownDocument(passages[0].name, "".join(_pieces(passages)), passages[0].day)
+
+
+def _pieces(passages: Sequence[Passage]) -> Iterator[str]:
+    """Yield the texts in order, and what stands between them: the blanks of the file, or a note and the heading."""
+    end = 0
+    for place, each in enumerate(passages):
+        gap = each.start - end
+        if gap > max(len(each.lead), len(_GAP)):
+            yield f"{NEXT if place else ''}{LEFT_OUT.format(gap)}\n"
+            yield f"{each.head}\n" if each.head and not each.text.startswith(each.head) else ""
+        elif place:
+            yield each.lead if len(each.lead) == gap else _GAP[: max(gap, 0)]
+        yield each.with_mark(each.text)
+        end = max(end, each.start + len(each.text))
