@@ -52,7 +52,8 @@ USER: Final = "tester"
 #: Before the question that is asked of a mind that may make tools.
 MAKE: Final = "Make a tool for it."
 _FENCED: Final = re.compile(
-    r'<(?:document id="\d+" name="[^"]*"(?: day="[^"]*")?|earlier turns="[-\d]+"|answer|found) digest="([0-9a-f]{8})">\n.*?\n</\w+ \1>',
+    r'<(?:document id="\d+" name="[^"]*"(?: day="[^"]*")?|earlier turns="[-\d]+"|answer|found) digest="([0-9a-f]{8})">'
+    r"\n.*?\n</\w+ \1>",
     re.DOTALL,
 )
 
