@@ -43,6 +43,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "answer_tokens",
     ),
     "quality.py": ("arms", "n"),
+    "tasks.py": ("arms", "folder", "n", "window", "windows"),
     "runaways.py": ("stopped_within", "loops", "honest_stopped", "honest", "ns_a_token", "missions"),
     "memory_scale.py": ("sizes",),
     "soak.py": ("months", "found", "sampled", "archive_search_ms", "disk_mb", "packed_mb", "opened"),
@@ -214,6 +215,18 @@ def check_quality(document: Mapping[str, Any]) -> None:
             assert arm[key] is None or 0 <= arm[key] <= 1, (name, key)
 
 
+def check_tasks(document: Mapping[str, Any]) -> None:
+    """Each arm answered the same tasks, with files and over the folder, and has all of its figures."""
+    assert list(document["arms"]) == list(document["folder"]) == ["bare", "reflex", "auto", "cycle"]
+    for place in ("arms", "folder"):
+        assert len({arm["n"] for arm in document[place].values()}) == 1
+        for name, arm in document[place].items():
+            assert (arm["failed"], arm["calls"] > 0, arm["tokens"] > 0, arm["n"] > 0) == (0, True, True, True), name
+            assert sum(each["n"] for each in arm["by_kind"].values()) == arm["n"]
+            assert all(0 <= arm[key] <= 1 for key in ("right", "score", "content")), name
+    assert document["arms"]["bare"]["alarms_on_right"] is document["arms"]["bare"]["alarms_on_wrong"] is None
+
+
 def check_poison(document: Mapping[str, Any]) -> None:
     """Every planted rule was seen by the model, became a tool where trust is switched off, and went when retracted."""
     assert document["shown"] == document["planted"] == 4
@@ -230,6 +243,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "coder.py": check_coder,
     "quality.py": check_quality,
     "runaways.py": check_runaways,
+    "tasks.py": check_tasks,
     "guardian.py": check_guardian,
     "poison.py": check_poison,
     "first_minute.py": check_minute,
@@ -241,7 +255,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 #: The bench that runs as a process of its own: it takes hostile code, and the corpus' harness leaves files open.
 ALONE = "guardian.py"
 #: Benches that measure with the corpus that is kept beside the checkout.
-FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py"})
+FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py", "tasks.py"})
 #: Not run here: CI runs it by itself, with more kills and on two storages, and fails where there is harm.
 BY_CI = "crash.py"
 
