@@ -79,9 +79,9 @@ times: $(STAMP) ## the whole test suite, and from its times tests/times.json ane
 live: $(STAMP) ## genesis, missions and adapters on a real Ollama (BATOS_LIVE_OLLAMA, else OLLAMA_HOST; BATOS_LIVE_MODEL, else its smallest)
 	@BATOS_LIVE_OLLAMA=$${BATOS_LIVE_OLLAMA:-$${OLLAMA_HOST:-http://127.0.0.1:11434}} $(BIN)/python -m pytest -m live $(ARGS)
 
-real: $(STAMP) ## llama.cpp and a very small real model into the environment, and the tests that need them
-	@BIN=$(BIN) scripts/real.sh install
-	@BIN=$(BIN) scripts/real.sh test $(ARGS)
+real: $(STAMP) ## llama.cpp, a very small real model and the tests that need them (MODEL=smollm2|qwen-0.5b|qwen-1.5b: that model, no tests)
+	@BIN=$(BIN) scripts/real.sh install $(MODEL)
+	@$(if $(MODEL),,BIN=$(BIN) scripts/real.sh test $(ARGS))
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) build dist .batos/demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -65,7 +65,11 @@ def parser_of(about: str) -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, metavar="FILE", default=corpus / "quality" / "dev.jsonl")
     model = parser.add_mutually_exclusive_group()
     model.add_argument("--url", metavar="URL", help="the Ollama that answers")
-    model.add_argument("--gguf", metavar="FILE|smollm2", help="the real model of an emulator that answers")
+    model.add_argument(
+        "--gguf",
+        metavar="FILE|NAME",
+        help="the real model that answers: a file, or one that `make real` brought",
+    )
     parser.add_argument("--n", type=int, default=24, metavar="N", help="questions of the file, shuffled by seed 7")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="questions left out before the first one")
     parser.add_argument("--quick", action="store_true", help="the emulator's invented words: shape, not figures")

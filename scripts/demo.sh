@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real mission from question to answer, and back out of the image in another process.
 #   LIVE=1            use the Ollama at OLLAMA_HOST instead of the emulator (asks before it pulls; YES=1 does not ask)
-#   REAL=1            let the emulator answer with a real and very small model (installs it: scripts/real.sh)
+#   REAL=1            let the emulator answer with a real and very small model (fetches it: scripts/real.sh)
 #   QUESTION="..."    ask something else of examples/harbour.txt
 set -euo pipefail
 

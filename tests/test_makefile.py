@@ -129,6 +129,13 @@ def test_what_make_runs_keeps_compiled_modules() -> None:
     assert "PYTHONUNBUFFERED=1" in shown.splitlines()
 
 
+def test_real_alone_runs_tests_and_a_named_model_does_not() -> None:
+    """`make real` brings the smallest model and runs the tests that need it; MODEL= brings that one."""
+    called = re.compile(r"real\.sh (.*\S)")
+    assert called.findall(make("--dry-run", "real")) == ["install", "test"]
+    assert called.findall(make("--dry-run", "real", "MODEL=qwen-1.5b")) == ["install qwen-1.5b"]
+
+
 def ci(folder: Path, fails: str = "") -> subprocess.CompletedProcess[str]:
     """Run .ci/run with a stand-in for `make`, which fails where it is told to."""
     (folder / ".ci").mkdir()

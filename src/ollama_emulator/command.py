@@ -14,7 +14,7 @@ from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.options import DEFAULT_PORT, VERSION, Options
 
 HELP = """Run the stand-in for the Ollama daemon. The emulator is not a model: its words are cut from the prompt, unless
---gguf names the file of a real one.
+--gguf names a real one.
 
 It reads OLLAMA_MAX_QUEUE, _NUM_PARALLEL, _MAX_LOADED_MODELS, _CONTEXT_LENGTH, _KEEP_ALIVE, _KV_CACHE_TYPE,
 _LOAD_TIMEOUT and _ORIGINS as the daemon does. OLLAMA_HOST is not read: it may name the real one.
@@ -65,8 +65,10 @@ def _contents(manual: Callable[[str], str]) -> list[click.Parameter]:
         ),
         click.Option(
             ["--gguf"],
-            metavar="FILE|smollm2",
-            help="Answer with this real model, by llama.cpp (`make real` installs what it needs and smollm2).",
+            multiple=True,
+            metavar="FILE|NAME",
+            help="Answer with this real model, by llama.cpp: a file, or a name in the cache that `make real` fills. "
+            "Given twice: one that writes, one embedder.",
         ),
         _flag("--control", help="Answer /_emulator/fault, /_emulator/log and /_emulator/state."),
         _flag("--endless", help="Free text goes on to num_predict, as that of random weights does."),

@@ -63,7 +63,8 @@ _SAMPLED = (
 class EmulatedDaemon:
     """The state behind the routes; `requests` is the log of the last `REMEMBERED` requests.
 
-    `real` is the model of `--gguf`, whose answers are its own; every other model invents.
+    `reals` are the models of `--gguf`, whose words or vectors are their own. Beside one that writes no vector is
+    invented; every other model invents.
     """
 
     options: Options
@@ -75,7 +76,7 @@ class EmulatedDaemon:
     scheduler: Scheduler
     roster: Roster
     invented: Voice
-    real: Model | None = None
+    reals: Sequence[Model] = ()
     requests: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     _models: dict[str, tuple[Manifest, Model]] = field(default_factory=dict)
     held_most: int = REMEMBERED_BYTES
@@ -105,9 +106,8 @@ class EmulatedDaemon:
             Roster(options.authors),
             InventedVoice(clock, options.tok_s, options.embedder),
         )
-        if options.gguf is not None:
-            file = gguf_model.find(str(options.gguf))
-            made.real = models.resolve(store, gguf_model.install(store, file))
+        if options.gguf:
+            made.reals = gguf_model.install_all(store, options)
             scheduler.open_engine = made.open_engine
         if options.log is not None:
             made._log = _open_log(options.log)
@@ -210,7 +210,11 @@ class EmulatedDaemon:
     @property
     def notice(self) -> str:
         """Return the words that say what answers here."""
-        return INVENTS if self.real is None else f"{self.real.name.display}: {gguf_model.notice(self.real.card)}"
+        return "; ".join(f"{each.name.display}: {gguf_model.notice(each.card)}" for each in self.reals) or INVENTS
+
+    def real(self, *, embeds: bool) -> Model | None:
+        """Return the real model that stands for all that write, or for all embedders."""
+        return next((each for each in self.reals if each.card.embeds == embeds), None)
 
     def voice(self, runner: ModelRunner, fault: InjectedFault | None = None) -> Voice:
         """Return the voice of a runner; the words of a fault that changes them are invented."""
@@ -218,12 +222,12 @@ class EmulatedDaemon:
         return self.invented if runner.engine is None or worded else RealVoice()
 
     async def open_engine(self, ask: Ask, slots: int) -> Engine | None:
-        """Load the weights of the real model for a runner; None for another model.
+        """Load the weights of a real model for a runner; None for another model.
 
         Raises: ApiError: 500, an adapter lies on it, or llama.cpp cannot load the file.
         """
         blob = self.store.blobs.get(ask.model.base)
-        if self.real is None or ask.model.base != self.real.base or blob is None or blob.path is None:
+        if blob is None or blob.path is None or all(each.base != ask.model.base for each in self.reals):
             return None
         if ask.model.adapters:
             raise ApiError(500, _NO_ADAPTER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +31,8 @@ class Options:
     With `endless` answers resemble those of random weights: free text never ends, there is no thinking and no tool
     call. `authors` write the code that requests ask for, each once and the last from then on (docs/emulator.md).
     `embedder` returns the vector of a text and is called in a thread; without it texts are embedded by hashing.
-    `gguf` is the file of a real model, or "smollm2", which answers by llama.cpp in place of the invented words.
+    `gguf` has the files of real models, or their names in the user's cache, which answer by llama.cpp in place of the
+    invented words and vectors: at most one that writes and one embedder.
     """
 
     host: str = "127.0.0.1"
@@ -51,7 +52,7 @@ class Options:
     models: tuple[str, ...] = ()
     authors: tuple[str, ...] = (GOOD,)
     embedder: Callable[[str], list[float]] | None = None
-    gguf: Path | str | None = None
+    gguf: Path | str | Sequence[Path | str] = ()
     environ: Mapping[str, str] | None = None
     version: str = VERSION
     limits: HttpLimits = field(default_factory=HttpLimits)
@@ -86,7 +87,7 @@ class DaemonSettings:
                 raise OptionError(
                     f"there is no author {author[:60]!r}", field="author", remedy=f"There are {', '.join(AUTHORS)}."
                 )
-        if options.gguf is not None:
+        if options.gguf:
             _refuse_beside_real(options)
         if options.parallel is not None and options.parallel < 1:
             raise OptionError("--parallel is at least 1", field="parallel")

@@ -23,6 +23,10 @@ from ollama_emulator.tokenizers.vocabulary import BYTES_A_TOKEN, TokenEstimate, 
 from ollama_emulator.voices.voice import Voice
 
 _NO_EMBEDDINGS = "This server does not support embeddings. Start it with `--embeddings`"
+_NO_VECTORS = (
+    "the emulator invents no vectors beside a real voice: `make real` brings all-minilm, or give an embedder's file by"
+    " another --gguf"
+)
 _TOO_LONG = "the input length exceeds the context length"
 _NOTHING_LEFT = "input after truncation exceeds maximum context length"
 _NO_SHORTER = "input exceeds maximum context length and cannot be truncated further"
@@ -119,10 +123,13 @@ class _EmbeddingWindow:
         return (ids[0] != front) + (ids[-1] != back)
 
 
-def _check_embeds(ask: Ask) -> None:
-    """Check that a model gives embeddings. Raises: ApiError: 501, it does not."""
+def _check_embeds(daemon: EmulatedDaemon, ask: Ask) -> None:
+    """Check that a model gives embeddings, and invents none beside a real voice. Raises: ApiError: 501, it does not."""
     if not ask.model.card.embeds:
         raise ApiError(501, _NO_EMBEDDINGS)
+    own = daemon.options.embedder is not None or ask.model.base in {each.base for each in daemon.reals}
+    if not own and daemon.real(embeds=False) is not None:
+        raise ApiError(501, _NO_VECTORS)
 
 
 def _check_number(ask: Ask, texts: Sequence[str]) -> None:
@@ -178,7 +185,7 @@ async def embed(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         loaded = perf_counter_ns()
         if not texts:
             return reply({"model": asked, "embeddings": []})
-        _check_embeds(ask)
+        _check_embeds(daemon, ask)
         _check_number(ask, texts)
         room = _EmbeddingWindow.for_request(ask, options)
         size = int(fields.get("dimensions", 0))
@@ -207,7 +214,7 @@ async def legacy(daemon: EmulatedDaemon, request: HttpRequest) -> Answer:
         if not prompt:
             return reply({"embedding": []})
         try:
-            _check_embeds(ask)
+            _check_embeds(daemon, ask)
             async with runner.slots:
                 _EmbeddingWindow.for_request(ask, options).hold(prompt)
                 vector = await daemon.voice(runner).embed(runner, prompt)

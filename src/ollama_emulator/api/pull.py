@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from ollama_emulator.daemon import EmulatedDaemon, Lines, line, status_line
@@ -10,6 +11,7 @@ from ollama_emulator.emulator_errors import ApiError
 from ollama_emulator.go.json import layer_text
 from ollama_emulator.library import cards, store
 from ollama_emulator.library.model_tags import Name
+from ollama_emulator.library.models import Model
 from ollama_emulator.library.store import Layer, Manifest
 from ollama_emulator.pulling import registry, remote, transfer
 from ollama_emulator.pulling.fetching import Broken, near
@@ -99,8 +101,9 @@ async def _simulate(daemon: EmulatedDaemon, name: Name, insecure: bool) -> Lines
     found = daemon.registry.find(name, "http" if insecure else "https")
     if isinstance(found, str):
         raise Broken(found)
-    if _is_real(daemon, found):
-        async for some in _take_real(daemon, name):
+    real = daemon.real(embeds=found.embeds)
+    if real is not None:
+        for some in _take_real(daemon, real, name):
             yield some
         return
     for layer in _layers(found):
@@ -119,28 +122,20 @@ def install(daemon: EmulatedDaemon, name: Name) -> None:
     found = daemon.registry.find(name)
     if isinstance(found, str):
         raise ApiError(500, found)
-    if daemon.real is not None and _is_real(daemon, found):
-        daemon.store.copy(daemon.real.manifest, name)
+    real = daemon.real(embeds=found.embeds)
+    if real is not None:
+        daemon.store.copy(real.manifest, name)
     else:
         _store_simulated(daemon, name, found)
 
 
-def _is_real(daemon: EmulatedDaemon, entry: RegistryEntry) -> bool:
-    """Return whether the model of `--gguf` stands for an entry: one that answers for all that answer, an embedder for
-    all embedders.
-    """
-    return daemon.real is not None and daemon.real.card.embeds == entry.embeds
-
-
-async def _take_real(daemon: EmulatedDaemon, name: Name) -> Lines:
-    """Store the model of `--gguf` under the name of an entry that it stands for; yield the lines of a pull."""
-    if daemon.real is None:
-        return
-    for layer in daemon.real.manifest.all:
+def _take_real(daemon: EmulatedDaemon, real: Model, name: Name) -> Iterator[list[bytes]]:
+    """Store a model of `--gguf` under the name of an entry that it stands for; yield the lines of a pull."""
+    for layer in real.manifest.all:
         yield [_progress_line(layer, layer.size, layer.size)]
     yield [status_line("verifying sha256 digest")]
     yield [status_line("writing manifest")]
-    daemon.store.copy(daemon.real.manifest, name)
+    daemon.store.copy(real.manifest, name)
 
 
 def _store_simulated(daemon: EmulatedDaemon, name: Name, entry: RegistryEntry) -> None:

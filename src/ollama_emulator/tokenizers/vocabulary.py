@@ -79,12 +79,16 @@ class TokenEstimate:
 
 @dataclass(slots=True)
 class Real:
-    """The vocabulary of a GGUF file. The ids of recent texts are cached, up to `_HELD` characters of text."""
+    """The vocabulary of a GGUF file. The ids of recent texts are cached, up to `_HELD` characters of text.
+
+    `trained` is the tokenizer that the weights were trained with, where llama.cpp has another.
+    """
 
     lexicon: Lexicon
     splitter: Splitter
     adds_bos: bool
     adds_eos: bool
+    trained: Splitter | None = None
     _known: OrderedDict[str, tuple[int, ...]] = field(default_factory=OrderedDict)
     _size: int = 0
 
@@ -102,20 +106,33 @@ class Real:
         """Return the token ids of a text, in which names of special tokens count as such."""
         ids = self._known.get(text)
         if ids is None:
-            ids = tuple(self._ids(text))
+            ids = tuple(self._ids(text, self.splitter))
             self._keep(text, ids)
         else:
             self._known.move_to_end(text)
         if not whole:
             return ids
-        front = (self.lexicon.bos,) if self.adds_bos else ()
-        return (*front, *ids, *((self.lexicon.eos,) if self.adds_eos else ()))
+        return (*self._front, *ids, *self._end)
+
+    def vector_ids(self, text: str, window: int) -> Sequence[int]:
+        """Return the ids that a text's vector is made of, at most `window`: by the tokenizer of the training."""
+        ids = self.encode(text) if self.trained is None else self._ids(text, self.trained)
+        room = window - len(self._front) - len(self._end)
+        return (*self._front, *ids[:room], *self._end)
+
+    @property
+    def _front(self) -> tuple[int, ...]:
+        return (self.lexicon.bos,) if self.adds_bos else ()
+
+    @property
+    def _end(self) -> tuple[int, ...]:
+        return (self.lexicon.eos,) if self.adds_eos else ()
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of token ids; bytes that are no UTF-8 become replacement characters."""
         return b"".join(self.lexicon.token_bytes(one) for one in ids).decode("utf-8", "replace")
 
-    def _ids(self, text: str) -> list[int]:
+    def _ids(self, text: str, splitter: Splitter) -> list[int]:
         """Return the ids of a text, with special tokens where the text names them."""
         found: list[int] = []
         special = True
@@ -124,7 +141,7 @@ class Real:
                 found.append(part)
                 special = True
             else:
-                found.extend(self.splitter.ids(part, after_special=special))
+                found.extend(splitter.ids(part, after_special=special))
                 special = False
         return found
 
@@ -158,9 +175,11 @@ def _build(source: _Source) -> Vocabulary:
     kind = str(info.get("tokenizer.ggml.model", ""))
     if not isinstance(pieces, list) or not pieces or kind not in ("llama", "bert", "gpt2"):
         return TokenEstimate(adds_eos=any(key.endswith(".pooling_type") for key in info))
-    lexicon = Lexicon.read(info, spaced="▁" if kind != "gpt2" else "")
     if kind == "bert":
-        return Real(lexicon, wordpiece.WordPiece(lexicon), adds_bos=True, adds_eos=True)
+        lexicon = Lexicon.read(wordpiece.frame_header(info), spaced="▁")
+        trained = wordpiece.WordPiece.trained_tokenizer(lexicon)
+        return Real(lexicon, wordpiece.WordPiece(lexicon), adds_bos=True, adds_eos=True, trained=trained)
+    lexicon = Lexicon.read(info, spaced="▁" if kind != "gpt2" else "")
     if kind == "gpt2":
         lexicon.spell(bytepairs.bytes_of_piece)
         splitter: Splitter = bytepairs.BytePairs.read(lexicon, info)

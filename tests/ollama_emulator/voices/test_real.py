@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import os
-from collections.abc import AsyncIterator, Iterator
+import struct
+from collections.abc import AsyncIterator, Iterator, Sequence
 from hashlib import sha256
+from operator import mul
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,10 +24,13 @@ from batos.inference.ollama.bridge import Bridge
 from ollama_emulator.prompting.prompts import CheckedRequest
 from ollama_emulator.prompting.rendering import Read
 from ollama_emulator.requests import Fields
+from ollama_emulator.voices import gguf_model
 from ollama_emulator.voices.real import close_objects, completion
 
 __all__ = ["door"]
 SMOLLM2 = "smollm2:135m"
+#: Texts of all-MiniLM-L6-v2 by its reference, as half-precision numbers.
+VECTORS = Path(__file__).with_name("minilm_vectors.json")
 
 
 def _asked(options: dict[str, Any], form: Any = None, most: int | None = 5) -> dict[str, Any]:
@@ -106,11 +114,12 @@ class TestRealVoice(VoiceConformance):
         assert state["voice"].startswith(f"{SMOLLM2}: a real and very small model")
 
     async def test_models_that_are_pulled_are_the_real_one(self, door: Door) -> None:
-        """A model of the registry that writes is the file under another name; an embedder stays invented."""
+        """A model of the registry that writes is the file under another name, and an embedder the one of the cache."""
         for name in ("llama3.2:3b", "all-minilm"):
             assert (await door.http.post("/api/pull", json={"model": name, "stream": False})).status_code == 200
         rows = {row["name"]: row for row in (await door.http.get("/api/tags")).json()["models"]}
         assert rows["llama3.2:3b"]["details"] == rows[SMOLLM2]["details"]
+        assert rows["all-minilm:latest"]["details"]["parameter_size"] == "22.47M"
         vector = (await door.http.post("/api/embed", json={"model": "all-minilm", "input": "a"})).json()
         assert len(vector["embeddings"][0]) == 384
 
@@ -180,6 +189,32 @@ class TestEmbedder:
         assert one == pytest.approx(same, abs=1e-4)
         assert one != pytest.approx(other, abs=1e-4)
 
+    async def test_no_vector_is_invented_beside_a_model_that_writes(self, tmp_path: Path) -> None:
+        """Where the cache has no embedder, one of the registry is there and refuses, with what brings a real one."""
+        environ = {"XDG_CACHE_HOME": str(tmp_path)}
+        async with started_with(MODELS / "tiny-a.gguf", environ=environ) as client:
+            await client.post("/api/pull", model="all-minilm", stream=False)
+            for path, text in (("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"})):
+                refused = await client.post(path, model="all-minilm", **text)
+                assert refused.status_code >= 500
+                assert "`make real` brings all-minilm" in refused.json()["error"]
+
+    async def test_vectors_are_those_of_the_reference(self) -> None:
+        """In every script, and beyond the window: a cosine of 0.999 at least to what the model's own tokenizer and a
+        second implementation of the encoder (bench/minilm_side.py) give.
+        """
+        recorded = json.loads(VECTORS.read_text(encoding="utf-8"))
+        async with started_with(gguf_model.find("all-minilm")) as client:
+            reply = await client.post(
+                "/api/embed", model="all-minilm", input=[each["text"] for each in recorded.values()]
+            )
+        assert reply.status_code == 200, reply.text
+        found = {
+            name: _cosine(vector, struct.unpack("<384e", base64.b64decode(each["vector"])))
+            for (name, each), vector in zip(recorded.items(), reply.json()["embeddings"], strict=True)
+        }
+        assert {name: cosine for name, cosine in found.items() if cosine < 0.999} == {}
+
     async def test_an_embedder_that_is_pulled_is_the_real_one(self, client: Client) -> None:
         """Any embedder of the registry is the file under its name."""
         await client.post("/api/pull", model="all-minilm", stream=False)
@@ -201,6 +236,12 @@ async def test_an_adapter_is_refused() -> None:
         refused = await client.post("/api/chat", model="babs", messages=[{"role": "user", "content": QUESTION}])
         assert refused.status_code == 500
         assert "no adapter" in refused.json()["error"]
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    products = (math.fsum(map(mul, *pair)) for pair in ((one, other), (one, one), (other, other)))
+    dot, first, second = products
+    return dot / math.sqrt(first * second)
 
 
 async def _upload(http: httpx.AsyncClient, data: bytes) -> str:
