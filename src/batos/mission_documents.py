@@ -34,16 +34,19 @@ class CostDocument(TypedDict):
 
 
 class FaultDocument(TypedDict):
-    """A fault that the gate found: the check, and the text that asks for its repair."""
+    """A fault that the gate found, told to a model (`what`) and to a person; its code and words are in `values`."""
 
     check: str
     what: str
+    told: NotRequired[str]
+    values: NotRequired[dict[str, str]]
 
 
 class VerdictDocument(TypedDict):
-    """The gate's verdict on one answer."""
+    """The gate's verdict on one answer: passed, faulty or unchecked, and the checks that were really made."""
 
     ok: bool
+    state: NotRequired[str]
     checked: list[str]
     faults: list[FaultDocument]
 
@@ -113,10 +116,7 @@ class SentenceDocument(TypedDict):
 
 @final
 class RecalledPassage(TypedDict):
-    """A passage of a file that a model was shown; `start` and `length` in characters.
-
-    A memory has its document, its part, `why` it was found, and a `standing` where it does not simply hold.
-    """
+    """A passage of a file that a model was shown, a memory with `why` it was found, and its mark as `standing`."""
 
     document: int
     name: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.memory.growing import MOST as MOST_TIMES
+from tests.memory.growing import growth
 
 from batos.gate.clauses import LEAST, MOST, clause_spans
 from batos.gate.stems import stems
@@ -37,3 +39,8 @@ def test_clauses_are_the_whole_sentence_in_order(words: list[str]) -> None:
 def test_marks_and_words_bound_clauses(text: str, count: int) -> None:
     """A list of single words has one clause."""
     assert len(clause_spans(text, None)) == count
+
+
+def test_a_long_sentence_of_many_bounds_takes_time_by_its_length() -> None:
+    """Each word is looked at once: the sentence of a model may be as long as its answer."""
+    assert growth(lambda size: clause_spans("a: " * size, "English"), 1_000) < MOST_TIMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory.growing import least_seconds
+from tests.memory.growing import MOST, growth, least_seconds
 
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attributor, answer_sentences, attribute
@@ -87,3 +87,14 @@ def test_a_sentence_takes_no_longer_than_the_whole_answer_at_once() -> None:
 
     whole = least_seconds(lambda _: attribute(" ".join(words), QUESTION, INDEX), 1)
     assert least_seconds(add_all, 1) < 60 * whole
+
+
+def test_a_stream_takes_time_by_its_length() -> None:
+    """A sentence is read with what stands near it, and not with all that was heard before."""
+
+    def add_all(size: int) -> None:
+        growing = GrowingAttribution(Attributor(QUESTION, INDEX))
+        for each in range(size):
+            growing.add(f"The lamp number {each} was automated in 1961 by the board. ")
+
+    assert growth(add_all, 100) < MOST

@@ -216,8 +216,8 @@ def faults_of(text: str, source: str) -> Iterator[str]:
     ground = Ground("", Evidence((Passage(1, "turns", "", 0, source),)), OWN_NAMES)
     draft = Draft(text, ground)
     for check in (occurrence.numbers, occurrence.days, occurrence.names):
-        for spot in check(draft):
-            yield spot.what.replace("is in no document", "is in none of these turns")
+        for spot in check(draft) or ():
+            yield spot.repair.replace("is in no document", "is in none of these turns")
 
 
 # -- without a model

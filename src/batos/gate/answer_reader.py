@@ -21,6 +21,10 @@ State: TypeAlias = Literal["carried", "not_carried", "not_checkable"]
 LEAST_SHARE = 0.35
 #: Numbers of the shortest sum with its result.
 _LEAST_OF_A_SUM = 3
+#: Sentences that carry one of another language together.
+_MOST_TRANSLATED = 2
+#: Characters of a line before a sentence that are looked at.
+_LINE = 400
 #: Characters by which a quotation is found again in a sentence.
 _SEEN = 40
 #: A remark in square brackets, but no link and no index; and the number of a document in round ones.
@@ -30,7 +34,9 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 #: Forms that state nothing that evidence could carry.
-_NOT_A_CLAIM = frozenset({"question", "heading", "greeting", "nothing_found"})
+_NOT_A_CLAIM = frozenset({"question", "heading", "greeting", "letter", "refusal", "offer", "nothing_found"})
+#: A row of a table that parts its head from the rest, and data between brackets.
+_RULE_ROW, _DATA = re.compile(r"[|\s:+-]+"), re.compile(r"[{\[].*[}\]]\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +82,9 @@ class AnswerReader:
         self._frame, self._language, self._sum_results = frame, frame.language, frame.sum_results
 
     def line(self, start: int, end: int) -> str:
-        """Return the line that a sentence stands in, up to its end."""
-        return self._answer[self._answer.rfind("\n", 0, start) + 1 : end]
+        """Return the line that a sentence stands in, up to its end; of a very long line its last part."""
+        least = max(0, start - _LINE)
+        return self._answer[max(least, self._answer.rfind("\n", least, start) + 1) : end]
 
     def read(self, start: int, end: int, *, first: bool, meaning: Meaning | None = None) -> AttributedSentence:
         """Return a sentence with its state. `first`: no sentence before it could be checked."""
@@ -89,17 +96,14 @@ class AnswerReader:
     def _read_bare(
         self, start: int, end: int, text: str, *, first: bool, meaning: Meaning | None
     ) -> AttributedSentence:
-        if _REMARK.fullmatch(text):
-            return AttributedSentence(start, end, text, "not_checkable", reason="no_content")
         said = list(placed_stems(text, self._language))
         words = frozenset(each.stem for each in said)
         reason = self._skip_reason(text, words)
         if reason is not None:
             return AttributedSentence(start, end, text, "not_checkable", reason=reason)
-        copy = self._index.copy_of(text)
-        if copy is not None:
-            carrier = Carrier.from_sentence(self._index.sentences[copy], 1.0)
-            return AttributedSentence(start, end, text, "carried", (carrier,))
+        verbatim = self._verbatim(text)
+        if verbatim:
+            return AttributedSentence(start, end, text, "carried", verbatim)
         form = manner(text, self.line(start, end))
         if form in _NOT_A_CLAIM and not self._new_numbers(words):
             return AttributedSentence(start, end, text, "not_checkable", reason=form)
@@ -107,16 +111,70 @@ class AnswerReader:
         if bare != text:
             said = list(placed_stems(bare, self._language))
         best = self._search(bare, said, first, meaning)
-        missing: Missing | None = "quotation" if self._misquotes(text) else best.missing
-        if missing is None:
+        if self._misquotes(text):
+            nearest = best.nearest or next(iter(best.carriers), None)
+            return AttributedSentence(start, end, text, "not_carried", nearest=nearest, reason="quotation")
+        if best.missing is None:
             return AttributedSentence(start, end, text, "carried", best.carriers)
-        if missing != "quotation":
-            claimless = form is not None and not self._names_more(text, words)
-            if claimless or self._frame.is_foreign:
-                return AttributedSentence(start, end, text, "not_checkable", reason=form if claimless else "language")
-        nearest = best.nearest or next(iter(best.carriers), None)
-        parts = () if missing == "quotation" else self._parts(bare, said, first)
-        return AttributedSentence(start, end, text, "not_carried", nearest=nearest, parts=parts, reason=missing)
+        if form is not None and not self._names_more(text, words):
+            return AttributedSentence(start, end, text, "not_checkable", reason=form)
+        if self._frame.is_foreign:
+            return self._read_foreign(start, end, text, words)
+        parts = self._parts(bare, said, first)
+        return AttributedSentence(
+            start, end, text, "not_carried", nearest=best.nearest, parts=parts, reason=best.missing
+        )
+
+    def _read_foreign(self, start: int, end: int, text: str, words: frozenset[str]) -> AttributedSentence:
+        """Return a sentence in a language that no document is in: its numbers carry it."""
+        carriers = self._values_of(words)
+        if carriers:
+            return AttributedSentence(start, end, text, "carried", carriers)
+        return AttributedSentence(start, end, text, "not_checkable", reason="language")
+
+    def _verbatim(self, text: str) -> tuple[Carrier, ...]:
+        """Return the sentence that a text copies, or those that the numbers of its sum stand in."""
+        copy = self._index.copy_of(text)
+        if copy is not None:
+            return (Carrier.from_sentence(self._index.sentences[copy], 1.0),)
+        return self._addends(text)
+
+    def _addends(self, text: str) -> tuple[Carrier, ...]:
+        """Return the sentences that the numbers of a right sum stand in; none where one of these stands nowhere."""
+        plain = figures.plain(text)
+        found = figures.find(plain)
+        carriers: dict[int, Carrier] = {}
+        for each in sums.written_sums(plain, found) if len(found) >= _LEAST_OF_A_SUM else ():
+            operands = [number for number in found if each.start <= number.start and number.end < each.end]
+            places = [self._place_of(number.text, text) for number in operands if not sums.is_constant(number)]
+            if not each.is_right or not places or None in places:
+                return ()
+            carriers.update(
+                (at, Carrier.from_sentence(self._index.sentences[at], 1.0)) for at in places if at is not None
+            )
+        return tuple(carriers[at] for at in sorted(carriers))
+
+    def _place_of(self, number: str, text: str) -> int | None:
+        """Return the sentence that has a number and most of the words of the text and the question."""
+        said = stems(text, self._language) | self._questions[0]
+        places = [at for stem in sorted(stems(number, self._language)) for at in self._index.with_stem(stem)]
+        return max(places, key=lambda at: (self._index.weigh(self._index.stems[at] & said), -at), default=None)
+
+    def _values_of(self, words: frozenset[str]) -> tuple[Carrier, ...]:
+        """Return the sentence, or two, that have every number of a sentence in another language."""
+        numbers = {each for each in words if is_number(each) and len(each) > 1}
+        carriers: list[Carrier] = []
+        while numbers and len(carriers) < _MOST_TRANSLATED:
+            held: dict[int, set[str]] = {}
+            for each in numbers:
+                for at in self._index.with_stem(each):
+                    held.setdefault(at, set()).add(each)
+            if not held:
+                return ()
+            best = max(held, key=lambda at: (len(held[at]), -at))
+            carriers.append(Carrier.from_sentence(self._index.sentences[best], 1.0))
+            numbers -= held[best]
+        return () if numbers else tuple(carriers)
 
     def _search(self, text: str, said: Sequence[Stem], first: bool, meaning: Meaning | None) -> Search:
         """Return the first search that finds carriers beside the question or a sentence of it, else the first one."""
@@ -170,8 +228,10 @@ class AnswerReader:
 
     def _skip_reason(self, text: str, words: frozenset[str]) -> Uncheckable | None:
         """Return the reason for which a sentence needs no search, if there is one."""
-        if text.startswith("```"):
+        if text.startswith("```") or _DATA.match(text):
             return "code"
+        if _RULE_ROW.fullmatch(text) or _REMARK.fullmatch(text):
+            return "no_content"
         if not words - self._sum_results:
             return manner(text, text) or "no_content"
         return None if self._index.sentences else "no_evidence"

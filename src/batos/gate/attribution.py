@@ -22,6 +22,11 @@ from batos.memory.sentences import sentence_spans
 _MOST_QUESTIONS = 6
 #: Questions that a process remembers: each part, the answer and its revision are read beside the same ones.
 _REMEMBERED = 16
+#: Characters of an answer that tell its language, how much longer it has grown when it is guessed again, and characters
+#: before a sentence of a stream that it is read with: no quotation is longer.
+_HEAD, _GROWN, _RECENT = 4_000, 1.25, 1_000
+_LINE = re.compile(r"[^\s][^\n]*")
+_KEYED = re.compile(r"[^\n:：.]{1,60}[:：]\s?\S")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -67,8 +72,20 @@ def answer_sentences(answer: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     code = [each.span() for each in _CODE.finditer(answer)]
     for (_, start), (end, _) in pairwise([(0, 0), *code, (len(answer), len(answer))]):
-        found += [(start + first, start + last) for first, last in sentence_spans(answer[start:end])]
+        for first, last in sentence_spans(answer[start:end]):
+            found += _keyed_lines(answer, start + first, start + last)
     return sorted([*found, *code])
+
+
+def _keyed_lines(answer: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return a sentence, cut between lines that are facts behind their keys: `price: 12 euro`."""
+    lines = [each.span() for each in _LINE.finditer(answer, start, end)]
+    spans = [(start, end)]
+    for (one, _), (other, last) in pairwise(lines):
+        if _KEYED.match(answer, one, last) and _KEYED.match(answer, other, last):
+            before, _ = spans.pop()
+            spans += [(before, before + len(answer[before:other].rstrip())), (other, end)]
+    return spans
 
 
 def attribute(
@@ -95,23 +112,42 @@ class Attributor:
         self._ground = Ground(question, index.evidence)
         #: The newest text and its frame: the end of a stream is judged next.
         self._framed: tuple[str, AnswerFrame] | None = None
+        #: The language of a stream as far as it was heard, with the length at which it was guessed.
+        self._spoken: tuple[int, str | None, bool] | None = None
         self._known: dict[_SentencePlace, AttributedSentence] = {}
 
-    def attribute(
-        self, answer: str, vectors: SentenceVectors | None = None, *, since: int = 0, first: bool = True
-    ) -> Attribution:
-        """Return the sentences of an answer. Those that begin before `since` are left out; `first` tells that none of
-        them could be checked.
-        """
+    def attribute(self, answer: str, vectors: SentenceVectors | None = None) -> Attribution:
+        """Return the sentences of an answer."""
         if self._framed is None or self._framed[0] != answer:
-            self._framed = answer, self._frame_of(answer)
-        frame = self._framed[1]
+            self._framed = answer, self._frame_of(answer, *self._tongue(answer))
+        return self._attribute(answer, answer_sentences(answer), self._framed[1], vectors)
+
+    def attribute_part(self, heard: str, start: int, *, first: bool) -> Attribution:
+        """Return the sentences of an answer, as far as it is heard, from a place on; `first` tells that none of those
+        before could be checked.
+
+        Only what stands near is read for them, so that a long answer costs no more for each.
+        """
+        head = heard[:_HEAD]
+        if self._spoken is None or len(head) > _GROWN * self._spoken[0] or len(head) < self._spoken[0]:
+            self._spoken = len(head), *self._tongue(head)
+        frame = self._frame_of(heard[max(0, start - _RECENT) :], *self._spoken[1:])
+        spans = [(start + one, start + other) for one, other in answer_sentences(heard[start:])]
+        return self._attribute(heard, spans, frame, None, first=first)
+
+    def _attribute(
+        self,
+        answer: str,
+        spans: Sequence[tuple[int, int]],
+        frame: AnswerFrame,
+        vectors: SentenceVectors | None,
+        *,
+        first: bool = True,
+    ) -> Attribution:
         reader = AnswerReader(answer, self.index, frame, _question_stems(self.question, frame.language))
         given = vectors.answer if vectors else ()
         sentences: list[AttributedSentence] = []
-        for number, (start, end) in enumerate(answer_sentences(answer)):
-            if start < since:
-                continue
+        for number, (start, end) in enumerate(spans):
             meaning = (given[number], vectors.evidence) if vectors and number < len(given) else None
             each = self._read(reader, _SentencePlace(start, end, first, reader.line(start, end), frame), meaning)
             first = first and each.state == "not_checkable"
@@ -127,11 +163,15 @@ class Attributor:
             return known
         return reader.read(reading.start, reading.end, first=reading.first, meaning=meaning)
 
-    def _frame_of(self, answer: str) -> AnswerFrame:
+    def _tongue(self, answer: str) -> tuple[str | None, bool]:
+        """Return the language of an answer, and if no part of the evidence can be in it."""
         own = languages.guess(languages.prose(answer))
         language = own or languages.guess(self.question) or self.index.language
-        misquoted = tuple(" ".join(span.split()) for span in not_verbatim(answer, self._ground))
-        return AnswerFrame(language, is_foreign(own, answer, self.index), misquoted, sum_results(answer, language))
+        return language, is_foreign(own, answer, self.index)
+
+    def _frame_of(self, text: str, language: str | None, foreign: bool) -> AnswerFrame:
+        misquoted = tuple(" ".join(span.split()) for span in not_verbatim(text, self._ground))
+        return AnswerFrame(language, foreign, misquoted, sum_results(text, language))
 
 
 @dataclass(frozen=True, slots=True)

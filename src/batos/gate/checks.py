@@ -6,20 +6,27 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from batos.gate import figures, history, languages
+from batos.gate import figures, history, languages, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors
+from batos.gate.contrast import given_to_another
 from batos.gate.ground import Draft, Spot
-from batos.gate.occurrence import days, documents, names, numbers
+from batos.gate.inventions import find_inventions
+from batos.gate.occurrence import days, documents, names, numbers, written_sums
 from batos.gate.quotations import quotations, without_quotations
+from batos.gate.relative_days import find_repeated
+from batos.gate.stray_values import stray
+from batos.gate.totals import single_entries
 from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000
 #: Characters of a sentence that a fault shows.
 _SHOWN = 240
+#: The language that faults are told in by the script of a question whose words do not tell it.
+_LANGUAGE_OF = {"CJK": "Chinese", "CYRILLIC": "Russian"}
 
 #: Marks of a prompt or of the grammar around an answer, which never belong to an answer.
 _MARKUP = re.compile(
@@ -31,19 +38,42 @@ _ASKS_FOR_DATA = re.compile(r"json|yaml|\bcode\b|\bapi\b|script|schema|dict|prog
 
 @dataclass(frozen=True, slots=True)
 class GateFault:
-    """A concrete fault: which check, and what to mend, as the model is told it."""
+    """A concrete fault: which check, and what to mend, as the model is told it in the question's language.
+
+    `code` and `values` are what wording.toml words it by, `told` what a person reads, and `sentence` the sentence of
+    the answer that the fault is in, if it is in one.
+    """
 
     check: str
     what: str
+    code: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    told: str = ""
+    sentence: str = ""
+
+    @classmethod
+    def make(cls, check: str, spot: Spot, language: str, sentence: str = "") -> GateFault:
+        """Return a finding of a check as a fault, worded in a language by its English name."""
+        values = (("said", spot.said), *spot.values) if spot.said else spot.values
+        shown = {name: _clip(value) for name, value in values}
+        what, told = (word(spot.code, shown, language) for word in (wording.repair, wording.tell))
+        return cls(check, what, spot.code, values, told, sentence)
 
     def as_dict(self) -> FaultDocument:
         """Return the fault as provenance stores it."""
-        return FaultDocument(check=self.check, what=self.what)
+        told = FaultDocument(check=self.check, what=self.what)
+        if self.code:
+            told |= {"told": self.told, "values": {"code": self.code, **dict(self.values)}}
+        return told
+
+
+#: A verdict in a word: nothing is said to have passed where nothing of what the answer states could be checked.
+State: TypeAlias = Literal["passed", "faulty", "unchecked"]
 
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """The names of the checks that were made, and every fault that they found."""
+    """The names of the checks that were really made, and every fault that they found."""
 
     checked: tuple[str, ...]
     faults: tuple[GateFault, ...]
@@ -53,34 +83,43 @@ class GateVerdict:
         """Test if no fault was found."""
         return not self.faults
 
+    @property
+    def state(self) -> State:
+        """Return the verdict in a word; an answer of which only the form could be checked is `unchecked`."""
+        if self.faults:
+            return "faulty"
+        return "unchecked" if FORM.issuperset(self.checked) else "passed"
+
     def as_dict(self) -> VerdictDocument:
         """Return the verdict as provenance stores it."""
         faults = [fault.as_dict() for fault in self.faults]
-        return VerdictDocument(ok=self.ok, checked=list(self.checked), faults=faults)
+        return VerdictDocument(ok=self.ok, state=self.state, checked=list(self.checked), faults=faults)
 
 
-Check: TypeAlias = Callable[[Draft], Iterator[Spot]]
+#: Returns what is wrong, or None where there was nothing to check.
+Check: TypeAlias = Callable[[Draft], Sequence[Spot] | None]
 
 
-def length(draft: Draft) -> Iterator[Spot]:
+def length(draft: Draft) -> list[Spot]:
     """Check that an answer is not empty and not too long."""
     size = len(draft.answer.strip())
     if size < SHORTEST:
-        yield Spot("The answer is empty.")
-    elif size > LONGEST:
-        yield Spot(f"The answer has {size} characters; keep it under {LONGEST}.")
+        return [Spot("empty")]
+    return [Spot("long", "", (("size", str(size)), ("most", str(LONGEST))))] if size > LONGEST else []
 
 
-def schema(draft: Draft) -> Iterator[Spot]:
+def schema(draft: Draft) -> list[Spot]:
     """Check that the answer is whole text: no JSON, no marks of a prompt, and not cut within a sentence."""
     text = draft.answer.strip()
+    spots = []
     if _is_data(text) and not _ASKS_FOR_DATA.search(draft.ground.question):
-        yield Spot("The answer is JSON; write it as text.")
+        spots.append(Spot("json"))
     found = _MARKUP.search(languages.prose(text))
     if found and found[0] not in draft.ground.text:
-        yield Spot(f"The answer has the mark {found[0]!r} in it; leave it out.")
+        spots.append(Spot("mark", found[0]))
     if draft.was_cut and not _ENDED.search(text):
-        yield Spot("The answer stops in the middle; say it in fewer words.")
+        spots.append(Spot("cut"))
+    return spots
 
 
 def _is_data(text: str) -> bool:
@@ -92,21 +131,27 @@ def _is_data(text: str) -> bool:
         return False
 
 
-def language(draft: Draft) -> Iterator[Spot]:
-    """Check that the answer is in the language of the question, as far as scripts and small words tell."""
+def language(draft: Draft) -> list[Spot] | None:
+    """Check that the answer is in the language of the question, as far as scripts and small words tell.
+
+    Words that stand so in a document are no answer in its language: a title, a name.
+    """
     question, answer = draft.ground.question, languages.prose(without_quotations(draft.answer))
-    if languages.names_language(question):
-        return
+    if languages.names_language(question) or not answer.strip():
+        return None
     asked, said = languages.main_scripts(question), languages.main_scripts(answer)
     strange = said - asked - draft.ground.scripts - {"LATIN"}
     if strange and strange == said:
-        yield Spot("The answer is in another script than the question; answer in the question's language.")
-    elif asked and "LATIN" not in asked and said == {"LATIN"} and languages.scripts(answer).total() >= 20:
-        yield Spot("The answer is not in the question's language; answer in the language of the question.")
-    else:
-        asked_in, said_in = languages.guess(question), languages.guess(answer)
-        if asked_in and said_in and asked_in != said_in:
-            yield Spot(f"The answer is in {said_in}; answer in {asked_in}, the language of the question.")
+        return [Spot("script")]
+    if asked and "LATIN" not in asked and said == {"LATIN"} and languages.scripts(answer).total() >= 20:
+        return [Spot("script")]
+    asked_in = languages.guess(question)
+    said_in = languages.guess(answer) or (languages.other_than(answer, asked_in) if asked_in else None)
+    if not asked_in or not said_in:
+        return None
+    if asked_in == said_in or answer.strip() in draft.ground.text:
+        return []
+    return [Spot("language" if asked_in in wording.table() else "script")]
 
 
 #: The checks by the name that provenance stores, in the order in which they are made.
@@ -115,14 +160,19 @@ CHECKS: Mapping[str, Check] = {
     "schema": schema,
     "documents": documents,
     "quotations": quotations,
+    "sums": written_sums,
     "numbers": numbers,
     "days": days,
     "names": names,
+    "subjects": given_to_another,
+    "totals": single_entries,
+    "relative_days": find_repeated,
     "language": language,
 }
+#: The checks of an answer's form alone, which say nothing of what it states.
+FORM = frozenset({"length", "schema", "language"})
 
-
-#: The check that reads the attribution; its faults take in those of other checks that speak of the same sentence.
+#: The check that reads the attribution: a sentence was found in documents, or nothing there speaks of it.
 CARRIED = "carried"
 #: The check of sentences that rest on nothing but statements that do not simply hold; made where some were shown.
 SUPERSEDED = "superseded"
@@ -137,57 +187,66 @@ class Judgement:
 
 
 def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: Attributor | None = None) -> Judgement:
-    """Run the checks, find what carries the answer, and return both; a sentence that nothing carries has one fault.
+    """Run the checks, find what carries the answer, and return both.
 
     An `attributor` of the same ground that has read sentences of the answer before spares reading them again.
     """
     attributor = attributor or Attributor(draft.ground.question, draft.ground.index)
     attribution = attributor.attribute(draft.answer, vectors)
-    bare = _each_once(attribution.select("not_carried")) if draft.ground.passages else ()
-    also: dict[AttributedSentence, list[str]] = {each: [] for each in bare}
+    told_in = languages.guess(draft.ground.question) or _LANGUAGE_OF.get(_script(draft.ground.question), "")
+    checked: list[str] = []
     faults: list[GateFault] = []
+    for name, found in _findings(draft, attribution):
+        if found is not None:
+            checked.append(name)
+            faults += [GateFault.make(name, spot, told_in, _sentence_of(spot, attribution)) for spot in found]
+    return Judgement(GateVerdict(tuple(checked), _each_once(faults)), attribution)
+
+
+def _findings(draft: Draft, attribution: Attribution) -> Iterator[tuple[str, Sequence[Spot] | None]]:
+    """Yield the findings of each check by its name, None of one that was not made."""
+    values: list[Spot] = []
     for name, check in CHECKS.items():
-        for spot in check(draft):
-            sentence = next((each for each in bare if _speaks_of(spot, each)), None)
-            if sentence is None:
-                faults.append(GateFault(name, spot.what))
-            else:
-                also[sentence].append(spot.what)
-    faults += [GateFault(CARRIED, _carried_fault(each, tuple(dict.fromkeys(also[each])))) for each in bare]
-    checked = (*CHECKS, CARRIED)
+        found = check(draft)
+        values += found or ()
+        yield name, found
+    if draft.ground.passages:
+        bare = (
+            each for each in find_inventions(draft, attribution) if not any(_speaks_of(spot, each) for spot in values)
+        )
+        spots = [Spot("carried", each.text, _near(each)) for each in bare]
+        spots += [each for each in stray(draft, attribution) if each.said not in {spot.said for spot in values}]
+        held = any(each.carriers or each.parts for each in attribution.sentences)
+        yield CARRIED, spots if spots or held else None
     if any(each.standing for each in draft.ground.passages):
-        checked = (*checked, SUPERSEDED)
-        faults += [GateFault(SUPERSEDED, _history_fault(each)) for each in history.told_as_current(attribution, draft)]
-    return Judgement(GateVerdict(checked, tuple(dict.fromkeys(faults))), attribution)
+        past = history.told_as_current(attribution, draft)
+        yield SUPERSEDED, [Spot("superseded", each.text, (("near", each.carriers[0].quote),)) for each in past]
 
 
-def _each_once(sentences: Sequence[AttributedSentence]) -> tuple[AttributedSentence, ...]:
-    """Return sentences without their repetitions: a model that repeats itself is told once, and so is a reader."""
-    first: dict[str, AttributedSentence] = {}
-    for each in sentences:
-        first.setdefault(each.text, each)
+def _script(text: str) -> str:
+    return max(sorted(languages.main_scripts(text)), key=languages.scripts(text).__getitem__, default="")
+
+
+def _near(sentence: AttributedSentence) -> tuple[tuple[str, str], ...]:
+    return (("near", sentence.nearest.quote),) if sentence.nearest is not None else ()
+
+
+def _each_once(faults: Sequence[GateFault]) -> tuple[GateFault, ...]:
+    """Return faults without their repetitions: a model that repeats itself is told once, and so is a reader."""
+    first: dict[tuple[str, str], GateFault] = {}
+    for each in faults:
+        first.setdefault((each.check, each.what), each)
     return tuple(first.values())
+
+
+def _sentence_of(spot: Spot, attribution: Attribution) -> str:
+    return next((each.text for each in attribution.sentences if _speaks_of(spot, each)), "")
 
 
 def _speaks_of(spot: Spot, sentence: AttributedSentence) -> bool:
     """Test if a finding is about words of a sentence, or about a quotation that goes on beyond it."""
     said, line = (" ".join(text.split()) for text in (spot.said, figures.plain(sentence.text)))
     return bool(said) and (said in line or said in " ".join(sentence.text.split()) or said.startswith(line))
-
-
-def _carried_fault(sentence: AttributedSentence, also: Sequence[str]) -> str:
-    told = [f'No document carries this sentence: "{_clip(sentence.text)}"', *also]
-    if sentence.nearest is not None:
-        told.append(f'The nearest that is said: "{_clip(sentence.nearest.quote)}"')
-    return " ".join((*told, "Say what is said there, or leave the sentence out."))
-
-
-def _history_fault(sentence: AttributedSentence) -> str:
-    quote = _clip(sentence.carriers[0].quote)
-    return (
-        f'This sentence rests on what no longer holds, or never did: "{_clip(sentence.text)}" The documents mark it:'
-        f' "{quote}" Say what holds now, or that it is of the past.'
-    )
 
 
 def _clip(text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 
-from batos.gate.stems import stems
+from batos.gate.stems import placed_stems
 
 #: Words that say something, of the shortest clause; a shorter one belongs to the clause before it.
 LEAST = 3
@@ -23,22 +25,35 @@ _BOUND = re.compile(
 def clause_spans(sentence: str, language: str | None) -> list[tuple[int, int]]:
     """Return the (start, end) of each clause of a sentence, in order; together they are the whole of it.
 
+    Its words are looked at once, however many bounds it has.
+
     >>> text = "Anna Hale kept the lamp, who was born on the island in 1904."
     >>> [text[start:end] for start, end in clause_spans(text, "English")]
     ['Anna Hale kept the lamp, ', 'who was born on the island in 1904.']
     """
-    bounds = [found.end() for found in _BOUND.finditer(sentence)]
-    spans: list[tuple[int, int]] = []
-    for start, end in zip([0, *bounds], [*bounds, len(sentence)], strict=True):
-        if spans and (_is_short(sentence[slice(*spans[-1])], language) or len(spans) == MOST):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    if len(spans) > 1 and _is_short(sentence[slice(*spans[-1])], language):
+    said = [(each.start, each.stem) for each in placed_stems(sentence, language)]
+    starts = [start for start, _ in said]
+    ends = list(_ends(sentence, said, starts))
+    spans = list(zip([0, *ends], [*ends, len(sentence)], strict=True))
+    if len(spans) > 1 and not _is_long(said[bisect_left(starts, spans[-1][0]) :]):
         _, end = spans.pop()
         spans[-1] = (spans[-1][0], end)
     return spans
 
 
-def _is_short(clause: str, language: str | None) -> bool:
-    return len(stems(clause, language)) < LEAST
+def _ends(sentence: str, said: list[tuple[int, str]], starts: list[int]) -> Iterator[int]:
+    """Yield the bounds behind which a clause begins: what stands before each is long enough."""
+    made, at, words = 1, 0, set[str]()
+    for found in _BOUND.finditer(sentence):
+        if made == MOST:
+            return
+        until = bisect_left(starts, found.end())
+        words |= {stem for _, stem in said[at:until]}
+        at = until
+        if len(words) >= LEAST:
+            yield found.end()
+            made, words = made + 1, set()
+
+
+def _is_long(said: list[tuple[int, str]]) -> bool:
+    return len({stem for _, stem in said}) >= LEAST

@@ -20,6 +20,9 @@ CONVERSATION = 0
 #: Sentences that rarities are counted over at least. In a passage of five sentences a word that stands in one of them
 #: would be worth a third of a word that stands in none, and among five hundred nine tenths.
 LEAST_SENTENCES = 100
+#: Ends of lines within a sentence from which on it is none: prose that is wrapped has fewer.
+MANY_LINES = 4
+_LINE = re.compile(r"[^\s][^\n]*")
 #: Words in a row that are a copy of a part of a sentence.
 LEAST_COPIED = 8
 #: The weight of two letters that are both hiragana, which are mostly endings and particles.
@@ -60,6 +63,8 @@ class EvidenceIndex:
         self.pronouns: set[int] = set()
         #: The language of each document, or of all of them where its own is not clear.
         self.languages: list[str | None] = []
+        #: The same, None where its own is not clear: of a table, of code.
+        self.own_languages: list[str | None] = []
         #: The languages that are clear, with None if that of a document is not.
         self.guesses: set[str | None] = set()
         self._first_of_line: dict[str, int] = {}
@@ -76,8 +81,9 @@ class EvidenceIndex:
         language = guessed or self.language
         place = len(self.languages)
         self.languages.append(language)
+        self.own_languages.append(guessed)
         held: set[str] = set()
-        for start, end in sentence_spans(text):
+        for start, end in evidence_spans(text):
             quote = text[start:end]
             found = stems(quote, language)
             at = len(self.sentences)
@@ -96,6 +102,14 @@ class EvidenceIndex:
     def language_of(self, sentence: int) -> str | None:
         """Return the language of a sentence's document by its English name, or None if it is not clear."""
         return self.languages[self.document_of[sentence]]
+
+    def has(self, stem: str) -> bool:
+        """Test if any sentence has a stem."""
+        return stem in self._places
+
+    def with_stem(self, stem: str) -> list[int]:
+        """Return the places of the sentences of documents that have a stem."""
+        return [at for at in self._places.get(stem, ()) if self.sentences[at].document != CONVERSATION]
 
     def weight(self, stem: str) -> float:
         """Return how much a stem says: the rarer among the sentences, the more; most if none has it."""
@@ -153,6 +167,21 @@ class EvidenceIndex:
     def scripts(self) -> frozenset[str]:
         """Return the scripts that the evidence is mainly written in."""
         return languages.main_scripts("\n".join(each.quote for each in self.sentences))
+
+
+def evidence_spans(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) of each sentence of a text; one of many lines is a table, code or a chat, cut at lines.
+
+    >>> len(evidence_spans("a,1\\nb,2\\nc,3\\nd,4\\ne,5"))
+    5
+    """
+    found: list[tuple[int, int]] = []
+    for start, end in sentence_spans(text):
+        if text.count("\n", start, end) < MANY_LINES:
+            found.append((start, end))
+        else:
+            found += [each.span() for each in _LINE.finditer(text, start, end)]
+    return found
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,8 @@ from batos.gate import numerals
 # hostile texts from taking long.
 _BLANK = " \u00a0\u202f\u2009"
 _FIGURE = rf"(?:\d{{1,3}}(?:[{_BLANK}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d{{1,40}}(?:[.,]\d{{1,40}}){{0,12}})"
-_NUMBER = re.compile(rf"(?<!\w)(?<!\d[.,]){_FIGURE}")
+# A letter of a script without blanks may stand right before a number.
+_NUMBER = re.compile(rf"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(?<!\d[.,]){_FIGURE}")
 _GROUPS = re.compile(rf"[{_BLANK}'’]")
 
 #: Words that multiply a number, by the power of ten; of a word with two meanings both are tried.
@@ -219,16 +220,17 @@ def is_known(figure: Figure, there: KnownNumbers) -> bool:
 
 def rounds(shown: Iterable[Decimal], values: Iterable[Decimal]) -> bool:
     """Say whether one of the values is what is shown, rounded to its last digit that is not a zero."""
-    steps = [(value, Decimal(5).scaleb(_exponent(value.normalize()) - 1)) for value in shown if value]
+    steps = [(value, Decimal(5).scaleb(exponent(value.normalize()) - 1)) for value in shown if value]
     return any(abs(value - each) <= step for each in values for value, step in steps)
 
 
 def is_about(value: Decimal, shown: Decimal) -> bool:
     """Test if `shown` is the value, rounded to the digits that `shown` has."""
-    return abs(value - shown) <= Decimal(5).scaleb(_exponent(shown) - 1)
+    return abs(value - shown) <= Decimal(5).scaleb(exponent(shown) - 1)
 
 
-def _exponent(value: Decimal) -> int:
+def exponent(value: Decimal) -> int:
+    """Return the power of ten of a number's last digit."""
     exponent = value.as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
 

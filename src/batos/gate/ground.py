@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from batos.gate import dates, figures, languages
-from batos.gate.evidence_index import EvidenceIndex, index_of
+from batos.gate import dates, figures, languages, spans_of_time, wording
+from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
+from batos.gate.spans_of_time import TimeSpan
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.terms import words
 
 #: Names that an answer may use although nothing that it rests on has them.
 OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
+#: Times that a question may ask something for, and numbers of documents of which products are taken as worked out: of
+#: more of them any number would be one.
+_MOST_TIMES, _MOST_FACTORS = 1_000, 60
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
@@ -29,15 +34,17 @@ class Ground:
         *,
         asked: str = "",
         today: str = "",
+        computed: str = "",
     ) -> None:
-        """Take `asked`, the text that the question was made from, if any, and `today`, the date of asking
-        (2026-11-21).
+        """Take `asked`, the text that the question was made from, if any, `today`, the date of asking (2026-11-21), and
+        `computed`, what the kernel itself worked out for it: its numbers and dates need no document.
         """
         self.question = question
         self.evidence = evidence
         self._own_names = own_names
         self._asked = asked
-        self._today = today
+        self.today = today
+        self.computed = computed
         turns = (f"{turn.question}\n{turn.answer}" for turn in evidence.turns)
         #: Everything but documents: the question, the text it was made from, and the conversation.
         self.said = "\n".join((question, asked, *(summary.text for summary in evidence.view), *turns))
@@ -50,13 +57,61 @@ class Ground:
     @cached_property
     def figures(self) -> figures.KnownNumbers:
         """Return every number in it, in every reading, and the present year."""
-        found = figures.read_numbers(self.text)
-        return replace(found, values=found.values | {Decimal(self._today[:4])}) if self._today else found
+        found = figures.read_numbers(f"{self.text}\n{self.computed}")
+        return replace(found, values=found.values | {Decimal(self.today[:4])}) if self.today else found
 
     @cached_property
     def days(self) -> frozenset[tuple[int, int, int]]:
         """Return every date in it, in every reading, and the date of asking."""
-        return dates.read_dates(f"{self.text}\n{self._today}")
+        said = dates.read_dates(f"{self.text}\n{self.today}\n{self.computed}")
+        return said | {(day.year, day.month, day.day) for day in self._days_of_texts}
+
+    @cached_property
+    def _days_of_texts(self) -> frozenset[date]:
+        """Return the days on which passages were written, and those before and after, which they may call tomorrow."""
+        written = dates.whole_days(dates.read_dates("\n".join(each.day[:10] for each in self.passages)), frozenset())
+        return frozenset(day + timedelta(days=step) for day in written for step in (-1, 0, 1))
+
+    @cached_property
+    def reached_days(self) -> frozenset[date]:
+        """Return the days that lie a span of time which the ground names before or after one of its days."""
+        return self.days_from([*spans_of_time.find(self.text), *self._gaps])
+
+    def days_from(self, spans: list[TimeSpan]) -> frozenset[date]:
+        """Return the days that lie one of these spans of time before or after one of its days."""
+        return spans_of_time.reach_days(self._whole_days, spans)
+
+    @cached_property
+    def _gaps(self) -> list[TimeSpan]:
+        """Return the spans between a day of the question and another one."""
+        asked = dates.whole_days(dates.read_dates(self.question), self.years)
+        apart = {abs((one - other).days) for one in asked for other in self._whole_days}
+        return [TimeSpan(0, 0, Decimal(days), "day") for days in sorted(apart) if days]
+
+    @cached_property
+    def _whole_days(self) -> frozenset[date]:
+        return dates.whole_days(self.days, self.years)
+
+    @cached_property
+    def _minutes(self) -> frozenset[int]:
+        return spans_of_time.minutes_between(self.times)
+
+    def holds_span(self, span: TimeSpan) -> bool:
+        """Test if a span of time lies between two days or two times of the ground."""
+        return spans_of_time.follows(span, self._whole_days, self._minutes)
+
+    def holds_minutes(self, minutes: int) -> bool:
+        """Test if so many minutes lie between two times of the ground."""
+        return minutes in self._minutes
+
+    @cached_property
+    def products(self) -> frozenset[Decimal]:
+        """Return the products of a number of the question and one of the documents, where these are few."""
+        asked = [each for each in figures.read_numbers(self.question).values if 1 < each <= _MOST_TIMES]
+        numbers = figures.find("\n".join(each.text for each in self.passages))
+        given = {value for each in numbers for value in each.values}
+        few = len(given) <= _MOST_FACTORS
+        return frozenset(one * other for one in asked for other in given) if few else frozenset()
 
     @cached_property
     def times(self) -> frozenset[tuple[int, int]]:
@@ -86,6 +141,27 @@ class Ground:
         """Return the evidence as an index of its sentences."""
         return index_of(self.evidence, self._asked)
 
+    @cached_property
+    def value_places(self) -> dict[Decimal | tuple[int, int], list[int]]:
+        """Return the places in the index of the sentences of documents that have each number and each (month, day)."""
+        found: dict[Decimal | tuple[int, int], list[int]] = {}
+        for at, sentence in enumerate(self.index.sentences):
+            if sentence.document == CONVERSATION:
+                continue
+            held: set[Decimal | tuple[int, int]] = {reading[1:] for reading in dates.read_dates(sentence.quote)}
+            for value in held | figures.read_numbers(sentence.quote).values:
+                found.setdefault(value, []).append(at)
+        return found
+
+    @cached_property
+    def documents(self) -> tuple[str, ...]:
+        """Return the text of each document as far as passages have it."""
+        found: dict[tuple[str, str], list[Passage]] = {}
+        for each in self.passages:
+            found.setdefault((each.document or each.name, each.sha256), []).append(each)
+        parts = (sorted(several, key=lambda each: each.start) for several in found.values())
+        return tuple("".join((each.lead if at else "") + each.text for at, each in enumerate(one)) for one in parts)
+
     @property
     def passages(self) -> tuple[Passage, ...]:
         """Return the passages of the evidence."""
@@ -100,12 +176,24 @@ class Draft:
     ground: Ground
     was_cut: bool = False
 
+    @property
+    def language(self) -> str | None:
+        """Return the language of the answer, else of the question, else of the documents; None if none is clear."""
+        own = languages.guess(languages.prose(self.answer))
+        return own or languages.guess(self.ground.question) or self.ground.index.language
+
 
 class Spot(NamedTuple):
-    """A finding of a check: what to mend, as the model is told it, and the words of the answer that it speaks of."""
+    """A finding of a check: its code in wording.toml, the words of the answer that it speaks of, and further values."""
 
-    what: str
+    code: str
     said: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def repair(self) -> str:
+        """Return what is to be mended, in English."""
+        return wording.repair(self.code, {"said": self.said, **dict(self.values)}, "English")
 
 
 def without_spaces(text: str) -> str:

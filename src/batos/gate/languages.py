@@ -10,7 +10,7 @@ from batos.memory.terms import words
 
 #: The small words that a sentence of a language can hardly do without.
 _SMALL = {
-    "English": "the of and to in is was that for it with as on are be this by from what how which do does did you i"
+    "English": "the a of and to in is was that for it with as on are be this by from what how which do does did you i"
     " have has not or an at my your",
     "German": "der die das und ist nicht ein eine einen mit auf für im den von zu sich dem des wird sind wie was ich"
     " du es an aus bei nach hat war oder zum zur",
@@ -42,6 +42,8 @@ _LANGUAGES_OF = {
 #: All of them: words that say little about what a text says.
 SMALL_WORDS = frozenset().union(*_SMALL_WORDS.values())
 
+#: Words of a text, and small words among them, from which on it is told to be in another language.
+_LEAST_WORDS, _LEAST_HITS = 6, 2
 #: A sample is enough to tell.
 _SAMPLE = 4_000
 _EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC", "HANGUL", "BOPOMOFO"}
@@ -56,6 +58,7 @@ _NAMES_LANGUAGE = re.compile(
     r"niederl|russ|chines|japan|latin|hindi|arabi|korea|polnisch|polish)|[英德法俄日中韩]文|[英德法俄日汉韩漢]语|[英独仏中]語|日本語|"
     r"русск|англ|немец|हिन्दी|हिंदी"
 )
+_DATA = re.compile(r"```(?:json|ya?ml|csv|)\s*\n\s*[{\[]|`[\d.,:]+`", re.IGNORECASE)
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
@@ -94,7 +97,20 @@ def guess(text: str) -> str | None:
     most, next_most = len(hits[first]), len(hits[second])
     # Related languages share small words: who has all of the other's and more is it too.
     clear = 2 * most >= 3 * next_most or (most > 2 and set(hits[second]) < set(hits[first]))
-    return first if clear and most >= 2 and most * 6 >= len(said) else None
+    return first if clear and len(set(hits[first])) >= 2 and most * 6 >= len(said) else None
+
+
+def other_than(text: str, language: str) -> str | None:
+    """Return the language that a text of some length has small words of, if it has none of the one that is given.
+
+    >>> other_than("Two offers are here: Firma Obermaier 7.900 Euro, Dachwerk with a guarantee.", "German")
+    'English'
+    """
+    said = set(words(text[:_SAMPLE]))
+    counts = Counter(each for word in said for each in _LANGUAGES_OF.get(word, ()))
+    best = sorted(counts, key=lambda each: (-counts[each], each))[:1]
+    enough = len(said) >= _LEAST_WORDS and best and counts[best[0]] >= _LEAST_HITS
+    return best[0] if enough and not counts[language] else None
 
 
 def _eastern(text: str) -> str | None:
@@ -121,6 +137,6 @@ def names_language(text: str) -> bool:
     return _NAMES_LANGUAGE.search(text.casefold()) is not None
 
 
-def prose(text: str) -> str:
-    """Remove the code from a text, since its words belong to no language."""
-    return _CODE.sub(" ", text)
+def prose(text: str, *, keeps_data: bool = False) -> str:
+    """Remove the code from a text, since its words belong to no language; a block of data may be kept."""
+    return _CODE.sub(lambda found: found[0] if keeps_data and _DATA.match(found[0]) else " ", text)

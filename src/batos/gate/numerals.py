@@ -46,6 +46,12 @@ _SIGNS = {"½": ("0.5", "50"), "¼": ("0.25", "25"), "¾": ("0.75", "75")}
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _CHINESE = re.compile(r"[〇零一二两三四五六七八九十百千万亿]+")
 _DIGITS = {sign: value for value, signs in enumerate(("〇零", "一", "二两", "三", *"四五六七八九")) for sign in signs}
+_DIGIT_SIGNS = dict(zip("0123456789", "〇一二三四五六七八九", strict=True))
+#: A number before what it counts.
+_MEASURED = re.compile(
+    r"(?<![\d.,〇零一二两三四五六七八九十百千万亿])([〇零一二两三四五六七八九十百千万亿\d]{1,12})"
+    r"(?=[月号元円块圆人名个個台間间天日晚次本冊册张枚歳岁年週周分時点户世米公克度階级級桶杯])"
+)
 _UNITS = {"十": 10, "百": 100, "千": 1_000}
 
 
@@ -125,6 +131,31 @@ def value_of(word: str, language: str | None) -> int | None:
     (7, None, 11)
     """
     return _FROM_TWO.get(_CODES.get(language or "", ""), {}).get(word)
+
+
+def chinese_numbers(text: str) -> list[tuple[str, Decimal]]:
+    """List the Chinese numbers of a text from ten on that count or measure something, those with figures in them too.
+
+    >>> [(word, str(value)) for word, value in chinese_numbers("每晚四百八十元，十分好，3万5千円")]
+    [('四百八十', '480'), ('3万5千', '35000')]
+    """
+    placed = placed_chinese(text)
+    return [(text[start:end], Decimal(value)) for start, end, value in placed if value >= 10 and end - start > 1]
+
+
+def placed_chinese(text: str) -> list[tuple[int, int, int]]:
+    """List the (start, end, value) of the Chinese numbers of a text that count, measure or date something."""
+    found: list[tuple[int, int, int]] = []
+    for each in _MEASURED.finditer(text):
+        value = chinese("".join(_DIGIT_SIGNS.get(sign, sign) for sign in each[1]))
+        if value is not None and not each[1].isdigit():
+            found.append((*each.span(1), value))
+    return found
+
+
+def value_of_any(word: str) -> Decimal | None:
+    """Return the value of a number word of whatever language knows it; None of any other word."""
+    return _VALUES.get(word)
 
 
 def chinese(numeral: str) -> int | None:

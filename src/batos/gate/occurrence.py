@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 
-from batos.gate import dates, figures, languages, numerals, sums
+from batos.gate import dates, figures, languages, letters, numerals, spans_of_time, sums
 from batos.gate.figures import Figure
 from batos.gate.ground import Draft, Ground, Spot
 from batos.memory.terms import words
@@ -36,6 +37,8 @@ _PARTICLE = r"van|von|der|den|de|da|di|do|dos|das|del|della|la|le|du|zu|ter|ten|
 _LINK = rf"(?:[ -]|\s(?:[{_UPPER}]\.\s?){{1,4}}|\s(?:(?:{_PARTICLE})\s){{1,2}}|\sd['’])"
 _NAME = re.compile(rf"(?<!\w)(?:[{_UPPER}]\.\s?){{0,4}}{_CAPITAL}(?:{_LINK}{_CAPITAL})+")
 _TITLE = "Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Mme|Monsieur|Madame|Señora?|Sra?|Signora?|Mevrouw|Meneer"
+#: A capitalised word behind another word that is none.
+_SINGLE = re.compile(rf"(?<=[a-zà-ÿа-яё] )(?!(?:{_TITLE})\b)({_CAPITAL})(?![\w-]|[.'’]\w| [{_UPPER}])")
 _TITLED = re.compile(rf"(?<!\w)(?:(?:{_TITLE})\.? )+({_CAPITAL}(?:{_LINK}{_CAPITAL})*)")
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:…\n]|[-*•]|\d[.)])[\s\"“„«'(*_]*\Z")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
@@ -44,7 +47,10 @@ _POSSESSIVE = re.compile(r"['’]s?\Z")
 _NOBODY = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday lundi mardi mercredi jeudi vendredi samedi dimanche lunes"
     " martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì venerdì sabato domenica january"
-    " february march april may june july august september october november december i".split()
+    " february march april may june july august september october november december i"
+    # Peoples, tongues and feasts, which an answer may name in other words.
+    " english french german spanish italian dutch portuguese russian chinese japanese european american british latin"
+    " greek christmas easter internet".split()
 )
 _OPENERS = languages.SMALL_WORDS | frozenset(
     "yesterday today tomorrow when while although though because since after before during until if unless where who"
@@ -60,53 +66,105 @@ _OPENERS = languages.SMALL_WORDS | frozenset(
 )
 
 
-_NO_NUMBER = "The number {} is in no document; correct it, show how it is calculated, or remove it."
+#: From here on a result is shown with six digits.
+_LARGEST = Decimal(10) ** 12
+#: Text in square brackets that stands for what a person fills in.
+_PLACEHOLDER = re.compile(r"\[[^\]\[\n]{1,60}\](?![(\[])|\{[A-Za-z_ ]{2,40}\}|<[A-Za-z_ ]{2,40}>")
 
 
-def numbers(draft: Draft) -> Iterator[Spot]:
-    """Check that numbers occur in evidence or question, or are calculated in the answer; counts below ten
-    always pass.
+def numbers(draft: Draft) -> list[Spot] | None:
+    """Check that numbers occur in evidence or question, or follow from others; counts below ten always pass.
+
+    Returns None where nothing is to be checked: there are no documents, or no numbers.
     """
     ground = draft.ground
-    if not ground.passages:
-        return
-    text = _blank_other_digits(draft.answer, ground)
-    found = figures.find(text)
+    text, strange = _blank_other_digits(claims(draft.answer), ground)
+    spelled = numerals.number_words(languages.prose(text), languages.guess(text) or "")
+    spelled |= dict(numerals.chinese_numbers(text))
+    # A number of two parts, such as 3万5千, is the one that they make.
+    mixed = [word for word in spelled if any(map(str.isdigit, word))]
+    found = [each for each in figures.find(text) if not any(each.text in word for word in mixed)]
+    if not ground.passages or not (strange or spelled or any(not each.counts for each in found)):
+        return None
     worked = sums.calculate_sums(text, found)
+    told = [*strange, *_strange_figures(text, found, worked, ground)]
+    told += [word for word, value in spelled.items() if value not in {*ground.figures.values, *worked.results}]
+    return [Spot("number", each) for each in dict.fromkeys(told)]
+
+
+def _strange_figures(text: str, found: list[Figure], worked: sums.CalculatedSums, ground: Ground) -> Iterator[str]:
+    """Yield the figures of a text that the ground has not, and that follow from none of those it has."""
+    held = [(each.start, each.end) for each in spans_of_time.find(text) if ground.holds_span(each)]
+    wrong = {each.end for each in sums.written_sums(text, found) if not each.is_right}  # another check tells these
     sure = {
         place
         for place, each in enumerate(found)
-        if each.start in worked.constants or _is_there(each, ground) or worked.shows(each)
+        if each.start in worked.constants or _is_there(each, ground) or worked.shows(each) or _is_in(each, held)
     }
-    told: set[str] = set()
     for place, each in enumerate(found):
-        if place in sure or each.text in told:
+        if place in sure or each.end in wrong:
             continue
         if each.start not in worked.operands and sums.follows_from_others(found, place, sure, text):
             sure.add(place)
         else:
-            told.add(each.text)
-            yield Spot(_NO_NUMBER.format(each.text), each.text)
-    for word, value in numerals.number_words(languages.prose(text), languages.guess(text) or "").items():
-        if value not in ground.figures.values and value not in worked.results:
-            yield Spot(_NO_NUMBER.format(word), word)
+            yield each.text
+
+
+def _is_in(figure: Figure, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= figure.start < end for start, end in spans)
+
+
+def claims(answer: str) -> str:
+    """Return an answer without its code and its placeholders; a block that is data stays."""
+    return _PLACEHOLDER.sub(_blank_placeholder, figures.plain(languages.prose(answer, keeps_data=True)))
+
+
+def _blank_placeholder(found: re.Match[str]) -> str:
+    return found[0] if any(map(str.isdigit, found[0])) else _blank(found)
+
+
+def written_sums(draft: Draft) -> list[Spot] | None:
+    """Check that the sums which an answer writes out with their results are right, units included."""
+    text = claims(draft.answer)
+    text = _without(text, [(day.start, day.end) for day in dates.find(text)])
+    made = list(sums.written_sums(text, figures.find(text)))
+    found = [
+        Spot("sum", " ".join(text[each.start : each.end].split()), (("result", _short_text(each.results[0])),))
+        for each in made
+        if not each.is_right
+    ]
+    return found if made else None
+
+
+def _short_text(result: Decimal) -> str:
+    """Return a result as a person reads it: without more digits than help."""
+    return f"{result.quantize(Decimal('0.0001')).normalize():f}" if abs(result) < _LARGEST else f"{result:.6g}"
 
 
 def _is_there(figure: Figure, ground: Ground) -> bool:
     # A quotation may begin or end inside a row of digit groups, which is then another number, as it stands.
     as_it_stands = not figure.text.isdigit() and bool(figure.readings) and figure.text in ground.text
-    return (as_it_stands and not figure.scales) or figures.is_known(figure, ground.figures)
+    known = (as_it_stands and not figure.scales) or figures.is_known(figure, ground.figures)
+    return known or bool(figure.values & ground.products)
 
 
-def _blank_other_digits(answer: str, ground: Ground) -> str:
-    """Blank the parts of an answer that state no number: list marks, references, dates, known times of day."""
-    text = figures.plain(answer)
+def _blank_other_digits(answer: str, ground: Ground) -> tuple[str, list[str]]:
+    """Blank the parts of an answer that state no number of their own: list marks, references, dates and times of day
+    that the ground has. Return the times that it has not as well.
+    """
+    text = answer
     for form in (_LIST_MARK, _STEP, _REFERENCE):
         text = form.sub(_blank, text)
     text = _without(text, [(day.start, day.end) for day in dates.find(text)])
-    there = ground.times
-    known = [span for time, span in dates.times(text) if time in there or (time[0] + 12, time[1]) in there]
-    return _without(text, known)
+    text = _without(text, [span[:2] for span in spans_of_time.clock_spans(text) if ground.holds_minutes(span[2])])
+    known, strange = [], []
+    for (hour, minute), (start, end) in dates.times(text):
+        if {(hour, minute), (hour + 12, minute), (hour - 12, minute)} & ground.times:
+            known.append((start, end))
+        elif ":" in text[start:end]:
+            known.append((start, end))
+            strange.append(text[start:end])
+    return _without(text, known), strange
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -123,25 +181,36 @@ def _blank(found: re.Match[str] | str) -> str:
     return "\t" * len(found if isinstance(found, str) else found[0])
 
 
-def days(draft: Draft) -> Iterator[Spot]:
-    """Check that dates occur in evidence or question, in any notation."""
+def days(draft: Draft) -> list[Spot] | None:
+    """Check that dates occur in evidence or question, in any notation, or lie a span that is named there from one."""
     ground = draft.ground
-    if not ground.passages:
-        return
-    for text, day in {day.text: day for day in dates.find(figures.plain(draft.answer))}.items():
-        if not dates.is_known(day, ground.days, ground.years) and text not in ground.text:
-            yield Spot(f"The date {text} is in no document; correct it, or remove it.", text)
+    found = {day.text: day for day in dates.find(claims(draft.answer))}
+    if not ground.passages or not found:
+        return None
+    spans = spans_of_time.find(draft.answer)
+    return [Spot("day", text) for text, day in found.items() if not _is_known_day(day, ground, spans)]
 
 
-def documents(draft: Draft) -> Iterator[Spot]:
+def _is_known_day(day: dates.Day, ground: Ground, spans: list[spans_of_time.TimeSpan]) -> bool:
+    if dates.is_known(day, ground.days, ground.years) or day.text in ground.text:
+        return True
+    reached = ground.reached_days | ground.days_from(spans)
+    return any(
+        (each.month, each.day) == (month, number or each.day) and year in (0, each.year)
+        for year, month, number in day.readings
+        for each in reached
+    )
+
+
+def documents(draft: Draft) -> list[Spot] | None:
     """Check that every document that an answer names by its number exists."""
-    if not draft.ground.passages:
-        return
+    named = list(dict.fromkeys(references(draft.answer)))
+    if not draft.ground.passages or not named:
+        return None
     # A document or the question may speak of documents of its own.
     others = set(references(draft.ground.text))
-    for number in dict.fromkeys(number for number in references(draft.answer) if number not in others):
-        if draft.ground.evidence.find(number) is None:
-            yield Spot(f"There is no document {number}.")
+    unknown = (each for each in named if each not in others and draft.ground.evidence.find(each) is None)
+    return [Spot("document", "", (("number", str(each)),)) for each in unknown]
 
 
 def references(answer: str) -> Iterator[int]:
@@ -151,20 +220,21 @@ def references(answer: str) -> Iterator[int]:
             yield int(number)
 
 
-def names(draft: Draft) -> Iterator[Spot]:
-    """Check that names of two words or more, and names after a title, occur in the evidence or the question.
+def names(draft: Draft) -> list[Spot] | None:
+    """Check that names, beside those of one word that begin a sentence, occur in the evidence or the question.
 
     German writes every noun like a name, so there only names after a title are checked.
     """
-    if not draft.ground.passages:
-        return
-    text = _HEADING.sub("", languages.prose(draft.answer))
+    text = letters.without_forms(_HEADING.sub("", claims(draft.answer)))
     claimed = {found[1] for found in _TITLED.finditer(text)}
-    if languages.guess(text) != "German":
+    spoken = languages.guess(text) or languages.guess(draft.ground.question) or draft.ground.index.language
+    if spoken != "German":
         claimed |= {_bare(found, text) for found in _NAME.finditer(text) if not found[0].isupper()}
-    for name in sorted(claimed):
-        if not all(_is_known(word, draft.ground) for word in _parts(name)):
-            yield Spot(f"The name {name!r} is in no document; correct or remove it.", name)
+        claimed |= {found[1] for found in _SINGLE.finditer(text)}
+    if not draft.ground.passages or not claimed:
+        return None
+    unknown = (name for name in sorted(claimed) if not all(_is_known(word, draft.ground) for word in _parts(name)))
+    return [Spot("name", each) for each in unknown]
 
 
 def _parts(name: str) -> Iterator[str]:

@@ -49,10 +49,10 @@ _LEFT_OUT = re.compile(r"\[(?:…|\.\.\.)\]|\((?:…|\.\.\.)\)|…|\.\.\.|\[[^\[
 _EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
 
 
-def quotations(draft: Draft) -> Iterator[Spot]:
+def quotations(draft: Draft) -> list[Spot] | None:
     """Check that quoted words of the answer stand word for word in a document, a turn or the question."""
-    for span in not_verbatim(draft.answer, draft.ground):
-        yield Spot(f"No document says {span!r}; quote word for word or drop the quotation marks.", span)
+    quoted = draft.ground.passages and any(map(_is_quotation, find_quotations(languages.prose(draft.answer))))
+    return [Spot("quotation", span) for span in not_verbatim(draft.answer, draft.ground)] if quoted else None
 
 
 def not_verbatim(answer: str, ground: Ground) -> Iterator[str]:

@@ -43,6 +43,7 @@ _MARKS = ".,'’\u00a0\u202f\u2009"
 _NUMBER = re.compile(rf"(?<![\w.,])(?:\d{{1,3}}(?: \d{{3}})+|\d+(?:[{_MARKS}]\d+)+)(?!\w)")
 _GROUPS = re.compile(rf"\d{{1,3}}(?:[{_MARKS} ]\d{{3}})+")
 _GROUP_MARK = re.compile(f"[{_MARKS} ]")
+_PART = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]+")
 _ARABIC = re.compile("[\u0621-\u064a]")
 _ARABIC_MARKS = re.compile("[\u064b-\u0652\u0640]")
 _ARABIC_ALIKE = str.maketrans("أإآٱىة", "اااايه")
@@ -67,13 +68,17 @@ def placed_stems(text: str, language: str | None) -> Iterator[Stem]:
     """
     stop = _STOP.get(language or "") or languages.small_words(language)
     numbers = {found.start(): found for found in _NUMBER.finditer(text)}
+    far = numerals.placed_chinese(text)
+    yield from (Stem(str(value), start, end) for start, end, value in far)
     covered = 0
     for word, start, end in placed_terms(text):
-        if start < covered:
+        if start < covered or any(one < end and start < other for one, other, _ in far):
             continue
         if number := numbers.get(start):
             covered = number.end()
             yield from _number_stems(number)
+        elif word[0].isdigit() and not word.isascii() and len(word) == end - start:
+            yield from _parts(word, start)
         elif word[0].isdigit() or word not in stop:
             yield Stem(_stem(word, language), start, end)
 
@@ -85,6 +90,16 @@ def stems(text: str, language: str | None) -> frozenset[str]:
     ['1961', '7', 'automa', 'keeper', 'lamp']
     """
     return frozenset(each.stem for each in placed_stems(text, language))
+
+
+def _parts(word: str, start: int) -> Iterator[Stem]:
+    """Yield the parts of a word that begins with figures and goes on in a script without blanks: 12月4日发布."""
+    for found in _PART.finditer(word):
+        part, at = found[0], start + found.start()
+        if part.isascii() or len(part) == 1:
+            yield Stem(_stem(part, None), at, at + len(part))
+        else:
+            yield from (Stem(part[each : each + 2], at + each, at + each + 2) for each in range(len(part) - 1))
 
 
 def is_number(stem: str) -> bool:

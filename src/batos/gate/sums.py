@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, DivisionByZero, InvalidOperation, Overflow
 from itertools import islice, product
 
-from batos.gate.figures import Figure, is_about
+from batos.gate.figures import Figure, exponent, is_about
 
 _OPERATORS = {
     "+": "+ plus più mais plús",
@@ -22,12 +22,19 @@ _MEANT = {sign: operator for operator, signs in _OPERATORS.items() for sign in s
 _MEANT |= dict.fromkeys(("divided by", "geteilt durch", "divisé par", "dividido por", "diviso per"), "/")
 _MEANT |= dict.fromkeys(("multiplied by", "multipliziert mit", "multiplié par", "multiplicado por"), "*")
 _SIGNS = "|".join(re.escape(sign) for sign in sorted(_MEANT, key=len, reverse=True) if sign not in "-–")
-_UNIT = r"(?:[%‰°€$£]|°[CF]|[^\W\d_]{1,12}\.?(?:/[^\W\d_]{1,8})?)?"
+_UNIT = r"(?:[%‰°€$£]|°[CF]|[^\W\d_]{1,12}[²³]?\.?(?:/[^\W\d_]{1,8}[²³]?)?)?"
 #: The text between two numbers of a sum. A hyphen needs blanks around it, else it is a range or a date.
 _GAP = re.compile(
     rf"(?P<power>[²³]?)\s?{_UNIT}\s?(?P<shut>\)*)(?:\s?(?P<sign>{_SIGNS})|\s(?P<dash>[-–])(?=\s))\s?(?P<open>\(*)[€$£]?"
 )
 _POWERS = {"²": 2, "³": 3}
+
+#: The sign between a sum and its stated result; what only comes near may be a hundredth off.
+_STATED = re.compile(rf"[²³]?\s?{_UNIT}\s?\)*\s?(?P<sign>=|≈|~|≅)\s?(?:\*\*)?[€$£]?")
+_NEARLY = Decimal("0.01")
+#: Factors between the units of a sum and the unit of its result, where units are named: a stated result that differs by
+#: one of them is right (231 km / 165 min = 84 km/h).
+_BETWEEN_UNITS = (1, 60, 3600, 24, 7, 12, 100, 1000)
 
 #: Numbers that a sum may use although no text gives them: how many of one unit make another.
 _CONSTANTS = frozenset(map(Decimal, (12, 24, 30, 31, 52, 60, 100, 360, 365, 366, 1000, 3600)))
@@ -68,8 +75,51 @@ def calculate_sums(text: str, figures: Sequence[Figure]) -> CalculatedSums:
     for run in _runs(text, figures):
         results.update(islice(_values(run), _READINGS))
         operands.update((each.start, each) for each in run if isinstance(each, Figure))
-    constants = frozenset(start for start, each in operands.items() if _is_constant(each))
+    constants = frozenset(start for start, each in operands.items() if is_constant(each))
     return CalculatedSums(frozenset(results), constants, frozenset(operands))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSum:
+    """A written sum with the result that the text states for it: its place, the results that it can have, if it is one
+    of them.
+    """
+
+    start: int
+    end: int
+    results: tuple[Decimal, ...]
+    is_right: bool
+
+
+def written_sums(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
+    """Yield the sums of a text whose result stands behind an equals sign."""
+    places = {each.start: place for place, each in enumerate(figures)}
+    for run in _runs(text, figures):
+        terms = [each for each in run if isinstance(each, Figure)]
+        place = places[terms[-1].start] + 1
+        sign = _STATED.match(text, terms[-1].end)
+        if sign is None or place >= len(figures) or figures[place].start != sign.end():
+            continue
+        stated = figures[place]
+        goes_on = place + 1 < len(figures) and _GAP.fullmatch(text, stated.end, figures[place + 1].start)
+        results = tuple(dict.fromkeys(_values(run)))
+        if results and stated.values and not goes_on:
+            units = text[terms[0].start : stated.end + 8]
+            near = sign["sign"] != "=" or stated.is_approximate
+            right = any(_is_stated(result, stated, units, near=near) for result in results)
+            yield WrittenSum(terms[0].start, stated.end, results, right)
+
+
+def _is_stated(result: Decimal, stated: Figure, units: str, *, near: bool) -> bool:
+    """Test if a result is what is stated: rounded or cut to its digits, as a share, or in another unit."""
+    named = re.search(r"\d\s?[^\W\d_]", units) is not None
+    factors = {Decimal(each) for each in (_BETWEEN_UNITS if named else (1, 100))}
+    for value in stated.values:
+        for meant in {result * each for each in factors} | {result / each for each in factors}:
+            cut = 0 <= abs(meant) - abs(value) < Decimal(1).scaleb(min(0, exponent(value))) and meant * value >= 0
+            if is_about(meant, value) or (cut and meant % 1) or (near and abs(meant - value) <= _NEARLY * abs(meant)):
+                return True
+    return False
 
 
 def follows_from_others(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:
@@ -131,7 +181,8 @@ def _runs(text: str, figures: Sequence[Figure]) -> Iterator[list[Figure | str]]:
         run, terms = [], 0
 
 
-def _is_constant(figure: Figure) -> bool:
+def is_constant(figure: Figure) -> bool:
+    """Test if a number may stand in a sum although no text gives it: a small count, or how many make a unit."""
     return bool(figure.values & _CONSTANTS) or any(value < 10 and value % 1 == 0 for value in figure.values)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
+from batos.gate import letters
+
 #: The reason that a sentence is not checked. `language`: the answer is in a language that no document is in, and words
 #: alone cannot compare the two.
 Uncheckable: TypeAlias = Literal[
@@ -13,6 +15,9 @@ Uncheckable: TypeAlias = Literal[
     "heading",
     "question",
     "greeting",
+    "letter",
+    "refusal",
+    "offer",
     "nothing_found",
     "lead_in",
     "advice",
@@ -59,14 +64,24 @@ _NOTHING_FOUND = re.compile(
     r"\b(?:(?:no|not enough|insufficient) (?:information|mention|evidence|answer|documents?|details?|passages?|data)"
     r"|(?:do|does|did|is|are|was|were|could|can)(?:n(?:'|’)t| ?not) (?:\w+ ){0,2}?(?:say|state|mention|tell|specify"
     r"|specified|stated|mentioned|know|find|found|answer|provide[ds]?|indicate)"
-    r"|(?:text|document|passage|source|file)s? (?:do|does|did)(?:n(?:'|’)t| not)"
+    r"|(?:text|document|passage|source|file|letter|note|table|lease|contract|agreement|minute|plan|invoice|statute|report)s?"
+    r" (?:do|does|did)(?:n(?:'|’)t| not)"
     r"|nothing (?:was|is|could be) (?:found|said|known)|cannot be (?:found|answered|determined)"
     r"|unable to (?:find|answer|determine)"
+    r"|(?:text|document|passage|source|file|letter|note|table|lease|contract|agreement|minute|plan|invoice|statute|data)s?"
+    r" (?:gives?|says?|names?|states?|holds?|has|have|lists?|contains?|mentions?|shows?|includes?)"
+    r" (?:no|nothing|neither)\b"
+    r"|(?:is|are) not (?:in|part of) (?:the|your|this) (?:\w+ )?(?:text|document|file|note|letter)s?"
+    r"|(?:could|can)(?:n(?:'|’)t| ?not) (?:\w+ )?(?:find|see|tell)"
+    r"|n(?:'|’)(?:indique|est|a|évoque|apparaît|y a)\w* (?:pas|rien|nulle part)|geht (?:\w+ ){0,4}?nicht hervor"
+    r"|steht (?:das |dazu |darin |da |hier )?nicht|enthält (?:\w+ ){0,3}?(?:keine?n?|nichts)"
+    r"|no (?:consta|aparece|figura|da|incluye)|niet (?:in (?:de|het)|te vinden)"
+    r"|non (?:\w+ )?(?:riporta|indicat\w|compare|fornisce)"
     r"|nichts (?:gefunden|dazu|darüber)"
     r"|nicht (?:\w+ )?(?:erwähnt|angegeben|gefunden|genannt|bekannt|enthalten|beantworten)"
     r"|keine (?:angaben?|informationen?|antwort|hinweise?)|ich weiß (?:es |das )?nicht|steht nicht (?:im|in)"
     r"|aucune (?:information|mention|réponse)"
-    r"|ne (?:\w+ )?(?:mentionne|précise|dit|contient|indique|sais|trouve|donne)\w* (?:pas|rien)"
+    r"|ne (?:\w+ )?(?:mentionne|précise|parle|figure|dit|contient|indique|sais|trouve|donne)\w* (?:pas|rien)"
     r"|rien (?:n(?:'|’)a été|n(?:'|’)est trouvé)"
     r"|no (?:se )?(?:menciona|dice|indica|especifica|encontr\w*|sé|contiene|hay (?:información|datos))"
     r"|ninguna (?:información|mención)|non (?:\w+ )?(?:dice|menziona|indica|so|contiene|trovat\w)"
@@ -78,6 +93,33 @@ _NOTHING_FOUND = re.compile(
     r"|(?:没有|未)(?:提到|提及|找到|说明|说|提供|相关)|不知道|無法|无法(?:回答|确定|找到)|찾을 수 없|모르|정보가 없"
     r"|\b(?:لا|لم|لن) (?:يوجد|توجد|يذكر|تذكر|أجد|أعرف|يرد|نجد|يحتوي|يقل)"
     r"|\bне (?:\w+ )?(?:упомина|указан|сказано|найден|нашл|знаю|говорит|содерж)|\bнет (?:информации|данных|сведений)",
+    re.IGNORECASE,
+)
+#: A refusal, in the first person.
+_REFUSAL = re.compile(
+    r"(?:\bi(?:'|’)?(?:m| am) (?:so )?(?:sorry|afraid|unable|not able)"
+    r"|\bi (?:cannot|can(?:'|’)t|can not|won(?:'|’)t|will not|am not (?:able|allowed|comfortable)) (?:\w+ )?"
+    r"(?:help|assist|do|write|provide|fulfil\w*|comply|answer|create|support|with)"
+    r"|\b(?:dabei|damit|das|dir|ihnen|dies\w*) kann ich (?:\w+ )?nicht"
+    r"|ich kann (?:\w+ ){0,3}?nicht (?:\w+ )?(?:helfen|erfüllen|schreiben|nachkommen)|tut mir leid"
+    r"|je ne peux pas|je suis désolé|désolée?,|lo siento|no puedo (?:ayudar|hacer|cumplir|escribir|proporcionar)"
+    r"|mi dispiace|non posso (?:aiutar|far|scriver|soddisfar|fornir)|lamento|não posso|het spijt me"
+    r"|ik kan (?:\w+ )?niet (?:helpen|voldoen)|извините|к сожалению, я не|я не могу)"
+    r"|(?:抱歉|对不起|我无法|我不能|申し訳|できかねます|お手伝いできません|お答えできません)",
+    re.IGNORECASE,
+)
+#: An offer of the one who answers to do more.
+_OFFER = re.compile(
+    r"\A\W*(?:i (?:can|could|will|would) (?:also|gladly|then|happily|be happy)"
+    r"|if you (?:like|want|wish|need|prefer|have)|would you like"
+    r"|shall i|do you want|just (?:ask|tell|let)|soll ich|möchtest du|möchten sie"
+    r"|wenn (?:du|sie) (?:möchte\w*|will\w*|woll\w*|mag\w*)"
+    r"|gern(?:e)? (?:geschehen|kann)|ich kann (?:auch|gern)|falls (?:du|sie)|souhaite[sz]?|voulez|veux-tu"
+    r"|je peux (?:aussi|également)|si (?:vous|tu) (?:le )?(?:voulez|souhaite\w*|veux)"
+    r"|si (?:quiere\w*|desea\w*|necesita\w*)|¿(?:quiere|desea)|puedo también"
+    r"|se (?:vuoi|desidera\w*|vuole|quiser\w*)|posso anche|posso também|als (?:je|u) (?:wilt|wil)|ik kan ook"
+    r"|zal ik|если (?:вы )?хотите)\b"
+    r"|(?:如果您?需要|需要我|要不要我|よろしければ|ご希望でしたら)",
     re.IGNORECASE,
 )
 #: Advice to the reader, which tells what to do and not what is.
@@ -123,6 +165,15 @@ _FRAME = re.compile(
     re.IGNORECASE,
 )
 
+#: Further forms of sentences, in the order in which they are looked for.
+_MANNERS: tuple[tuple[Uncheckable, re.Pattern[str]], ...] = (
+    ("nothing_found", _NOTHING_FOUND),
+    ("refusal", _REFUSAL),
+    ("offer", _OFFER),
+    ("advice", _ADVICE),
+    ("lead_in", _LEAD_IN),
+)
+
 
 def frame_length(sentence: str) -> int:
     """Return the length of the beginning of a sentence that only says that an answer or a text follows.
@@ -150,10 +201,9 @@ def manner(sentence: str, line: str) -> Uncheckable | None:
         return "question"
     if line.lstrip().startswith("#") or _HEADING.fullmatch(sentence.strip()):
         return "heading"
-    if _NOTHING_FOUND.search(sentence):
-        return "nothing_found"
     if _GREETING.match(sentence.lstrip(" *_\"'“«")) or _INTERJECTION.fullmatch(sentence.strip(" *_")):
         return "greeting"
-    if _ADVICE.search(sentence):
-        return "advice"
-    return "lead_in" if _LEAD_IN.search(sentence) else None
+    whole = line if line.strip().endswith(sentence.strip()) else sentence
+    if letters.is_form(whole) or letters.is_form(sentence):
+        return "letter"
+    return next((reason for reason, pattern in _MANNERS if pattern.search(sentence)), None)

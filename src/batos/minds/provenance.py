@@ -110,9 +110,12 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
 
 def _gate(synthesis: Synthesis) -> GateDocument:
     """Return the verdict on the final answer, with the causes of its revision or its protocol."""
-    verdict = synthesis.standing.verdict.as_dict()
+    verdict = synthesis.standing.verdict
     revised = synthesis.revised is not None and synthesis.discarded is None
-    shown = GateDocument(ok=verdict["ok"], checked=verdict["checked"], faults=verdict["faults"], revised=revised)
+    faults = [fault.as_dict() for fault in verdict.faults]
+    shown = GateDocument(
+        ok=verdict.ok, state=verdict.state, checked=list(verdict.checked), faults=faults, revised=revised
+    )
     if synthesis.revised is not None and revised:
         shown["mended"] = [fault.as_dict() for fault in synthesis.revised.faults]
     if synthesis.discarded is not None:

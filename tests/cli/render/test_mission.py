@@ -61,13 +61,30 @@ def test_what_was_left_out_and_where_to_go_on() -> None:
 
 
 def test_an_answer_that_the_gate_faults() -> None:
-    """It stands with its faults beside it; who wants the answer alone is told that there are some."""
-    gate = {"ok": False, "revised": True, "checked": ["cited"], "faults": [{"check": "cited", "what": "Cite it."}]}
+    """One line in plain words under it, never the order that a model is given; the oldest missions have that alone."""
+    found = [{"check": "numbers", "what": "Correct it.", "told": f"not in your documents: {each}"} for each in "1234"]
+    gate = {"ok": False, "state": "faulty", "revised": True, "checked": ["numbers"], "faults": found}
     faulty = mission(provenance={**mission()["provenance"], "gate": gate})
-    assert "gate     still faulty after one revision:\n         Cite it." in notes_text(faulty, voices=False)
+    notes = notes_text(faulty, voices=False)
+    assert "gate     doubts after one revision:\n         not in your documents: 1\n" in notes
+    for quiet in (False, True):
+        told, said = printer(quiet=quiet)
+        told.print_answer(faulty)
+        line = "; ".join(f"not in your documents: {each}" for each in "123")
+        assert f"\n{line}; and 1 more\n" in said.getvalue()
+        assert "Correct it." not in said.getvalue()
+    old = {**gate, "faults": [{"check": "cited", "what": "Cite it."}]}
     told, said = printer(quiet=True)
-    told.print_answer(faulty)
-    assert said.getvalue().endswith("The gate still finds faults in this: batos show m-1\n")
+    told.print_answer(mission(provenance={**mission()["provenance"], "gate": old}))
+    assert said.getvalue().endswith("\nCite it.\n")
+
+
+def test_an_answer_of_which_nothing_could_be_checked() -> None:
+    """Nothing is said to have passed, and no number of checks is told."""
+    gate = {"ok": True, "state": "unchecked", "revised": False, "checked": ["length"], "faults": []}
+    told = notes_text(mission(provenance={**mission()["provenance"], "gate": gate}), voices=False)
+    assert "\ngate     nothing of this could be checked\n" in f"\n{told}"
+    assert "passed" not in told
 
 
 def test_how_one_answer_of_several_came_to_stand() -> None:

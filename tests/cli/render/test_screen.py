@@ -34,7 +34,7 @@ def test_what_had_no_room() -> None:
 
 
 def test_what_a_person_is_to_know_stands_under_the_answer() -> None:
-    """Faults that the gate still finds, what waits for an approval, a model that does not fit the card."""
+    """What waits for an approval, a model that does not fit the card; what the gate doubts is a line of its own."""
     faulty = provenance(
         citations=[],
         gate={"ok": False, "revised": True, "checked": ["cited"], "faults": [{"check": "cited", "what": "Cite it."}]},
@@ -42,7 +42,6 @@ def test_what_a_person_is_to_know_stands_under_the_answer() -> None:
         placements=[placed("spilled", 1 << 30), placed("card", 4 << 30)],
     )
     assert screen_lines(mission(provenance=faulty), voices=False) == [
-        "The gate still finds a fault in this: Cite it.",
         "guide_facet_ waits for your approval: batos approvals a-1",
         "memory   batos-robin:1 does not fit the card: 3.0 GiB of its 4.0 GiB run on the CPU",
     ]

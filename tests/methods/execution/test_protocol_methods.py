@@ -42,7 +42,7 @@ async def test_a_protocol_that_is_a_method_changes_the_answer(mind: MethodMind) 
 
 @pytest.mark.parametrize(
     ("returned", "why"),
-    [("None", "is to return a text"), ("answer.nothing", "AttributeError"), ("answer + ' 7,777 times.'", "carried")],
+    [("None", "is to return a text"), ("answer.nothing", "AttributeError"), ("answer + ' 7,777 times.'", "numbers")],
 )
 async def test_a_protocol_that_fails_or_invents_leaves_the_answer(mind: MethodMind, returned: str, why: str) -> None:
     """The woven answer stands and is what was streamed last; the mission tells what the protocol did."""

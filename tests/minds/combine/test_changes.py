@@ -203,7 +203,7 @@ async def test_without_a_majority_the_vote_is_selected_from(mind: Mind) -> None:
     """Three answers, three groups: facets and two choices."""
     by_facet(mind, Tamland="86 steps.", Hitchhiker="4 hours.", caped="1,200 cans.")
     shown = await ask(mind.uvm, policy={"combine": "vote"})
-    assert shown["cost"]["calls"] == 6
+    assert shown["cost"]["calls"] == 5
     assert shown["provenance"]["combined"]["mode"] == "vote"
     voting = next(each for each in shown["provenance"]["changes"] if each["did"] == "voting")
     assert voting["what"] == "no majority: 3 votes for 3 answers"

@@ -70,7 +70,7 @@ async def test_a_change_with_more_faults_than_before_is_dropped(mind: Mind) -> N
     assert shown["answer"] == f"{WINDS}."
     told = shown["provenance"]["gate"]["protocol"]
     assert not told["applied"]
-    assert [fault["check"] for fault in told["faults"]] == ["carried"]
+    assert [fault["check"] for fault in told["faults"]] == ["numbers"]
     assert shown["provenance"]["gate"]["ok"]
     streamed = ""
     for name, keys in mind.events:

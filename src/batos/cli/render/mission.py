@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.voices import changes_lines, voices_lines
@@ -23,6 +23,10 @@ from batos.terminal.console import count_text, size
 _NOTICED = 0.1
 #: Said of a mission without a cost.
 _NOTHING = "nothing was spent"
+
+
+#: Doubts of the gate that the line under an answer names.
+_TOLD: Final = 3
 
 
 def retracted_text(keys: Mapping[str, Any]) -> str:
@@ -235,6 +239,15 @@ def _gate(provenance: ProvenanceDocument) -> list[str]:
     revised = " after one revision" if gate["revised"] else ""
     if "discarded" in gate:
         revised = " after a revision that was discarded"
+    if gate.get("state") == "unchecked":
+        return [f"gate     nothing of this could be checked{revised}"]
     if gate["ok"]:
         return [f"gate     passed{revised} ({count_text(len(gate['checked']), 'check')})"]
-    return [f"gate     still faulty{revised}:", *(f"         {fault['what']}" for fault in gate["faults"])]
+    return [f"gate     doubts{revised}:", *(f"         {fault.get('told', fault['what'])}" for fault in gate["faults"])]
+
+
+def gate_line(provenance: ProvenanceDocument) -> str:
+    """Return what the gate doubts in an answer as one line in plain words, "" if it doubts nothing."""
+    told = list(dict.fromkeys(fault.get("told", fault["what"]) for fault in provenance["gate"]["faults"]))
+    more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    return f"{'; '.join(told[:_TOLD])}{more}"

@@ -11,6 +11,7 @@ from batos.cli.render.live import LiveLine
 from batos.cli.render.mission import (
     cost_text,
     ended_text,
+    gate_line,
     mission_error,
     notes_text,
     partial_text,
@@ -182,16 +183,21 @@ class MissionPrinter:
         if self.quiet:
             for line in unseen_lines(mission["provenance"]):
                 self.console.say(line)
-            if not mission["provenance"]["gate"]["ok"]:
-                self.console.say(f"The gate still finds faults in this: batos show {mission['id']}")
+            self._say_doubts(mission)
         elif self.verbose:
             self.console.say("\n" + notes_text(mission, voices=self.shows_voices))
         else:
             self.console.say("")
             for line in screen_lines(mission, voices=self.shows_voices):
                 self.console.say(line)
+            self._say_doubts(mission)
             again = f"batos show {mission['id']}" if self.again is None else self.again
             self.console.say(summary_line(mission, again), dim=True)
+
+    def _say_doubts(self, mission: MissionDocument) -> None:
+        """Say what the gate doubts in an answer, in one dim line."""
+        if line := gate_line(mission["provenance"]):
+            self.console.say(line, dim=True)
 
     def print_failure(self, mission: MissionDocument, error: BatosError) -> None:
         """Report a mission that failed."""

@@ -16,13 +16,10 @@ _QUOTES: Final = 3
 
 
 def screen_lines(mission: MissionDocument, *, voices: bool) -> list[str]:
-    """Give what stands under an answer above its one line; nothing where it has no source and no fault."""
+    """Give what stands under an answer above its last lines; nothing where it has no source and nothing waits."""
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=True)] if voices else []
     lines += [*footnotes(provenance), *unseen_lines(provenance)]
-    gate = provenance["gate"]
-    if not gate["ok"]:
-        lines += [f"The gate still finds a fault in this: {fault['what']}" for fault in gate["faults"]]
     return [*lines, *_waiting(provenance), *placements(provenance, ("spilled",))]
 
 
