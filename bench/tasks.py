@@ -48,7 +48,7 @@ from report import report
 from tasks_arms_side import (
     ARMS,
     BARE,
-    AnswerFound,
+    TaskAnswer,
     BareModel,
     MeasuredModel,
     MissionHome,
@@ -64,14 +64,14 @@ from tasks_side import Task, runs_code, score
 from voice_side import BESIDE, daemon
 
 #: Asks a task.
-Ask: TypeAlias = Callable[[Task], Awaitable[AnswerFound]]
+Ask: TypeAlias = Callable[[Task], Awaitable[TaskAnswer]]
 #: Tasks of a quick run.
 QUICK = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run asks, and of what; `settings` are those of its homes."""
+    """One run: its arguments, tasks and daemon; `settings` are those of its homes."""
 
     given: argparse.Namespace
     data: TaskData
@@ -89,7 +89,7 @@ class Run:
         """Return the key of an answer: all that it depends on."""
         documents = self.data.documents if task["kind"] == FOLDER else self.data.files_of(task)
         about = [self.model.digest, self.model.window, dict(self.settings), self.given.vectors, self.given.label]
-        return digest_of([arm, dict(task), dict(documents), *about, list(asdict(AnswerFound("")))])
+        return digest_of([arm, dict(task), dict(documents), *about, list(asdict(TaskAnswer("")))])
 
     @asynccontextmanager
     async def home(self, *, in_folder: bool) -> AsyncIterator[MissionHome]:
@@ -121,12 +121,12 @@ async def measure_arms(run: Run, results: KeptLines) -> dict[str, Any]:
     for arm in arms:
         for in_folder, tasks in run.in_places():
             answers = await _answers(run, arm, tasks, results)
-            rows[in_folder][arm] = [await _scored(run, *each) for each in answers]
+            rows[in_folder][arm] = [await _score(run, *each) for each in answers]
     attached, folder = ({arm: figures(each) for arm, each in rows[place].items()} for place in (False, True))
     return {"arms": attached, "folder": folder}
 
 
-async def _answers(run: Run, arm: str, tasks: Sequence[Task], results: KeptLines) -> list[tuple[Task, AnswerFound]]:
+async def _answers(run: Run, arm: str, tasks: Sequence[Task], results: KeptLines) -> list[tuple[Task, TaskAnswer]]:
     """Return the answers of an arm, those that are kept and those that are asked for now."""
     keys = {each["id"]: run.key(arm, each) for each in tasks}
     waiting = [each for each in tasks if keys[each["id"]] not in results.rows]
@@ -138,11 +138,11 @@ async def _answers(run: Run, arm: str, tasks: Sequence[Task], results: KeptLines
                     raise OllamaUnreachable(f"the daemon is gone: {task['id']} was not answered")
                 about = {"arm": arm, "id": task["id"], "model": run.model.digest, "label": run.given.label}
                 results.add(keys[task["id"]], {**about, "answer": asdict(found)})
-                _tell(f"{arm} {number} of {len(waiting)}", await _scored(run, task, found))
-    return [(each, AnswerFound(**results.rows[keys[each["id"]]]["answer"])) for each in tasks]
+                _tell(f"{arm} {number} of {len(waiting)}", await _score(run, task, found))
+    return [(each, TaskAnswer(**results.rows[keys[each["id"]]]["answer"])) for each in tasks]
 
 
-async def _scored(run: Run, task: Task, found: AnswerFound) -> ScoredAnswer:
+async def _score(run: Run, task: Task, found: TaskAnswer) -> ScoredAnswer:
     scored = await asyncio.to_thread(score, task, found.text, run_code=run.given.run_code)
     return ScoredAnswer(task, found, scored)
 

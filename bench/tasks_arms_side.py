@@ -38,7 +38,7 @@ _MANY: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerFound:
+class TaskAnswer:
     """An answer with what it cost in all turns; `faulty` says if the gate found faults, None where it never looked.
 
     `mission` is the last one that was asked.
@@ -122,7 +122,7 @@ class BareModel:
     model: MeasuredModel
     kept: KeptLines
 
-    async def ask(self, task: Task, data: TaskData) -> AnswerFound:
+    async def ask(self, task: Task, data: TaskData) -> TaskAnswer:
         """Ask a task with as many of its files as fit, all of the documents for a folder; turn by turn."""
         files = dict(data.documents) if task["kind"] == FOLDER else data.files_of(task)
         shown = await self.fit(files)
@@ -131,12 +131,12 @@ class BareModel:
                 return await self._converse(task, files, shown)
             except ContextOverflow as error:  # the counts of its parts were too small, or its turns are long
                 if not shown:
-                    return AnswerFound("", failed=error.code)
+                    return TaskAnswer("", failed=error.code)
                 shown = shown[:-1]
             except OllamaUnreachable:
                 raise
             except BatosError as error:
-                return AnswerFound("", failed=error.code)
+                return TaskAnswer("", failed=error.code)
 
     async def fit(self, files: Mapping[str, str]) -> list[str]:
         """Return the names of the files that fit beside the question, in the order given, each whole."""
@@ -165,7 +165,7 @@ class BareModel:
             self.kept.add(key, {"tokens": tokens})
         return int(self.kept.rows[key]["tokens"])
 
-    async def _converse(self, task: Task, files: Mapping[str, str], shown: Sequence[str]) -> AnswerFound:
+    async def _converse(self, task: Task, files: Mapping[str, str], shown: Sequence[str]) -> TaskAnswer:
         """Put all turns of a task. Raises: BatosError: the model gave no answer to one."""
         messages: list[dict[str, str]] = []
         turns = [*task["before"], task["question"]]
@@ -176,7 +176,7 @@ class BareModel:
             rows.append(await self._answer(messages))
             messages.append({"role": "assistant", "content": rows[-1]["text"]})
         tokens, seconds = sum(each["tokens"] for each in rows), sum(each["seconds"] for each in rows)
-        return AnswerFound(rows[-1]["text"], tokens, seconds, len(rows))
+        return TaskAnswer(rows[-1]["text"], tokens, seconds, len(rows))
 
     async def _answer(self, messages: Sequence[dict[str, str]]) -> dict[str, Any]:
         """Return the model's answer with its cost, as it was kept or as it comes."""
@@ -212,7 +212,7 @@ class MissionHome:
     deadline: float
     kept: frozenset[str]
 
-    async def ask(self, task: Task, effort: str) -> AnswerFound:
+    async def ask(self, task: Task, effort: str) -> TaskAnswer:
         """Ask a task, turn by turn in one conversation if it has several; the answer is that of the last one.
 
         The files go with the first turn. For a folder none goes, and afterwards nothing of the mission is remembered,
@@ -240,7 +240,7 @@ class MissionHome:
         gate = (shown.get("provenance") or {}).get("gate")
         faulty = None if failed or gate is None else not gate["ok"]
         answer = "" if failed else str(shown.get("answer") or "")
-        return AnswerFound(answer, tokens, seconds, calls, failed, faulty, mission)
+        return TaskAnswer(answer, tokens, seconds, calls, failed, faulty, mission)
 
     async def _run(self, mission: str) -> tuple[dict[str, Any], str]:
         """Run a mission; return its report and the code of its failure, "" if it is done."""

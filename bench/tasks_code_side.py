@@ -17,7 +17,7 @@ from typing import Any
 from tasks_texts_side import find, fold, numbers
 
 SECONDS = 3
-#: Runs in the child. It keeps the pipe for itself before the answer's code runs, and lets that write nowhere.
+#: Runs in the child, keeps the pipe for itself before the answer's code runs, and lets that write nowhere.
 _DRIVER = """
 import json, os, sys
 out = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from report import Goal
-from tasks_arms_side import BARE, AnswerFound
+from tasks_arms_side import BARE, TaskAnswer
 from tasks_data_side import GROUPS
 from tasks_side import Scored, Task
 
@@ -29,7 +29,7 @@ class ScoredAnswer:
     """A task with an answer to it and the answer's score."""
 
     task: Task
-    answer: AnswerFound
+    answer: TaskAnswer
     scored: Scored
 
 

@@ -102,7 +102,7 @@ def _look(check: Check, answer: str, folded: str, *, run_code: bool) -> Sequence
     return CHECKS[kind](check, answer, folded)
 
 
-def _told(kind: str, ok: bool, why: str) -> list[Row]:
+def _rows(kind: str, ok: bool, why: str) -> list[Row]:
     """Return one row, with its reason where it does not hold."""
     return [Row(kind, ok, "" if ok else why)]
 
@@ -118,12 +118,12 @@ def _several(wanted: str | Sequence[str]) -> Sequence[str]:
 
 def _all_of(check: Check, _answer: str, folded: str) -> list[Row]:
     return [
-        row for item in check["items"] for row in _told(f"all_of {_several(item)[0]}", _has(item, folded), "absent")
+        row for item in check["items"] for row in _rows(f"all_of {_several(item)[0]}", _has(item, folded), "absent")
     ]
 
 
 def _any_of(check: Check, _answer: str, folded: str) -> list[Row]:
-    return _told("any_of", _has(check["items"], folded), "none present")
+    return _rows("any_of", _has(check["items"], folded), "none present")
 
 
 def _none_of(check: Check, _answer: str, folded: str) -> list[Row]:
@@ -134,7 +134,7 @@ def _none_of(check: Check, _answer: str, folded: str) -> list[Row]:
 def _number(check: Check, answer: str, _folded: str) -> list[Row]:
     most = check.get("tol", 0) + 1e-9
     ok = any(abs(each - check["value"]) <= most for each in numbers(answer))
-    return _told(f"number {check['value']}", ok, "absent")
+    return _rows(f"number {check['value']}", ok, "absent")
 
 
 def _numbers_from(check: Check, answer: str, _folded: str) -> list[Row]:
@@ -147,12 +147,12 @@ def _numbers_from(check: Check, answer: str, _folded: str) -> list[Row]:
 
 def _order(check: Check, _answer: str, folded: str) -> list[Row]:
     places = [find(each, folded) for each in check["items"]]
-    return _told("order", min(places) >= 0 and places == sorted(places), str(places))
+    return _rows("order", min(places) >= 0 and places == sorted(places), str(places))
 
 
 def _matches(check: Check, _answer: str, folded: str) -> list[Row]:
     ok = re.fullmatch(plain(check["pattern"]), folded, re.IGNORECASE | re.DOTALL) is not None
-    return _told("matches", ok, "another form")
+    return _rows("matches", ok, "another form")
 
 
 def _each_line(check: Check, answer: str, _folded: str) -> list[Row]:
@@ -169,7 +169,7 @@ def _json_equal(check: Check, answer: str, _folded: str) -> list[Row]:
     return [
         row
         for key, wanted in fields.items()
-        for row in _told(f"json {key}", key in value and same(wanted, value[key]), f"{value.get(key)!r:.60}")
+        for row in _rows(f"json {key}", key in value and same(wanted, value[key]), f"{value.get(key)!r:.60}")
     ]
 
 
@@ -181,12 +181,12 @@ def _only_json(_check: Check, answer: str, _folded: str) -> list[Row]:
     return [Row("only_json", True)]
 
 
-def _counted(kind: str, count: Callable[[str], int]) -> CheckFunction:
+def _count_check(kind: str, count: Callable[[str], int]) -> CheckFunction:
     """Return the check of a count within its bounds."""
 
     def check_count(check: Check, answer: str, _folded: str) -> list[Row]:
         found = count(answer)
-        return _told(kind, check.get("min", 0) <= found <= check.get("max", 10**9), f"{found} {kind}")
+        return _rows(kind, check.get("min", 0) <= found <= check.get("max", 10**9), f"{found} {kind}")
 
     return check_count
 
@@ -210,7 +210,7 @@ def _only_code(_check: Check, answer: str, _folded: str) -> list[Row]:
 
 def _declines(check: Check, _answer: str, folded: str) -> list[Row]:
     ways = dict.fromkeys((*DECLINES[check["language"]], *DECLINES["en"]))
-    return _told("declines", any(re.search(each, folded, re.DOTALL) for each in ways), "does not decline")
+    return _rows("declines", any(re.search(each, folded, re.DOTALL) for each in ways), "does not decline")
 
 
 def _table_has(check: Check, answer: str, _folded: str) -> list[Row]:
@@ -218,7 +218,7 @@ def _table_has(check: Check, answer: str, _folded: str) -> list[Row]:
     rows = []
     for key, value in check["rows"]:
         ok = any(find(key, each) >= 0 and _has(value, each) for each in folded)
-        rows += _told(f"row {key} {_several(value)[0]}", ok, "absent")
+        rows += _rows(f"row {key} {_several(value)[0]}", ok, "absent")
     return rows
 
 
@@ -236,10 +236,10 @@ CHECKS: Final[Mapping[str, CheckFunction]] = {
     "each_line": _each_line,
     "json_equal": _json_equal,
     "only_json": _only_json,
-    "sentences": _counted("sentences", count_sentences),
-    "bullets": _counted("bullets", count_bullets),
-    "words": _counted("words", count_words),
-    "lines": _counted("lines", lambda answer: len(lines(answer))),
+    "sentences": _count_check("sentences", count_sentences),
+    "bullets": _count_check("bullets", count_bullets),
+    "words": _count_check("words", count_words),
+    "lines": _count_check("lines", lambda answer: len(lines(answer))),
     "language": _language,
     "only_code": _only_code,
     "declines": _declines,

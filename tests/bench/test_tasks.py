@@ -18,7 +18,7 @@ from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.testing import ScriptedBridge
 from ollama_emulator.emulator import Emulator, Options
 from tasks_arms_side import (
-    AnswerFound,
+    TaskAnswer,
     BareModel,
     MeasuredModel,
     MissionHome,
@@ -303,7 +303,7 @@ def test_words_of_the_question_make_up_for_no_loss() -> None:
 def answered(kind: str, text: str, *, faulty: bool | None, **also: Any) -> ScoredAnswer:
     """Return a scored answer to a task of a kind."""
     asked = task("t", kind)
-    return ScoredAnswer(asked, AnswerFound(text, 100, 2.0, 1, faulty=faulty, **also), score(asked, text))
+    return ScoredAnswer(asked, TaskAnswer(text, 100, 2.0, 1, faulty=faulty, **also), score(asked, text))
 
 
 def test_alarms_are_counted_on_right_answers_and_on_wrong_values() -> None:
