@@ -48,10 +48,10 @@ from report import report
 from tasks_arms_side import (
     ARMS,
     BARE,
-    TaskAnswer,
     BareModel,
     MeasuredModel,
     MissionHome,
+    TaskAnswer,
     look_up_model,
     opened_home,
     remember_folder,

@@ -18,10 +18,10 @@ from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.testing import ScriptedBridge
 from ollama_emulator.emulator import Emulator, Options
 from tasks_arms_side import (
-    TaskAnswer,
     BareModel,
     MeasuredModel,
     MissionHome,
+    TaskAnswer,
     bare_text,
     opened_home,
     remember_folder,
