@@ -59,7 +59,7 @@ from tasks_arms_side import (
 )
 from tasks_data_side import FOLDER, DataError, KeptLines, TaskData, digest_of, pick, read_data, user_cache
 from tasks_figures_side import ScoredAnswer, figures, goals_of
-from tasks_prompts_side import PromptFound, look_at_prompt, prompt_figures, prompt_goals
+from tasks_prompts_side import FoundPrompt, look_at_prompt, prompt_figures, prompt_goals
 from tasks_side import Task, runs_code, score
 from voice_side import BESIDE, daemon
 
@@ -71,7 +71,7 @@ QUICK = 4
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: its arguments, tasks and daemon; `settings` are those of its homes."""
+    """A run: its arguments, tasks and daemon; `settings` are those of its homes."""
 
     given: argparse.Namespace
     data: TaskData
@@ -156,7 +156,7 @@ def _tell(place: str, row: ScoredAnswer) -> None:
 
 async def measure_prompts(run: Run) -> dict[str, Any]:
     """Ask all tasks by reflex, and return what their prompts held."""
-    found: list[PromptFound] = []
+    found: list[FoundPrompt] = []
     for in_folder, tasks in run.in_places():
         async with run.home(in_folder=in_folder) as home:
             for task in tasks:

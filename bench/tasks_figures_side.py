@@ -9,7 +9,7 @@ from typing import Any, Final
 from report import Goal
 from tasks_arms_side import BARE, TaskAnswer
 from tasks_data_side import GROUPS
-from tasks_side import Scored, Task
+from tasks_side import Task, TaskScore
 
 #: Billions of parameters below which only the loss of a group is a goal; a billion and more is to gain.
 CAPABLE: Final = 1.0
@@ -30,7 +30,7 @@ class ScoredAnswer:
 
     task: Task
     answer: TaskAnswer
-    scored: Scored
+    scored: TaskScore
 
 
 def share(of: Sequence[Any], held: Callable[[Any], float]) -> float | None:

@@ -19,7 +19,7 @@ FITTING, REMEMBERED = 0.97, 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class PromptFound:
+class FoundPrompt:
     """The figures of one prompt; the contents are None where a task has no checks that a text can hold."""
 
     kind: str
@@ -58,13 +58,13 @@ def prompt_of(uvm: UVM, mission: str) -> str:
     return "\n".join(told)
 
 
-async def look_at_prompt(home: MissionHome, task: Task, bare: BareModel) -> PromptFound:
+async def look_at_prompt(home: MissionHome, task: Task, bare: BareModel) -> FoundPrompt:
     """Ask a task by reflex, and compare the prompt of its last turn with the task's documents."""
     files = home.data.files_of(task)
     asked = await home.ask(task, "reflex")
     prompt, document = prompt_of(home.uvm, asked.mission), "\n\n".join(files.values())
     fits = task["kind"] == FOLDER or len(await bare.fit(files)) == len(files)
-    return PromptFound(
+    return FoundPrompt(
         task["kind"],
         fits,
         shown_share(files.values(), prompt),
@@ -73,9 +73,9 @@ async def look_at_prompt(home: MissionHome, task: Task, bare: BareModel) -> Prom
     )
 
 
-def prompt_figures(found: Sequence[PromptFound]) -> dict[str, Any]:
+def prompt_figures(found: Sequence[FoundPrompt]) -> dict[str, Any]:
     """Return the figures by kind, of tasks whose files fit and of the others (`beyond`)."""
-    kinds: defaultdict[tuple[bool, str], list[PromptFound]] = defaultdict(list)
+    kinds: defaultdict[tuple[bool, str], list[FoundPrompt]] = defaultdict(list)
     for each in found:
         kinds[each.fits, each.kind].append(each)
     return {
@@ -84,7 +84,7 @@ def prompt_figures(found: Sequence[PromptFound]) -> dict[str, Any]:
     }
 
 
-def _mean(rows: Sequence[PromptFound]) -> dict[str, Any]:
+def _mean(rows: Sequence[FoundPrompt]) -> dict[str, Any]:
     held = [(each.prompt_content, each.document_content) for each in rows]
     pairs = [(one, other) for one, other in held if one is not None and other is not None]
     document = sum(other for _, other in pairs)

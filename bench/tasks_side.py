@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class TaskScore:
     """The rows of an answer's checks."""
 
     rows: tuple[Row, ...]
@@ -85,12 +85,12 @@ class Scored:
         return any(each.is_of_a_value and not each.ok for each in self.rows)
 
 
-def score(task: Task, answer: str, *, run_code: bool = False) -> Scored:
+def score(task: Task, answer: str, *, run_code: bool = False) -> TaskScore:
     """Score an answer to a task. Raises: ValueError: a check is of no known type."""
     if not answer.strip():
-        return Scored((Row("empty", False, "no answer"),))
+        return TaskScore((Row("empty", False, "no answer"),))
     folded = fold(answer)
-    return Scored(tuple(row for each in task["checks"] for row in _look(each, answer, folded, run_code=run_code)))
+    return TaskScore(tuple(row for each in task["checks"] for row in _look(each, answer, folded, run_code=run_code)))
 
 
 def _look(check: Check, answer: str, folded: str, *, run_code: bool) -> Sequence[Row]:

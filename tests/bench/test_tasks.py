@@ -29,7 +29,7 @@ from tasks_arms_side import (
 )
 from tasks_data_side import DataError, KeptLines, TaskData, pick, read_data
 from tasks_figures_side import ScoredAnswer, figures, goals_of
-from tasks_prompts_side import PromptFound, look_at_prompt, prompt_figures, prompt_goals, prompt_of, shown_share
+from tasks_prompts_side import FoundPrompt, look_at_prompt, prompt_figures, prompt_goals, prompt_of, shown_share
 from tasks_side import score
 
 DOCUMENTS = {
@@ -285,11 +285,11 @@ def test_shown_is_the_share_of_sentences_that_stand_in_the_prompt() -> None:
 def test_words_of_the_question_make_up_for_no_loss() -> None:
     """The share that prompts keep is taken task by task; files that do not fit have no goal."""
     rows = [
-        PromptFound("compare", True, 1.0, 0.5, 0.0),
-        PromptFound("compare", True, 0.5, 0.5, 1.0),
-        PromptFound("compare", False, 0.1, 0.1, 1.0),
-        PromptFound("folder", True, 0.1, 0.9, 1.0),
-        PromptFound("extract_json", True, 1.0, None, None),
+        FoundPrompt("compare", True, 1.0, 0.5, 0.0),
+        FoundPrompt("compare", True, 0.5, 0.5, 1.0),
+        FoundPrompt("compare", False, 0.1, 0.1, 1.0),
+        FoundPrompt("folder", True, 0.1, 0.9, 1.0),
+        FoundPrompt("extract_json", True, 1.0, None, None),
     ]
     found = prompt_figures(rows)
     assert (found["by_kind"]["compare"]["prompt_content"], found["by_kind"]["compare"]["kept"]) == (0.5, 0.5)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks_code_side import run_cases, same
-from tasks_side import KNOWN, Row, Scored, content_of, score
+from tasks_side import KNOWN, Row, TaskScore, content_of, score
 
 ANSWER = "1. The roof costs 1.234,50 euro.\n2. Mrs Okafor comes on **3 May**."
 FUNCTION = "```python\ndef double(value):\n    return 2 * value\n```"
@@ -27,7 +27,7 @@ def reference(corpus: Path) -> ModuleType:
     return module
 
 
-def as_reference(found: Scored) -> dict[str, Any]:
+def as_reference(found: TaskScore) -> dict[str, Any]:
     """Return a score in the form of the corpus' scorer, without the reasons."""
     checks = [(each.check, bool(each.ok)) for each in found.rows]
     return {"score": found.score, "right": found.right, "content": found.content, "checks": checks}
@@ -100,8 +100,8 @@ def test_an_empty_phrase_has_a_score_and_no_content() -> None:
 def test_what_misses_a_value() -> None:
     """Numbers, fields of JSON and texts with digits are values; names, lengths and languages are none."""
     values = ("number 5", "numbers_from", "json total", "json_equal", "all_of 3 May")
-    assert all(Scored((Row(each, False),)).misses_a_value for each in values)
-    assert not any(Scored((Row(each, False),)).misses_a_value for each in ("all_of roof", "words", "language de"))
+    assert all(TaskScore((Row(each, False),)).misses_a_value for each in values)
+    assert not any(TaskScore((Row(each, False),)).misses_a_value for each in ("all_of roof", "words", "language de"))
 
 
 def test_contents_of_texts_are_compared_by_what_any_text_can_hold() -> None:
