@@ -1,150 +1,315 @@
 """Recognise by rule which kind of answer a question wants: one fact, or the whole of a text.
 
-The words that tell are of six languages and some of others. A question asks for one fact only where no other kind fits
-and a word of questions is there: an unknown one is `other`, for which evidence is shown whole.
+Words and phrases of six languages are found in a question by class (question_kind.toml), and the first rule whose
+classes are all there decides. Latin letters: what stands at the head of a clause, after words of courtesy, says more
+than a noun further on ("Who wrote the summary?"). Chinese and Japanese: what stands last does. A question asks for one
+fact only where no other kind fits and a word of questions is there; an unknown one is `other`, for which evidence is
+shown whole.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, TypeAlias
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal[
     "fact", "list", "compare", "summarise", "aggregate", "code", "rewrite", "extract", "other"
 ]  # fmt: skip
 
 
-def _compile_any(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{each})" for each in alternatives), re.IGNORECASE)
+class _Finding(NamedTuple):
+    """A word or phrase of a class in a question: where it begins and ends, and if it counts only at a head."""
+
+    kind: str
+    start: int
+    end: int
+    at_head: bool = False
 
 
-# Names of things that a program is made of, and of texts that are written for somebody.
-_CODE_EN = r"(?:function|method|script|class|program|regexp?|regular expression|query|sql|code|command|one-?liner|macro|formula|unit ?tests?|dockerfile|makefile|cron ?(?:job|tab)?|loop|snippet|endpoint|stored procedure|pipeline)"
-_CODE_EU = r"(?:funktion|skript|script|methode|klasse|abfrage|regex|regulären? ausdruck|befehl|einzeiler|quelltext|code|programm|makro|formel|fonction|méthode|classe|requête|expression régulière|commande|programme|función|método|clase|consulta|expresión regular|comando|código|programa|macro|fórmula|bug)"
-_CODE_AS = r"(?:函数|代码|脚本|正则|SQL|命令|程序|查询语句|语句|宏|公式|関数|コード|スクリプト|正規表現|コマンド|プログラム|クエリ|マクロ|数式)"
-_LETTER = r"(?:e-?mail|letter|reply|response|message|post|note|invitation|reminder|speech|announcement|cover letter|text|tweet|mail|brief|antwort|nachricht|einladung|absage|rede|beitrag|anschreiben|courriel|lettre|réponse|invitation|discours|mot|texte|annonce|correo|carta|respuesta|mensaje|invitación|discurso|texto|anuncio|lettera|risposta|messaggio)"
+class _Rule(NamedTuple):
+    """A kind, the groups of classes of which each must be met, and the classes of which none may be."""
 
-_CODE: Final = _compile_any(
-    rf"\b(?:write|implement|create|give me|show me|need|build|make|code|program)\b.{{0,40}}\b{_CODE_EN}s?\b",
-    rf"\b(?:explain|fix|review|optimi[sz]e|test|document|port|rewrite|speed up|what (?:does|is wrong with))\b.{{0,30}}\b{_CODE_EN}s?\b",
-    r"\b(?:stack ?trace|traceback|refactor\w*|debug\w*|compile\w*|segfault|null pointer|bugs?|off-by-one)\b",
-    r"\b(?:python|javascript|typescript|bash|java|rust|golang|sql|html|css|powershell|awk|sed|php|regex|numpy|pandas)\b",
-    rf"\b(?:schreib\w*|programmier\w*|implementier\w*|erklär\w*|beheb\w*|finde?|optimier\w*|repariere?|bau\w*|was macht|brauche|gib mir)\b.{{0,40}}\b{_CODE_EU}",
-    rf"\b(?:écri[stv]\w*|explique\w*|corrige\w*|implémente\w*|donne\w*|trouve\w*|optimise\w*|que fait|fais\w*|besoin d).{{0,40}}\b{_CODE_EU}",
-    rf"(?:escrib\w*|explic\w*|explíc\w*|corri[gj]\w*|implement\w*|dame|encuentra|optimiz\w*|qué hace|haz\w*|crea\w*|necesito|arregla\w*)\b.{{0,40}}\b{_CODE_EU}",
-    rf"(?:写|编写|实现|解释|修复|优化|重构|调试|帮我看|生成|给我).{{0,25}}{_CODE_AS}|{_CODE_AS}.{{0,12}}(?:错误|报错|哪里|优化|什么意思|修|干|做什么|怎么写)|报错",
-    rf"{_CODE_AS}.{{0,25}}(?:書い|書き|作っ|作成|直し|説明|修正|教え|ください|最適化|何をし|どう動)|バグ|リファクタ|デバッグ|エラーが出",
-)
-_REWRITE: Final = _compile_any(
-    r"\b(?:re-?write|rephrase|paraphrase|translat(?:e|ing)|proof-?read|shorten|reword|polish|simplify|formali[sz]e)\b",
-    rf"\b(?:draft|compose|write|prepare|send|answer)\b.{{0,40}}\b{_LETTER}\b",
-    r"\b(?:make|turn|put) (?:it|this|that|the|my|these)\b.{0,40}\b(?:shorter|longer|formal|polite|friendl\w+|simpler|clearer|sound|professional|into (?:an?|plain|english)\b)",
-    r"\b(?:correct|fix|improve|check) (?:the |my )?(?:grammar|spelling|typos|style|wording|tone|punctuation)\b",
-    r"\bin (?:plain|simpler?|formal|easy) (?:english|words|language)\b",
-    rf"\b(?:schreib\w*|formulier\w*|verfass\w*|entw[iu]rf\w*|setz\w*)\b.{{0,60}}\b(?:um|neu|höflicher|förmlicher|auf|{_LETTER})\b",
-    r"\b(?:übersetze?n?|übertrag\w*|umschreiben|umformulieren|kürze\w*|kürz|korrigier\w*|vereinfach\w*|überarbeite\w*)\b",
-    r"\b(?:mach\w*|klingt|kling\w*)\b.{0,40}\b(?:kürzer|höflicher|förmlicher|freundlicher|einfacher|knapper|lockerer)\b",
-    r"\b(?:réécri\w*|reformule\w*|tradui[st]\w*|corrige\w*|raccourci\w*|simplifie\w*|mets?\b.{0,30}\ben (?:anglais|allemand|français))",
-    rf"\b(?:rédige\w*|écri[stv]\w*|prépare\w*)\b.{{0,50}}\b{_LETTER}\b|\b(?:rend\w*|ton)\b.{{0,40}}\bplus (?:poli|formel|court|simple|clair|cordial|amical)",
-    r"\b(?:reescrib\w*|reformul\w*|traduc\w*|traduzc\w*|corri[gj]\w*|acort\w*|simplific\w*|hazlo más|pásalo al?|pon\w* .{0,30}(?:formal|inglés|francés))",
-    rf"\b(?:redact\w*|escrib\w*|prepar\w*)\b.{{0,50}}\b{_LETTER}\b|\bmás (?:formal|educad\w|corto|amable|sencill\w|breve)\b",
-    r"\b(?:riscriv\w*|riformul\w*|herschrijf\w*|vertaal\w*|scriv\w*.{0,30}(?:mail|lettera|risposta))\b",
-    r"翻译|译成|译为|改写|润色|改成|改得|改短|重写|缩短|校对|拟一?[份封]?|(?:写|起草|草拟).{0,10}(?:邮件|信|回复|通知|短信|文案|邀请|发言)|更(?:正式|礼貌|简洁|口语)",
-    r"翻訳|訳して|に訳|書き直|書き換え|言い換え|添削|校正|(?:丁寧|敬語|簡潔|やさし|短く|カジュアル|フォーマル).{0,6}(?:直|して|変え)|リライト",
-    r"(?:メール|手紙|返信|返事|案内|文面|招待|お礼|挨拶).{0,14}(?:書い|書き|作っ|作成|考え)",
-)
-_EXTRACT: Final = _compile_any(
-    r"(?<![a-z])(?:json|csv|yaml|xml|tsv|ndjson)(?![a-z])",
-    r"\b(?:extract|parse|pull (?:out|all|the)|pick out|fill (?:in|out)|key-?value|structured|tabulate|(?:in|into|as) (?:a |an )?(?:table|spreadsheet))\b",
-    r"\b(?:extrahier\w*|auslesen|lies\b.{0,60}\b(?:aus|heraus)|herausziehen|zieh\w*\b.{0,60}\b(?:heraus|raus)|trag\w*\b.{0,60}\bein|füll\w*\b.{0,60}\baus|als tabelle|in (?:eine[r]? )?tabelle)\b",
-    r"\b(?:extrai\w*|extraye\w*|extrae\w*|extraig\w*|extraer|remplis\w*|rellena\w*|estrai\w*|relève\w*|récupère\w*|en tableau|dans un tableau|(?:en|a|como) (?:una )?tabla|saca\w*)\b",
-    r"提取|抽取|抽出|解析|填(?:入|写|表)|(?:做|整理|列|制)成.{0,6}表|抜き出|取り出し|書き出し|表に(?:し|まと|整)|一覧表|表形式",
-)
-_COMPARE: Final = _compile_any(
-    r"\b(?:compar\w*|contrast|versus|vs\.?|differences?|differ|pros and cons|advantages|trade-?offs?|side by side)\b",
-    r"\bwhich (?:one |of .{2,60} |option |plan |offer )?(?:is|are|has|would be|should i \w+) .{0,60}\b(?:better|cheaper|safer|faster|larger|best|more \w+|or)\b",
-    r"\bor\b.{0,40}\b(?:better|cheaper|safer|faster|which|more \w+)\b|\b(?:better|cheaper|faster|prefer)\b.{0,60}\bor\b",
-    r"\b(?:vergleich\w*|unterschied\w*|unterscheid\w*|gegenüber(?:stell\w*)?|vor- und nachteile|schneidet)\b",
-    r"\boder\b.{0,60}\b(?:besser|günstiger|billiger|schneller|sinnvoller|lohnt|eher|was ist)\b|\b(?:besser|günstiger|lieber)\b.{0,60}\boder\b",
-    r"\b(?:différences?|diffère\w*|différent\w*|avantages|inconvénients|mieux|lequel|laquelle|par rapport)\b",
-    r"\b(?:diferenci\w*|difieren|ventajas|mejor|conviene más|confront\w*|verschil\w*|differenz\w*)\b",
-    r"比较|对比|相比|区别|不同(?:之处|点)?|差别|差异|优缺点|哪个(?:更|好|划算)|还是.{0,15}(?:更|好|划算)|比較|違い|違う|比べ|相違|どちら|どっち|長所と短所",
-)
-_SUMMARISE: Final = _compile_any(
-    r"\b(?:summar(?:y|ies|i[sz]e\w*|i[sz]ing)|tl;?dr|overview|(?:main|key|most important) (?:points?|ideas?|messages?|takeaways?|findings?)|takeaways?|gist|in a nutshell|sum (?:it|this|that|up)|recap|digest|what(?:'s| is) (?:it|this|that|the \w+) (?:all )?about|boil\w* down|highlights)\b",
-    r"\bfass\w*\b.{0,80}\bzusammen\b|\b(?:zusammen(?:zu)?fass\w*|überblick|kern(?:punkte|aussagen?)|hauptpunkte|wichtigsten? (?:punkte|aussagen?|inhalte?|infos)|das wichtigste|kurzfassung|stichpunkte\w*|worum geht)\b",
-    r"\b(?:résum\w*|synthèse|synthétise\w*|points? (?:clés?|principaux|essentiels?|importants?)|grandes (?:lignes|idées)|idées (?:principales|clés)|en bref|l'essentiel|de quoi parle|à retenir)\b",
-    r"\b(?:resum\w*|síntesis|sintetiz\w*|puntos? (?:clave|principales|importantes)|ideas? (?:principales|clave)|de qué (?:trata|va)|en pocas palabras|lo (?:esencial|más importante)|riassu\w*|samenvat\w*)\b",
-    r"总结|概括|摘要|要点|概述|归纳|大意|简述|主要(?:内容|讲|说|观点)|讲了(?:什么|啥)|说了(?:什么|啥)|要約|まとめ|概要|要旨|要点|ポイント|あらすじ|ざっくり",
-)
-_AGGREGATE: Final = _compile_any(
-    r"\b(?:sum of|total\w*|altogether|av[ae]r[ae]ge\w*|mean (?:of|value)|median|add up|percentage of|in all|overall|calculate|compute|tally|count (?:the|how|all|up))\b",
-    r"\b(?:highest|lowest|largest|smallest|most expensive|cheapest|maximum|minimum|longest|shortest|most often|biggest)\b",
-    r"\bhow (?:many|much)\b.{0,60}\b(?:between|until|passed|are there|in total|together|left|combined|did (?:i|we) spend|have (?:i|we))\b",
-    r"\bhow many (?:rows|entries|lines|items|records|people|times|days|weeks|hours)\b",
-    r"\b(?:summe|insgesamt|gesamt\w*|durchschnitt\w*|im schnitt|mittelwert|zusammen(?:gerechnet|gezählt)?|höchste\w*|niedrigste\w*|größte\w*|kleinste\w*|teuerste\w*|billigste\w*|günstigste\w*|längste\w*|berechne\w*|rechne\w*|zähl\w*|addier\w*)\b",
-    r"\bwie ?viele? (?:tage|wochen|monate|jahre|zeilen|einträge|stunden|personen|stück)\b|\bwie oft\b",
-    r"\b(?:somme|au total|total\w*|en tout|moyen\w*|médiane|calcule\w*|additionne\w*|compte[zr]?|l[ea] (?:plus|moins) \w+|combien (?:de|d'))\b",
-    r"\b(?:suma\w*|en total|total|promedio|media de|mediana|(?:el|la|los|las) (?:más|menos) \w+|más (?:car|alt|grand|larg|baj|barat)\w*|calcul\w*|cuenta\w*|cuánt[oa]s)\b",
-    r"总(?:共|计|额|数|和|价|花费)|一共|合计|共计|平均|最(?:高|低|大|小|多|少|贵|便宜|长|短)|计算|(?:多少|几)(?:天|行|条|个|次|项|人)|相差|加起来|统计",
-    r"合計|総(?:額|数|計)|全部で|平均|最(?:も|大|小|高|低|多|少|安|長|短)|計算|何(?:日間|日後|日前|件|行|個|回|人|本|名)|一番|集計|足す",
-)
-_LIST: Final = _compile_any(
-    r"\b(?:list|enumerate|name (?:all|every|each|the \w+s)|all (?:the |of the |my |our )?\w+s|every \w+|each \w+|which ones|everything|everyone)\b",
-    r"\bwhat (?:are|were) (?:the|all|my|our|their)\b|\bwho (?:all|are|were)\b|\b(?:which|what) (?:\w+ ){0,2}\w+s (?:are|were|have|do|did|need|must|should|does|is|can|will|has|was)\b",
-    r"\b(?:liste?\w*\b.{0,60}\bauf|alle[snr]?|sämtliche\w*|jede[rsnm]?|nenn\w*|aufzähl\w*|auflist\w*|aufgelistet|liste)\b",
-    r"\bwelche (?:\w+ )?\w+(?:en|n|e|er|s) (?:sind|wurden|gibt|gab|haben|hat|werden|müssen|muss|stehen|kommen|soll\w*|brauch\w*|nennt|fehlen)\b|\bwer (?:alles|sind|waren)\b",
-    r"\b(?:list\w*|énumère\w*|tou(?:s|tes) (?:les|mes|nos)|chaque|quel(?:le)?s (?:\w+ ){0,2}(?:sont|ont|étaient|faut|doit|dois)|qui sont)\b",
-    r"\b(?:lista\w*|enumer\w*|tod[oa]s (?:l[oa]s|mis)?|cada|cuáles (?:son|fueron)|qué \w+s|quiénes|elenca\w*|tutt[ie] (?:i|le|gli))\b",
-    r"列出|列举|列一下|所有|全部|哪些|每(?:个|一)|逐(?:一|条)|有哪几|都有|都(?:是)?谁|哪几|分别|リスト|一覧|すべて|全て|全部|列挙|挙げ|それぞれ|誰と誰|何と何|どんな.{1,20}がありますか|全員",
-)
-#: Words that ask for one thing.
-_ASKS: Final = _compile_any(
-    r"\b(?:who|whom|whose|when|where|which|how|what|why|is|are|was|were|does|do|did|has|have|can|may|must|will|should)\b",
-    r"\b(?:wer|wem|wen|wessen|wann|wo|wohin|woher|welche[rsmn]?|wie|was|warum|wieso|ist|sind|war|gilt|darf|muss|hat|kann|gibt)\b",
-    r"\b(?:qui|quand|où|quel(?:le)?s?|combien|que|quoi|pourquoi|est-ce|depuis)\b|\bqu'",
-    r"\b(?:quién(?:es)?|cuándo|dónde|cuál|cuánt[oa]s?|qué|por qué|cómo)\b|¿",
-    r"\b(?:chi|quando|dove|quale|quanto|quanti|perché|quem|onde|qual|quantos?|wanneer|waar|hoeveel|кто|когда|где|сколько)\b",
-    r"谁|何时|什么|哪|多(?:少|久|长|高|大|远)|几(?:点|号|月|天|个|楼)|为什么|是不是|吗|呢",
-    r"誰|いつ|どこ|どの|何|いくら|どれ|なぜ|どうして|ですか|ますか|でしょうか|か？|か。",
-)
-#: Words that prescribe a form, so that no form of ours may be asked for.
-_FORM: Final = _compile_any(
-    r"\b(?:table|bullets?|bullet points|sentences?|words|lines?|paragraphs?|only|exactly|format|markdown|heading|step by step|numbered)\b",
-    r"\b(?:tabelle|stichpunkt\w*|sätzen?|satz|wörtern?|zeilen?|absätz\w*|nur|genau|schritt für schritt)\b",
-    r"\b(?:tableau|puces|phrases?|mots|lignes?|seulement|uniquement|exactement|étape par étape)\b",
-    r"\b(?:tabla|viñetas|frases?|palabras|líneas?|sólo|solamente|exactamente|únicamente)\b",
-    r"表格|句话|个字|只(?:要|给|写|回答|用)|一行|分步|表形式|表で|箇条書き|文で|字以内|だけで|のみ|行で",
-)
-#: An opening that asks for one thing of a text whose name would tell of another kind ("Who wrote the summary?").
-_OPENS: Final = _compile_any(
-    r"^(?:and |so |please |tell me |do you know |could you (?:tell|say) (?:me )?)*(?:who|whom|whose|when|where|why|how (?:much|long|old|often|far|late)|what|which|does|do|did|is|was|has|in which)\b",
-    r"^(?:und |sag mir |weißt du,? )*(?:wer|wem|wen|wann|wo|wohin|was (?:kostet|steht|sagt|nennt|ist|war|bedeutet)|welche[rsmn]?|wie (?:hoch|lange?|alt|teuer|heißt|viel)|hat|ist|war|in welche[rm])\b",
-    r"^(?:et |dis-moi )*(?:qui|quand|où|combien (?:coûte|vaut)|quel(?:le)? (?:est|prix|date)|à quel|de quand|que dit|est-ce que)\b",
-    r"^(?:y )?¿?(?:quién|cuándo|dónde|cuál es|cuánto (?:cuesta|vale)|qué (?:dice|precio|fecha|día)|a qué|de cuándo|en qué)\b",
-    r"(?:谁|什么时候|多少钱|几号|哪天|哪里|是多少).{0,4}[？?]?$|(?:里|中|上)(?:写|说|提到|给出)",
-    r"(?:誰|いつ|どこ|いくら|何日|何時)(?:です|でした|に|が|か|ま)?.{0,6}[？?。]?$|は誰|はいつ|はどこ|はいくら",
-)
-#: Names of texts, after such an opening.
-_NAMES: Final = _compile_any(
-    r"\b(?:(?:the|this|that|our|my|an?|executive|attached|in|of) )+(?:\w+ )?(?:summary|list|overview|translation|comparison|code|letter|e-?mail|table|digest|total)\b",
-    r"\b(?:zusammenfassung|übersetzung|liste|überblick|vergleich|tabelle|brief|e-?mail|code)\b",
-    r"\b(?:le|la|du|au|un|une) (?:résumé|traduction|liste|comparaison|lettre|tableau|code)\b",
-    r"\b(?:el|la|del|al|un|una) (?:resumen|traducción|lista|comparación|carta|tabla|código)\b",
-    r"摘要|总结|清单|列表|译文|概述|邮件|要約|リスト|一覧|翻訳|概要|まとめ|メール|手紙",
-)
+    kind: Kind
+    needs: tuple[frozenset[str], ...]
+    without: frozenset[str]
 
-_ORDER: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
-    ("code", _CODE),
-    ("rewrite", _REWRITE),
-    ("extract", _EXTRACT),
-    ("summarise", _SUMMARISE),
-    ("compare", _COMPARE),
-    ("aggregate", _AGGREGATE),
-    ("list", _LIST),
+
+def _rules(text: str) -> tuple[_Rule, ...]:
+    """Return rules written one a line: kind: one|or|other of each group, and - classes that forbid it."""
+    made = []
+    for line in text.strip().splitlines():
+        kind, _, rest = line.partition(":")
+        needs, _, without = rest.partition(" - ")
+        groups = tuple(frozenset(each.split("|")) for each in needs.split())
+        made.append(_Rule(kind.strip(), groups, frozenset(without.split())))  # type: ignore[arg-type]
+    return tuple(made)
+
+
+_ASKS: Final = ("who", "yes", "which", "plural", "many", "many_much", "why")
+#: Classes that stand for any of several.
+_SUMS: Final = {
+    "ask": frozenset(f"h_{each}" for each in _ASKS),
+    "ask_short": frozenset(("h_who", "h_yes")),
+    "code_deed": frozenset(("v_make", "v_need", "v_fix", "v_explain", "v_opt", "v_trans", "h_why")),
+    "code_care": frozenset(("v_fix", "v_explain", "v_opt", "h_why")),
+    "no_code": frozenset(("proof", "letter", "style", "as_tab", "fmt", "v_sum", "gist", "into_lang")),
+}
+_LEADS: Final = frozenset((*_ASKS, "v_sum", "v_list", "v_count", "v_trans", "v_rew", "v_ext", "cmp", "v_make"))
+_ORDERS: Final = ("v_sum", "v_trans", "v_rew", "v_ext", "v_list", "v_count", "cmp")
+#: Orders that are but names of a text where the same sentence asks something after them.
+_NAMES: Final = frozenset(
+    ("v_sum", "n_sum", "v_trans", "v_rew", "v_list", "v_ext", "as_tab", "letter", "fmt", "w_code")
 )
+#: Classes of Latin words that also tell in a Chinese or Japanese question.
+_SHARED: Final = frozenset(("lang", "n_code", "w_code", "v_code", "fmt"))
 #: Characters of a question that are looked at: the rest of a long one is a text that came with it.
 _LONGEST: Final = 600
+_LONGEST_WORD: Final = 24
+_TOKEN: Final = re.compile(r"[0-9a-zß-ɏа-ӿ_]+(?:\+\+|#)?|[^\w\s]")
+_IS_HAN: Final = re.compile(r"[぀-ヿ一-鿿]")
+_KANA: Final = re.compile(r"[぀-ヿ]")
+#: French asks by turning verb and pronoun round.
+_TURNED: Final = re.compile(r"[a-z]-(?:t-)?(?:ils?|elles?|on)\b")
+_DASH: Final = re.compile(r"\s[-–—]\s")
+_COMMA: Final = re.compile(r"[，。,、]")
+_QUOTED: Final = re.compile(r"[\"“”„«»][^\"“”„«»]{8,300}[\"“”„«»]|「[^「」]{12,300}」")
+#: Marks of programs and of their errors: calls, names of files, flags, statements, names of errors.
+_CODE: Final = re.compile(
+    r"\w\(\)|\w\.(?:py|js|ts|tsx|sql|sh|cpp|java|rs|go|rb|php|ipynb|css)\b|\s--[a-z]{3}|[a-z](?:error|exception)\b"
+    r"|\bselect\s[\w\s,.*]{1,80}\sfrom\b|=>|\bdef \w|</\w|\bc#|\bc\+\+|(?:^|\s)~?/\w{1,20}/\w|"
+    r"\bnpm \w|\bgit \w|\$ \w|==|\{\}"
+)
+#: A form that is to be filled in.
+_BLANK: Final = re.compile(
+    r"_{2,}|\w[:：]\s?[/|]\s?\w|\"\s?:\s?\"|\{\s?\"?\w{1,40}\"?\s?[:,]"
+    r"|\w\s?\|\s?\w{1,40}\s?\|"
+)
+_R_OR_C: Final = re.compile(
+    r"\b(?:in|en|auf|mit|with|script|code|programa|programme|skript|funktion|function) (?:R|C|Go)\b"
+    r"|(?:R|C|Go)(?:语言|言語|で)"
+)
+
+
+def _fold(text: str) -> str:
+    """Return a text in small letters without accents: strange forms of a word are one."""
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    bare = "".join(each for each in decomposed if not "\u0300" <= each <= "\u036f")
+    return unicodedata.normalize("NFC", bare)
+
+
+def _spellings(entry: str) -> set[str]:
+    """Return how an entry may stand in a folded text: bare, and with two letters for an umlaut."""
+    doubled = entry
+    for umlaut, letters in (("ä", "ae"), ("ö", "oe"), ("ü", "ue")):
+        doubled = doubled.replace(umlaut, letters)
+    return {_fold(entry), _fold(doubled)}
+
+
+class _Tables(NamedTuple):
+    """Phrases by their first word, beginnings and ends of words, Han writing; and the rules of both ways to write."""
+
+    latin: tuple[_Rule, ...]
+    han_rules: tuple[_Rule, ...]
+
+    phrases: dict[str, list[tuple[tuple[str, ...], str, bool]]]
+    stems: dict[str, list[str]]
+    ends: dict[str, list[str]]
+    han: dict[str, list[str]]
+
+
+@cache
+def _tables() -> _Tables:
+    """Return the words and rules of question_kind.toml, made ready."""
+    data = tomllib.loads(files(__package__).joinpath("question_kind.toml").read_text(encoding="utf-8"))
+    rules = data.pop("rules")
+    made = _Tables(_rules(rules["latin"]), _rules(rules["han"]), {}, {}, {}, {})
+    for classes in data.values():
+        for kind, listed in classes.items():
+            for entry in listed.split(","):
+                for word in _spellings(entry.strip()):
+                    _enter(made, kind, word)
+    return made
+
+
+def _enter(tables: _Tables, kind: str, word: str) -> None:
+    """Add a folded word of a class."""
+    if _IS_HAN.search(word):
+        tables.han.setdefault(word, []).append(kind)
+    elif word.startswith("*"):
+        tables.ends.setdefault(word[1:], []).append(kind)
+    elif word.endswith("*") and " " not in word:
+        tables.stems.setdefault(word[:-1], []).append(kind)
+    elif words := tuple(_TOKEN.findall(word.rstrip("*^"))):
+        tables.phrases.setdefault(words[0], []).append((words[1:], kind, word.endswith("^")))
+
+
+def _latin(words: list[str]) -> Iterator[_Finding]:
+    """Yield what is found of each word on, but nothing inside of a phrase that tells nothing."""
+    tables = _tables()
+    skipped = 0
+    for at, word in enumerate(words):
+        if at < skipped:
+            continue
+        here = [
+            _Finding(kind, at, at + 1 + len(rest), at_head)
+            for rest, kind, at_head in tables.phrases.get(word, ())
+            if tuple(words[at + 1 : at + 1 + len(rest)]) == rest
+        ]
+        stems = (word[:size] for size in range(3, min(len(word), _LONGEST_WORD) + 1))
+        here.extend(_Finding(kind, at, at + 1) for stem in stems for kind in tables.stems.get(stem, ()))
+        ends = (word[-size:] for size in range(4, min(len(word), _LONGEST_WORD) + 1))
+        here.extend(_Finding(kind, at, at + 1) for end in ends for kind in tables.ends.get(end, ()))
+        skipped = max((each.end for each in here if each.kind == "void"), default=0)
+        if not skipped:
+            yield from here
+
+
+def _han(text: str) -> Iterator[_Finding]:
+    """Yield the longest word from each place on, and go on behind it."""
+    words = _tables().han
+    at = 0
+    while at < len(text):
+        for size in range(min(9, len(text) - at), 0, -1):
+            if kinds := words.get(text[at : at + size]):
+                yield from (_Finding(kind, at, at + size) for kind in kinds)
+                at += size
+                break
+        else:
+            at += 1
+
+
+def _heads(words: list[str], found: list[_Finding]) -> Iterator[int]:
+    """Yield where each clause begins in earnest, behind words of courtesy and frames of a question."""
+    passed: dict[int, int] = {}
+    for each in found:
+        if each.kind in {"filler", "ask_frame"}:
+            passed[each.start] = max(each.end, passed.get(each.start, 0))
+    begins = True
+    at = 0
+    while at < len(words):
+        if not words[at][0].isalnum() and words[at] != "'":
+            begins = True
+        elif begins and at in passed:
+            at = passed[at]
+            continue
+        elif begins:
+            begins = False
+            yield at
+        at += 1
+
+
+def _by_place(words: list[str], found: list[_Finding], heads: list[int]) -> dict[int, set[str]]:
+    """Return the classes by the word where they begin, without what is not wanted."""
+    refused = [each.start for each in found if each.kind == "not"]
+    by_start: dict[int, set[str]] = {}
+    for each in found:
+        if (not each.at_head or each.start in heads) and not _is_refused(words, refused, each.start):
+            by_start.setdefault(each.start, set()).add(each.kind)
+    return by_start
+
+
+def _latin_classes(text: str) -> set[str]:
+    """Return the classes met in a folded text of Latin letters."""
+    turned = {"yes"} if _TURNED.search(text) else set()
+    text = _DASH.sub(". ", text)
+    words = [each for each in _TOKEN.findall(text) if each not in {"'", "’", "-"}]
+    found = list(_latin(words))
+    heads = list(_heads(words, found))
+    by_start = _by_place(words, found, heads)
+    met = set().union(*by_start.values()) if by_start else set()
+    if heads:
+        met |= {f"1_{kind}" for kind in by_start.get(heads[0], ())}
+    leading = next((at for at in heads if by_start.get(at, set()) & _LEADS), None)
+    if leading is not None:
+        met |= {f"h_{kind}" for kind in by_start[leading]}
+        behind = words[leading + 1 : leading + 4]
+        if "h_which" in met and _is_of_several(words[leading], behind):
+            met.add("h_nouns")
+        if any("attr" in by_start.get(at, ()) for at in range(leading + 1, leading + 4)):
+            met.add("near_attr")
+    if sum(each.kind == "field" for each in found) > 2:
+        met.add("fields")
+    return met | turned | {name for name, classes in _SUMS.items() if classes & met}
+
+
+def _is_refused(words: list[str], refused: list[int], at: int) -> bool:
+    """Test if a word stands in a clause behind the words that say what is not wanted."""
+    return any(start <= at and not any(each in ",.;:!?" for each in words[start:at]) for start in refused)
+
+
+#: Verbs that tell of several by their form, where a noun does not ("Welche Farbe hat", "Welche Termine sind").
+_SEVERAL: Final = frozenset("sind haben werden wurden waren mussen sollen gibt stehen gelten durfen ich wir".split())
+_NO_NOUNS: Final = frozenset("haben werden wurden mussen sollen konnen kosten durfen does this steht machen".split())
+
+
+def _is_of_several(asked: str, behind: list[str]) -> bool:
+    """Test if a noun of many stands right behind the word of a question."""
+    if asked == "welche":
+        return bool(_SEVERAL & set(behind)) or "".join(behind[:1]).endswith("en")
+    ending = ("s", "en") if asked == "which" else ("s",)
+    return asked != "was" and any(
+        len(each) > 4 and each.endswith(ending) and not each.endswith(("ss", "us", "is")) and each not in _NO_NOUNS
+        for each in behind[:2]
+    )
+
+
+def _han_classes(text: str) -> set[str]:
+    """Return the classes met in a folded Chinese or Japanese text."""
+    found = list(_han(text))
+    sentences = [match.start() for match in re.finditer(r"[。？！?!]", text)]
+    asked = [each.start for each in found if each.kind in {"who", "many", "which"}]
+    kept = [each for each in found if each.kind not in _NAMES or not _is_named(each.start, asked, sentences)]
+    refused = [each.start for each in found if each.kind == "not"]
+    kept = [each for each in kept if not _is_undone(text, each, refused)]
+    met = {each.kind for each in kept}
+    met |= {each.kind for each in _latin(_TOKEN.findall(text)) if each.kind in _SHARED and not each.at_head}
+    if orders := [each for each in kept if each.kind in _ORDERS]:
+        met |= {f"e_{each.kind}" for each in orders if each.start == orders[-1].start}
+    if re.search(r"(?:は|呢|吗|か)[?？。]?$", text):
+        met.add("end")
+    if re.search(r"([一-鿿])不\1", text):
+        met.add("yes")
+    if "ask_tell" in met:
+        met.add("tell")
+    return met
+
+
+def _is_named(at: int, asked: list[int], sentences: list[int]) -> bool:
+    """Test if a question follows in the same sentence."""
+    end = next((each for each in sentences if each > at), _LONGEST)
+    return any(at < each <= end for each in asked)
+
+
+def _is_undone(text: str, found: _Finding, refused: list[int]) -> bool:
+    """Test if a word stands right behind (in Japanese: before) the words that say it is not wanted."""
+    if found.kind == "not":
+        return False
+    if _KANA.search(text):
+        return any(0 < each - found.start <= 5 for each in refused)
+    return any(0 <= found.start - each <= 5 and not _COMMA.search(text[each : found.start]) for each in refused)
+
+
+def _classes(question: str) -> tuple[set[str], bool]:
+    """Return the classes that a question meets, and if it is Chinese or Japanese."""
+    asked = question.strip()[:_LONGEST]
+    text = _fold(_QUOTED.sub(" ", asked)) or _fold(asked)
+    text = text[: 2 * _LONGEST]
+    is_han = _IS_HAN.search(text) is not None
+    met = _han_classes(text) if is_han else _latin_classes(text)
+    if _CODE.search(text):
+        met.add("token")
+    if text.rstrip(" .!").endswith("?"):
+        met.add("qmark")
+    if _R_OR_C.search(asked):
+        met.add("lang")
+    if _BLANK.search(_fold(asked)):
+        met.add("blank")
+    return met, is_han
 
 
 def kind_of(question: str) -> Kind:
@@ -153,15 +318,14 @@ def kind_of(question: str) -> Kind:
     >>> [kind_of(each) for each in ("When was the harbour built?", "List all boats.", "Fasse den Brief zusammen.")]
     ['fact', 'list', 'summarise']
     """
-    asked = question.strip()[:_LONGEST]
-    if _OPENS.search(asked):
-        asked = _NAMES.sub(" ", asked)
-    for kind, words in _ORDER:
-        if words.search(asked):
+    met, is_han = _classes(question)
+    tables = _tables()
+    for kind, needs, without in tables.han_rules if is_han else tables.latin:
+        if not without & met and all(group & met for group in needs):
             return kind
-    return "fact" if _ASKS.search(asked) and not _FORM.search(asked) else "other"
+    return "other"
 
 
 def prescribes_form(question: str) -> bool:
     """Test if a question says which form its answer is to have."""
-    return _FORM.search(question[:_LONGEST]) is not None
+    return "form" in _classes(question)[0]
