@@ -129,11 +129,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 def check_wire(document: Mapping[str, Any]) -> None:
-    """Every pull and list, sent in order over real sockets, gives the recorded reply but for what the bench calls free.
+    """Every exchange, sent in order over real sockets, gives the recorded reply but for what the bench calls free.
 
-    Of the others some depend on the pace: tests/ollama_emulator/test_recordings.py looks at these on a moved clock.
+    Only where a load is given up does a reply depend on the pace: on a busy machine the load may be over by then.
     """
-    assert [each for each in document["differences"] if each["scenario"] in {"pull", "openai"}] == []
+    assert [each for each in document["differences"] if each["scenario"] != "cut"] == []
     assert document["unreplayable"] == []
     assert document["exchanges"] == 477
 

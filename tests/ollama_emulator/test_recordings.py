@@ -26,8 +26,6 @@ from wire_replay import Replay
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "data" / "ollama-wire"
-#: The scenarios that need a registry, or list what came from one.
-BY_REGISTRY = {"pull", "openai"}
 LIMITS = {
     "OLLAMA_MAX_QUEUE": "1",
     "OLLAMA_NUM_PARALLEL": "2",
@@ -72,33 +70,25 @@ class WaitingReplay(Replay):
             await asyncio.sleep(3)  # any pace: the test moves the clock
 
 
-@pytest.mark.parametrize(("name", "environ", "exchanges"), [("limits", LIMITS, 18), ("exchanges", {}, 477)])
 @on_still_clock
-async def test_every_recorded_exchange_is_answered_alike(
-    tmp_path: Path, name: str, environ: dict[str, str], exchanges: int
-) -> None:
-    """Every exchange of a plain and of a small daemon, sent as slowly as it was recorded, gives the recorded reply.
+async def test_every_recorded_exchange_is_answered_alike() -> None:
+    """Every exchange of a small daemon, sent as slowly as it was recorded, gives the recorded reply.
 
     What depends on which request comes while another is under way needs that. The clock goes on by two milliseconds
-    when everybody had his turns: it is as slow as the machine. Pulls need a registry, which bench/wire.py starts:
-    tests/bench/test_shapes.py looks at these.
+    when everybody had his turns: it is as slow as the machine. The recording of a plain daemon is what bench/wire.py
+    replays by itself: tests/bench/test_shapes.py looks at every exchange of that.
     """
-    recording = Recording.read(CORPUS / f"{name}.jsonl", CORPUS / "models")
+    recording = Recording.read(CORPUS / "limits.jsonl", CORPUS / "models")
     speeds = {"load_s": recording.load_seconds(), "tok_s": recording.tokens_per_second()}
-    offline = tmp_path / "registry.json"
-    offline.write_text(json.dumps({"only": True, "offline": True}), "utf-8")
-    limits = {"models": (), "environ": environ, "vram": 0, "endless": True, "control": True, "registry": offline}
-    if (said := recording.version()) is not None:
-        limits["version"] = said
-    async with started(LoopClock(), **limits, **speeds) as client:
+    async with started(LoopClock(), models=(), environ=LIMITS, vram=0, endless=True, control=True, **speeds) as client:
         daemon = Daemon(client.http, IN_MEMORY, emulated=True)
         replaying = asyncio.create_task(WaitingReplay(daemon, recording).run())
         while not replaying.done():
             await pass_time(0.002)
         found = wire.document(await replaying)
-    assert [each for each in found["differences"] if each["scenario"] not in BY_REGISTRY] == []
+    assert found["differences"] == []
     assert found["unreplayable"] == []
-    assert found["exchanges"] == exchanges
+    assert (found["exchanges"], found["agreement"]) == (18, 1.0)
 
 
 @pytest.mark.live
