@@ -11,7 +11,6 @@ from batos.memory.evidence import Passage, mark
 
 #: Stands in the place of a part of a file.
 LEFT_OUT: Final = "[{:,} characters of this document are left out here]"
-NEXT: Final = "\n"
 #: The blanks between two parts of a remembered document, of which only the places are known.
 _GAP: Final = "\n\n"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
@@ -70,7 +69,8 @@ def _pieces(passages: Sequence[Passage]) -> Iterator[str]:
     for place, each in enumerate(passages):
         gap = each.start - end
         if gap > max(len(each.lead), len(_GAP)):
-            yield f"{NEXT if place else ''}{LEFT_OUT.format(gap)}\n"
+            yield "\n" if place else ""
+            yield f"{LEFT_OUT.format(gap)}\n"
             yield f"{each.head}\n" if each.head and not each.text.startswith(each.head) else ""
         elif place:
             yield each.lead if len(each.lead) == gap else _GAP[: max(gap, 0)]

@@ -195,7 +195,7 @@ class MissionPrinter:
             self.console.say(summary_line(mission, again), dim=True)
 
     def _say_doubts(self, mission: MissionDocument) -> None:
-        """Say what the gate doubts in an answer, in one dim line."""
+        """Print the doubts of the gate in an answer, in one dim line."""
         if line := gate_line(mission["provenance"]):
             self.console.say(line, dim=True)
 
