@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.gate.answer_reader import LEAST_SHARE, AttributedSentence
+from batos.gate import thresholds
+from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import SentenceVectors, answer_sentences, attribute
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
 from batos.memory.evidence import Evidence, Passage, Turn
@@ -81,7 +82,7 @@ def test_a_clause_that_evidence_has_is_told_beside_one_that_it_has_not() -> None
 def test_a_clause_that_is_little_of_its_sentence_has_no_part() -> None:
     """Who follows the citation of a sentence finds a third of it there, weighed by rarity."""
     said = "In 1961 the harbour board automated the lamp, which had cost many pounds of tallow in winter before"
-    assert [each.score >= LEAST_SHARE for each in only(f"{said}.", QUESTION, LIGHT).parts] == [True]
+    assert [each.score >= thresholds.CLAUSE_SHARE for each in only(f"{said}.", QUESTION, LIGHT).parts] == [True]
     more = "and frightened herring, mackerel, dolphins, cormorants, gannets, puffins and kittiwakes beyond measure"
     assert only(f"{said}, {more}.", QUESTION, LIGHT).parts == ()
 

@@ -53,6 +53,13 @@ def draft(
     return Draft(answer, Ground(question, evidence, frozenset({"robin", "bat", "os"}), today="2026-11-21"))
 
 
+def ordered(answer: str) -> Draft:
+    """A draft whose prompt gave orders beside the document."""
+    return replace(
+        draft(answer), instructions=f"You are the keeper of the town. {WINDS}. Say it like a good travel guide."
+    )
+
+
 def cut(answer: str) -> Draft:
     """A draft that reached the length at which its schema cuts."""
     return replace(draft(answer), was_cut=True)
@@ -101,6 +108,8 @@ RIGHT: list[tuple[str, Draft]] = [
     ("schema", cut("It burns.")),
     ("schema", draft('{"hours": 4}', question="Give me JSON: how many hours?")),
     ("schema", draft("`<think>` is what a model may write, [sic] and {so} on.")),
+    ("prompt", ordered(f"{WINDS}, and I am the keeper.")),
+    ("prompt", draft("Say it like a good travel guide.")),
     ("documents", draft("As document 1 says, it burns [1].")),
     ("documents", draft("It is on page 4 of document 12.", question="What does document 12 say?")),
     ("documents", draft("array[7] of [2021], [a link](x) [9](y)")),
@@ -162,6 +171,7 @@ WRONG: list[tuple[str, Draft, str]] = [
     ("schema", draft("<think>Hm.</think> It burns."), "<think>"),
     ("schema", draft("It burns.<|eot_id|>"), "eot_id"),
     ("schema", cut("It burns because the"), "in the middle"),
+    ("prompt", ordered(f"{WINDS}. You are the keeper of the town."), "the instructions"),
     ("documents", draft("As document 7 says, it burns."), "no document 7"),
     ("documents", draft("It burns [1, 5]."), "no document 5"),
     ("quotations", draft('It says "the keeper sleeps\nthe whole night long" and then.'), "sleeps"),
@@ -232,6 +242,12 @@ def test_a_check_passes_what_is_right(check: str, given_: Draft) -> None:
 def test_a_check_catches_what_is_wrong(check: str, given_: Draft, named: str) -> None:
     """The fault names what is wrong, as the model is told it."""
     assert any(named in what for what in faults(check, given_))
+
+
+def test_an_amount_is_no_year() -> None:
+    """A thousand with a mark in it stands for no year of the days in a text."""
+    text = "It costs 1,380 euro from 5 May on. 1999 was before, and 2.150 more."
+    assert Ground("Q?", Evidence(passages([("p", "a" * 64, text)])), today="2026-11-28").years == {1999, 2026}
 
 
 def test_every_check_has_a_case_of_both_kinds() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.memory.growing import MOST as MOST_TIMES
 from tests.memory.growing import growth
 
-from batos.gate.clauses import LEAST, MOST, clause_spans
+from batos.gate import thresholds
+from batos.gate.clauses import MOST, clause_spans
 from batos.gate.stems import stems
 
 said = st.lists(
@@ -23,7 +24,7 @@ def test_clauses_are_the_whole_sentence_in_order(words: list[str]) -> None:
     spans = clause_spans(text, None)
     assert "".join(text[start:end] for start, end in spans) == text
     assert len(spans) <= MOST
-    assert len(spans) == 1 or all(len(stems(text[start:end], None)) >= LEAST for start, end in spans)
+    assert len(spans) == 1 or all(len(stems(text[start:end], None)) >= thresholds.CLAUSE_WORDS for start, end in spans)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,13 @@ def test_what_is_no_date_is_none(text: str) -> None:
     assert dates.find(text) == []
 
 
+def test_a_range_goes_up() -> None:
+    """What is taken away from a day is no last day, and two days that are named are both meant in any order."""
+    assert dates.read_dates("30 June 2026 - 3 months") == {(2026, 6, 30)}
+    assert dates.read_dates("28-30 June") == {(0, 6, 28), (0, 6, 29), (0, 6, 30)}
+    assert dates.read_dates("30 June and 12") == {(0, 6, 12), (0, 6, 30)}
+
+
 @pytest.mark.parametrize(
     ("text", "time"),
     [

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import passage, texts
 
+from batos.memory import thresholds
 from batos.memory.evidence import Passage
-from batos.memory.focus import MOST, USUAL, focus
+from batos.memory.focus import focus
 from batos.memory.sentences import sentence_spans
 
 LAMP = (
@@ -62,12 +63,12 @@ def test_few_sentences_lead_and_more_come_where_they_match_alike() -> None:
     """Two sentences are in focus where they lead; of many equal ones not more than the most."""
     clear = "Anna Lund built the lighthouse in 1869. Anna Lund was a mason. The lighthouse is white. The sea is grey."
     one = focus([passage(clear)], "Which mason built the lighthouse in 1869, Anna Lund?")
-    assert sum(len(sentence_spans(each.text)) for each in one) == USUAL
+    assert sum(len(sentence_spans(each.text)) for each in one) == thresholds.FOCUS_USUAL
     alike = " ".join(
         f"The keeper called {name} winds the clock." for name in ("Ana", "Ben", "Cem", "Dan", "Eva", "Fay")
     )
     many = focus([passage(alike)], "Who winds the clock?")
-    assert sum(len(sentence_spans(each.text)) for each in many) == MOST
+    assert sum(len(sentence_spans(each.text)) for each in many) == thresholds.FOCUS_MOST
 
 
 def test_nothing_is_in_focus_where_no_word_is_shared() -> None:

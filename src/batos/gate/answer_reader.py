@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from batos.gate import figures, languages, sums
+from batos.gate import figures, languages, sums, thresholds
 from batos.gate.carrying import Carrier, Claim, Meaning, Missing, Search, find_carriers, find_parts, make_claim
 from batos.gate.clauses import clause_spans
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
@@ -17,8 +17,6 @@ from batos.gate.uncheckable import Uncheckable, frame_length, manner
 
 State: TypeAlias = Literal["carried", "not_carried", "not_checkable"]
 
-#: The share of a sentence, by rarity, that a sentence has which is cited for a clause of it (docs/decisions/0057).
-LEAST_SHARE = 0.35
 #: Numbers of the shortest sum with its result.
 _LEAST_OF_A_SUM = 3
 #: Sentences that carry one of another language together.
@@ -189,13 +187,13 @@ class AnswerReader:
     def _parts(self, text: str, said: Sequence[Stem], first: bool) -> tuple[Carrier, ...]:
         """Return the sentences that carry a clause which says more than the question, else half of them all.
 
-        The score of each is its share of the whole text, at least LEAST_SHARE.
+        The score of each is its share of the whole text, at least that of a clause.
         """
         spans = clause_spans(text, self._language)
         found = self._parts_of(text, said, spans, first)
         if not found and len(spans) > 1:
             found = self._parts_of(text, said, [(0, len(text))], first)
-        return tuple(each for each in found if each.score >= LEAST_SHARE)
+        return tuple(each for each in found if each.score >= thresholds.CLAUSE_SHARE)
 
     def _parts_of(
         self, text: str, said: Sequence[Stem], spans: list[tuple[int, int]], first: bool

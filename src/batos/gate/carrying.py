@@ -8,6 +8,7 @@ from math import hypot
 from operator import mul
 from typing import Literal, TypeAlias
 
+from batos.gate import thresholds
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, EvidenceSentence
 from batos.gate.rivals import least_lead
 from batos.gate.stems import Stem, is_number
@@ -19,32 +20,10 @@ Missing: TypeAlias = Literal["words", "question", "rival", "number", "quotation"
 #: The vector of a sentence, and those of the evidence's sentences in the order of `EvidenceIndex.sentences`.
 Meaning: TypeAlias = tuple[Sequence[float], Sequence[Sequence[float]]]
 
-# The table in docs/decisions/0045 has each of these with its neighbours.
-#: The share of a sentence's new words, by rarity, that must be in the evidence.
-NEW_SHARE = 0.7
-#: The same for a sentence that is cited for a part of one that nothing carries.
-PART_SHARE = 0.5
-#: The share of the question's words that must stand in the evidence sentence too.
-QUESTION_SHARE = 0.15
-#: The least share of what the best sentence for the question's words alone has of them.
-RELATIVE_SHARE = 0.45
-#: The least lead of a date, a number or a name over its nearest rival in the sentence.
-LEAD = 0.4
-#: New words count this many times as much as the question's.
-NEW_WEIGHT = 2
-#: The part of the weight of the question's words that counts where they stand in the same document.
-DOCUMENT_PART = 0.1
-#: The weight that a sentence loses for each of its words, so that of two the shorter is preferred.
-LENGTH_COST = 0.05
-#: A sentence with less than this share of the question's words is completed by the question, when it comes first.
-COMPLETE = 0.3
-#: Two sentences carry one together when each has this share of its new words, of which there are so many at least; the
-#: second is looked for among so many.
-PAIR_SHARE, PAIR_WORDS, PAIR_TRIED = 0.25, 4, 12
-#: The likeness (cosine) from which the meaning of a sentence stands for its words.
-ALIKE = 0.8
 #: Numbers of fewer digits are also counts of what a text lists, and need not stand in it.
 _DIGITS = 2
+#: Sentences among which the second of two is looked for that carry one together.
+_PAIR_TRIED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +88,7 @@ def make_claim(
     said = [each for each in stems if each.stem not in exempt]
     own = frozenset(each.stem for each in said)
     new = own - asked
-    completed = first and index.weigh(own & asked) < COMPLETE * index.weigh(asked)
+    completed = first and index.weigh(own & asked) < thresholds.COMPLETE * index.weigh(asked)
     if not new:
         return Claim(own, frozenset(asked - own) if completed else frozenset(), tuple(_phrases(text, said, own)))
     context = frozenset(asked - new) if completed else own & asked
@@ -132,7 +111,7 @@ def _phrases(text: str, said: Sequence[Stem], new: Set[str]) -> Iterator[str]:
 
 def find_parts(index: EvidenceIndex, claim: Claim) -> tuple[Carrier, ...]:
     """Return the one or two sentences of documents that have half of a claim, and all else that carrying asks for."""
-    return _Searcher(index, claim, PART_SHARE).search(conversation=False).carriers
+    return _Searcher(index, claim, thresholds.PART_SHARE).search(conversation=False).carriers
 
 
 def find_carriers(index: EvidenceIndex, claim: Claim, meaning: Meaning | None = None) -> Search:
@@ -140,7 +119,7 @@ def find_carriers(index: EvidenceIndex, claim: Claim, meaning: Meaning | None = 
 
     `meaning` is the vector of the claim's sentence and those of the evidence's sentences, where words are missing.
     """
-    searcher = _Searcher(index, claim)
+    searcher = _Searcher(index, claim, thresholds.NEW_SHARE)
     search = searcher.search(conversation=False)
     if search.missing == "words" and meaning is not None:
         search = searcher.search_meaning(*meaning) or search
@@ -151,7 +130,7 @@ def find_carriers(index: EvidenceIndex, claim: Claim, meaning: Meaning | None = 
 
 
 class _Searcher:
-    def __init__(self, index: EvidenceIndex, claim: Claim, share: float = NEW_SHARE) -> None:
+    def __init__(self, index: EvidenceIndex, claim: Claim, share: float) -> None:
         self._index, self._claim, self._share = index, claim, share
         self._new, self._context = index.hits(claim.new), index.context_hits(claim.context)
         self._of_document = index.document_hits(claim.context)
@@ -167,9 +146,9 @@ class _Searcher:
         missing = self._missing(first)
         if missing is None:
             return Search((self._carrier(first.sentence),), None, None)
-        joins = len(self._claim.new) >= PAIR_WORDS or len(self._claim.numbers) > 1
+        joins = len(self._claim.new) >= thresholds.PAIR_WORDS or len(self._claim.numbers) > 1
         if missing in {"words", "number"} and joins:
-            for second in matches[1:PAIR_TRIED]:
+            for second in matches[1:_PAIR_TRIED]:
                 if self._carry(first, second):
                     return Search((self._carrier(first.sentence), self._carrier(second.sentence)), None, None)
         return Search((), self._carrier(first.sentence), missing)
@@ -182,7 +161,7 @@ class _Searcher:
             if self._index.sentences[at].document != CONVERSATION
         ]
         best, at = max(likeness, default=(0.0, 0))
-        if best < ALIKE or not self._claim.numbers <= self._index.stems[-at] or not self._leads(-at):
+        if best < thresholds.ALIKE or not self._claim.numbers <= self._index.stems[-at] or not self._leads(-at):
             return None
         return Search((Carrier.from_sentence(self._index.sentences[-at], best),), None, None)
 
@@ -191,8 +170,8 @@ class _Searcher:
         for at in self._new.keys() | self._context.keys():
             if (index.sentences[at].document == CONVERSATION) == conversation:
                 new, context = self._new.get(at, 0.0), self._context.get(at, 0.0)
-                beside = DOCUMENT_PART * self._of_document.get(index.document_of[at], 0.0)
-                rank = context + NEW_WEIGHT * new + beside - LENGTH_COST * len(index.stems[at])
+                beside = thresholds.DOCUMENT_PART * self._of_document.get(index.document_of[at], 0.0)
+                rank = context + thresholds.NEW_WEIGHT * new + beside - thresholds.LENGTH_COST * len(index.stems[at])
                 yield _Match(at, rank, new, context)
 
     def _missing(self, match: _Match) -> Missing | None:
@@ -207,16 +186,16 @@ class _Searcher:
 
     def _beside(self, match: _Match) -> bool:
         """Test if enough of the question's words stand in a sentence."""
-        least = max(QUESTION_SHARE * self._context_total, RELATIVE_SHARE * self._best_context)
+        least = max(thresholds.QUESTION_SHARE * self._context_total, thresholds.RELATIVE_SHARE * self._best_context)
         return match.context >= least
 
     def _leads(self, sentence: int) -> bool:
-        return least_lead(self._index, sentence, self._claim.phrases, self._claim.context) >= LEAD
+        return least_lead(self._index, sentence, self._claim.phrases, self._claim.context) >= thresholds.LEAD
 
     def _carry(self, first: _Match, second: _Match) -> bool:
         """Test if two sentences carry the claim together, each with a part of it."""
         index, claim = self._index, self._claim
-        least = PAIR_SHARE * self._new_total
+        least = thresholds.PAIR_SHARE * self._new_total
         neighbours = abs(first.sentence - second.sentence) == 1 and (
             index.document_of[first.sentence] == index.document_of[second.sentence]
         )
@@ -231,8 +210,8 @@ class _Searcher:
         )
 
     def _carrier(self, sentence: int) -> Carrier:
-        has = self._context.get(sentence, 0.0) + NEW_WEIGHT * self._new.get(sentence, 0.0)
-        total = self._context_total + NEW_WEIGHT * self._new_total
+        has = self._context.get(sentence, 0.0) + thresholds.NEW_WEIGHT * self._new.get(sentence, 0.0)
+        total = self._context_total + thresholds.NEW_WEIGHT * self._new_total
         return Carrier.from_sentence(self._index.sentences[sentence], has / total if total else 0.0)
 
 

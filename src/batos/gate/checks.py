@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from batos.gate import figures, history, languages, wording
 from batos.gate.answer_reader import AttributedSentence
-from batos.gate.attribution import Attribution, Attributor, SentenceVectors
+from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
 from batos.gate.ground import Draft, Spot
 from batos.gate.inventions import find_inventions
@@ -19,10 +20,13 @@ from batos.gate.quotations import quotations, without_quotations
 from batos.gate.relative_days import find_repeated
 from batos.gate.stray_values import stray
 from batos.gate.totals import single_entries
+from batos.memory.terms import words
 from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000
+#: So many words in a row that the instructions have too are copied from them.
+COPIED = 7
 #: Characters of a sentence that a fault shows.
 _SHOWN = 240
 #: The language that faults are told in by the script of a question whose words do not tell it.
@@ -154,10 +158,30 @@ def language(draft: Draft) -> list[Spot] | None:
     return [Spot("language" if asked_in in wording.table() else "script")]
 
 
+def prompt(draft: Draft) -> list[Spot] | None:
+    """Check that the answer says no run of words of the instructions as if documents said it.
+
+    Without documents the words may be the answer: who asks who speaks is told so.
+    """
+    ours = draft.instructions
+    if not ours or not draft.ground.passages:
+        return None
+    said = answer_sentences(draft.answer)
+    texts = [draft.answer[start:end] for start, end in said]
+    return [Spot("leak", each) for each in texts if _runs(each) & _runs(ours) - _runs(draft.ground.text)]
+
+
+@lru_cache(maxsize=8)
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
+    found = words(text)
+    return frozenset(tuple(found[at : at + COPIED]) for at in range(len(found) - COPIED + 1))
+
+
 #: The checks by the name that provenance stores, in the order in which they are made.
 CHECKS: Mapping[str, Check] = {
     "length": length,
     "schema": schema,
+    "prompt": prompt,
     "documents": documents,
     "quotations": quotations,
     "sums": written_sums,
@@ -170,7 +194,7 @@ CHECKS: Mapping[str, Check] = {
     "language": language,
 }
 #: The checks of an answer's form alone, which say nothing of what it states.
-FORM = frozenset({"length", "schema", "language"})
+FORM = frozenset({"length", "schema", "prompt", "language"})
 
 #: The check that reads the attribution: a sentence was found in documents, or nothing there speaks of it.
 CARRIED = "carried"
@@ -186,6 +210,11 @@ class Judgement:
     attribution: Attribution
 
 
+def fault_language(question: str) -> str:
+    """Return the language that faults are told in, by its English name: the question's; "" if that is unknown."""
+    return languages.guess(question) or _LANGUAGE_OF.get(_script(question), "")
+
+
 def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: Attributor | None = None) -> Judgement:
     """Run the checks, find what carries the answer, and return both.
 
@@ -193,13 +222,13 @@ def judge(draft: Draft, vectors: SentenceVectors | None = None, *, attributor: A
     """
     attributor = attributor or Attributor(draft.ground.question, draft.ground.index)
     attribution = attributor.attribute(draft.answer, vectors)
-    told_in = languages.guess(draft.ground.question) or _LANGUAGE_OF.get(_script(draft.ground.question), "")
+    language_told = fault_language(draft.ground.question)
     checked: list[str] = []
     faults: list[GateFault] = []
     for name, found in _findings(draft, attribution):
         if found is not None:
             checked.append(name)
-            faults += [GateFault.make(name, spot, told_in, _sentence_of(spot, attribution)) for spot in found]
+            faults += [GateFault.make(name, spot, language_told, _sentence_of(spot, attribution)) for spot in found]
     return Judgement(GateVerdict(tuple(checked), _each_once(faults)), attribution)
 
 

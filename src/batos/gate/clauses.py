@@ -6,10 +6,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from batos.gate import thresholds
 from batos.gate.stems import placed_stems
 
-#: Words that say something, of the shortest clause; a shorter one belongs to the clause before it.
-LEAST = 3
 #: Clauses of a sentence that are looked at.
 MOST = 8
 
@@ -50,10 +49,10 @@ def _ends(sentence: str, said: list[tuple[int, str]], starts: list[int]) -> Iter
         until = bisect_left(starts, found.end())
         words |= {stem for _, stem in said[at:until]}
         at = until
-        if len(words) >= LEAST:
+        if len(words) >= thresholds.CLAUSE_WORDS:
             yield found.end()
             made, words = made + 1, set()
 
 
 def _is_long(said: list[tuple[int, str]]) -> bool:
-    return len({stem for _, stem in said}) >= LEAST
+    return len({stem for _, stem in said}) >= thresholds.CLAUSE_WORDS

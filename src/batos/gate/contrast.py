@@ -11,6 +11,7 @@ from typing import NamedTuple
 from batos.gate import dates, figures
 from batos.gate.ground import Draft, Spot, without_spaces
 from batos.gate.occurrence import claims
+from batos.gate.run_sums import asks_for_total
 
 #: A word with a letter or a number behind it, which tells it from its like: Option A, Plot 3, Nord 800.
 _LABELLED = re.compile(r"(?<!\w)([^\W\d_]{3,20})[ \u00a0]([A-Z]|\d{1,4}[A-Za-z]?|[IVX]{1,4})(?![\w.,]*\w)")
@@ -62,8 +63,11 @@ class _Page:
     def _within(self, first: int, last: int) -> Sequence[_Place]:
         return self.places[bisect_left(self._starts, first) : bisect_left(self._starts, last)]
 
-    def disowns(self, subject: str, start: int, end: int) -> bool | None:
-        """Test if a value at a place is another subject's; None if that cannot be told."""
+    def disowns(self, subject: str, start: int, end: int, *, near: bool) -> bool | None:
+        """Test if a value at a place is another subject's; None if that cannot be told.
+
+        `near`: only a subject of its own row, column or paragraph can have it.
+        """
         first, last = self._part(start, end)
         within = self._within(first, last)
         fast = [each for each in within if 0 <= start - each.end <= _FAST]
@@ -75,6 +79,8 @@ class _Page:
         if _is_row(line) and not within:
             return self._in_column(subject, first, start) or self._has_row(subject, first)
         before = bisect_left(self._starts, start)
+        if near:
+            return True if within else None
         return self.places[before - 1].subject != subject if before else None
 
     def _part(self, start: int, end: int) -> tuple[int, int]:
@@ -114,38 +120,42 @@ def given_to_another(draft: Draft) -> list[Spot] | None:
         return None
     answer = claims(draft.answer)
     subjects = _subjects(draft, answer)
-    pairs = list(_pairs(answer, _mentions(answer, subjects)))[:_MOST] if len(subjects) > 1 else []
+    said = _mentions(answer, subjects)
+    asked = {each.subject for each in _mentions(draft.ground.question, subjects)}
+    # An answer that names none speaks of the one that the question names.
+    only = next(iter(asked)) if len(asked) == 1 and not said else None
+    pairs = list(_pairs(answer, said, only))[:_MOST] if len(subjects) > 1 else []
     if not pairs:
         return None
     pages = [_Page(text, _mentions(text, subjects)) for text in draft.ground.documents]
     found: dict[tuple[str, str], Spot] = {}
     for subject, value in pairs:
-        if (subject, value) not in found and (near := _owned_by_others(subject, value, pages)):
-            found[subject, value] = Spot("subject", subject, (("value", value), ("near", near)))
+        if (subject, value) not in found and (line := _owned_by_others(subject, value, pages, near=only is not None)):
+            found[subject, value] = Spot("subject", subject, (("value", value), ("near", line)))
     return list(found.values())
 
 
 def _subjects(draft: Draft, answer: str) -> Mapping[str, re.Pattern[str]]:
     """Return patterns of the subjects that the question and the answer tell apart, as far as documents have them."""
     text = "\n".join(draft.ground.documents)
-    keyed = {found[1].strip() for found in _KEYED.finditer(answer)}
-    named = _find_alike(f"{draft.ground.question}\n{answer}", text, answer) or (keyed if len(keyed) > 1 else set())
-    asked = f"{draft.ground.question}\n{answer}".casefold()
-    first = sorted(named, key=lambda name: (name.casefold() not in asked, name))[:_MOST_SUBJECTS]
+    keyed = {key for found in _KEYED.finditer(answer) if not asks_for_total(key := found[1].strip())}
+    said = f"{draft.ground.question}\n{answer}"
+    named = _find_alike(said, text) or (keyed if len(keyed) > 1 else set())
+    first = sorted(named, key=lambda name: (name.casefold() not in said.casefold(), name))[:_MOST_SUBJECTS]
     patterns = {name: _pattern(name) for name in first}
     return {name: pattern for name, pattern in patterns.items() if pattern.search(text)}
 
 
-def _find_alike(asked: str, text: str, answer: str) -> set[str]:
-    """Return all that have a label alike, such as Option A and Option B, where the answer names one of them."""
+def _find_alike(said: str, text: str) -> set[str]:
+    """Return all that have a label alike, such as Option A and Option B, where one of them is named in what is said."""
     labels: dict[str, dict[str, str]] = {}
     # A label is written as a name at least once: `costs 66` is none.
     names = {found[1].casefold() for found in _LABELLED.finditer(text) if found[1][0].isupper()}
-    for found in (*_LABELLED.finditer(text), *_LABELLED.finditer(asked)):
+    for found in (*_LABELLED.finditer(text), *_LABELLED.finditer(said)):
         if found[1].casefold() in names and not dates.find(found[0]):
             labels.setdefault(found[1].casefold(), {}).setdefault(found[2], found[0])
     alike = [set(ids.values()) for ids in labels.values() if len(ids) > 1]
-    return set().union(*(ids for ids in alike if any(_pattern(name).search(answer) for name in ids)))
+    return set().union(*(ids for ids in alike if any(_pattern(name).search(said) for name in ids)))
 
 
 def _pattern(name: str) -> re.Pattern[str]:
@@ -158,15 +168,16 @@ def _mentions(text: str, subjects: Mapping[str, re.Pattern[str]]) -> list[_Place
     return sorted(found)
 
 
-def _pairs(answer: str, mentions: Sequence[_Place]) -> Iterator[tuple[str, str]]:
+def _pairs(answer: str, mentions: Sequence[_Place], only: str | None) -> Iterator[tuple[str, str]]:
     """Yield each value of an answer with the subject that it is said of, where there is no doubt.
 
-    A value belongs to the last subject before it in its line; after two subjects in a row it belongs to neither.
+    A value belongs to the last subject before it in its line; after two subjects in a row it belongs to neither. All
+    belong to the `only` one, if that is given.
     """
     inside = [(each.start, each.end) for each in mentions]
     values = [each for each in _values(answer) if not any(start <= each[0] < end for start, end in inside)]
     for start, end in _lines(answer):
-        own: str | None = None
+        own = only
         open_ = False
         events = [(each.start, each.subject, "") for each in mentions if start <= each.start < end]
         events += [(at, "", value) for at, value in values if start <= at < end]
@@ -200,16 +211,16 @@ def _values(text: str) -> list[tuple[int, str]]:
     return sorted([*((each.start, each.text) for each in days), *numbers])
 
 
-def _owned_by_others(subject: str, value: str, pages: Sequence[_Page]) -> str:
+def _owned_by_others(subject: str, value: str, pages: Sequence[_Page], *, near: bool) -> str:
     """Return the line of a value that every document gives to another subject; "" if one does not."""
-    near = ""
+    line = ""
     for page in pages:
         for start, end in _places(value, page):
-            if not page.disowns(subject, start, end):
+            if not page.disowns(subject, start, end, near=near):
                 return ""
             first = page.text.rfind("\n", 0, start) + 1
-            near = near or page.text[max(first, start - 80) : end + 40].partition("\n")[0].strip()
-    return near
+            line = line or page.text[max(first, start - 80) : end + 40].partition("\n")[0].strip()
+    return line
 
 
 def _places(value: str, page: _Page) -> Iterator[tuple[int, int]]:

@@ -8,23 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from batos.gate import numerals
+from batos.memory.months import CAPITALISED, MONTH, NAME
 
-_MONTHS = (
-    "january jan januar jänner janvier enero gennaio gen janeiro januari января",
-    "february feb februar février fév febrero febbraio fevereiro februari февраля",
-    "march mar märz mars marzo março maart марта",
-    "april apr avril abril aprile апреля",
-    "may mai mayo maggio maio mei мая",
-    "june jun juni juin junio giugno junho июня",
-    "july jul juli juillet julio luglio julho июля",
-    "august aug août agosto augustus августа",
-    "september sep sept septembre septiembre settembre setembro сентября",
-    "october oct oktober okt octobre octubre ottobre outubro октября",
-    "november nov novembre noviembre novembro ноября",
-    "december dec dezember dez décembre déc diciembre dicembre dezembro декабря",
-)
-_MONTH = {word: number for number, said in enumerate(_MONTHS, start=1) for word in said.split()}
-_NAME = "|".join(sorted(_MONTH, key=len, reverse=True))
 #: Far Eastern months and days are in figures or in characters.
 _FAR = r"\d{1,2}|[一二三四五六七八九十]{1,3}"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
@@ -36,9 +21,9 @@ _FORMS = [
         r"(?<=[^\n.]\s)(?P<a>\d{1,2})(?P<sign>\.)\s?(?P<b>0?[1-9]|1[0-2])\.(?!\s?\d)",
         rf"(?<!\d)(?:(?P<y>\d{{4}})\s?年\s?)?(?P<m>{_FAR})\s?月\s?(?P<d>{_FAR})\s?[日号號]",
         r"(?<!\d)(?P<y>\d{4})\s?年\s?(?P<m>\d{1,2})\s?月",
-        rf"(?<![\w.]){_DAY}\s(?:of\s|de\s|d')?(?P<name>{_NAME})\b\.?(?:,?\s(?:de\s|del\s)?(?P<y>\d{{4}})\b)?",
-        rf"(?<!\w)(?P<name>{_NAME})\b\.?\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s(?P<y>\d{{4}})\b)?(?![:.,]\d)",
-        rf"(?<!\w)(?P<name>{_NAME})\b\.?,?\s(?:de\s|del\s)?(?P<y>\d{{4}})\b",
+        rf"(?<![\w.]){_DAY}\s(?:of\s|de\s|d')?(?P<name>{NAME})\b\.?(?:,?\s(?:de\s|del\s)?(?P<y>\d{{4}})\b)?",
+        rf"(?<!\w)(?P<name>{NAME})\b\.?\s(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s(?P<y>\d{{4}})\b)?(?![:.,]\d)",
+        rf"(?<!\w)(?P<name>{NAME})\b\.?,?\s(?:de\s|del\s)?(?P<y>\d{{4}})\b",
     )
 ]
 _TIME = re.compile(
@@ -63,8 +48,6 @@ _FIRST = re.compile(
 _LAST = re.compile(rf"日?(?P<until>{_UNTIL})(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]|[.,]\d|\s?[年月%])", re.IGNORECASE)
 #: Words between two days that name both and none between.
 _BOTH = frozenset("and und et y e ed en и".split())
-#: Names of months that are other words where they are not capitalised.
-_CAPITALISED = frozenset({"may", "march", "mar", "sept", "dec", "set", "gen", "august"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +91,8 @@ def _range(text: str, day: Day) -> Iterator[tuple[int, int, int]]:
         other = int(found["d"])
         both = found["until"].strip().casefold().partition(" ")[0] in _BOTH
         for year, month, own in day.readings:
-            low, high = sorted((own, other))
-            if own and low >= 1 and high <= 31:
+            low, high = (other, own) if found is before else (own, other)
+            if own and 1 <= other <= 31 and (both or low < high):  # `30 June - 3 months` is no range
                 yield from ((year, month, each) for each in ((other,) if both else range(low, high + 1)))
 
 
@@ -141,7 +124,7 @@ def _is_there(reading: tuple[int, int, int], there: frozenset[tuple[int, int, in
 
 def _read(found: re.Match[str]) -> Iterator[tuple[int, int, int]]:
     parts = found.groupdict()
-    if parts.get("name") in _CAPITALISED:
+    if parts.get("name") in CAPITALISED:
         return
     year = int(parts.get("y") or 0)
     if parts.get("a"):
@@ -149,7 +132,7 @@ def _read(found: re.Match[str]) -> Iterator[tuple[int, int, int]]:
         if parts["sign"] == "/":
             pairs.add((int(parts["a"]), int(parts["b"])))
     else:
-        month = _MONTH[parts["name"].casefold()] if parts.get("name") else _value(parts["m"])
+        month = MONTH[parts["name"].casefold()] if parts.get("name") else _value(parts["m"])
         pairs = {(month, _value(parts.get("d") or "0"))}
     years = (year,) if len(parts.get("y") or "") != 2 else (1900 + year, 2000 + year)
     yield from ((each, *pair) for each in years for pair in pairs if 1 <= pair[0] <= 12 and pair[1] <= 31)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from batos.gate import languages
+from batos.gate import languages, thresholds
 from batos.gate.stems import stems
 from batos.memory.evidence import Evidence
 from batos.memory.sentences import sentence_spans
@@ -17,19 +17,9 @@ from batos.memory.terms import line_of
 
 #: The document number of what was said in the conversation: its turns and summaries are evidence, but no document.
 CONVERSATION = 0
-#: Sentences that rarities are counted over at least. In a passage of five sentences a word that stands in one of them
-#: would be worth a third of a word that stands in none, and among five hundred nine tenths.
-LEAST_SENTENCES = 100
 #: Ends of lines within a sentence from which on it is none: prose that is wrapped has fewer.
 MANY_LINES = 4
 _LINE = re.compile(r"[^\s][^\n]*")
-#: Words in a row that are a copy of a part of a sentence.
-LEAST_COPIED = 8
-#: The weight of two letters that are both hiragana, which are mostly endings and particles.
-_HIRAGANA_WEIGHT = 0.25
-#: The part of the weight of a word that a sentence has which begins with a pronoun, if the sentence before it has the
-#: word: the pronoun stands for something there.
-PRONOUN_PART = 0.5
 _PRONOUN = re.compile(
     r"(?:it|its|they|their|he|his|she|her|this|these|that|those|such|er|sie|es|dies|diese[rs]?|sein|seine|ihre?|dabei|il|ils"
     r"|elle|elles|ce|cela|ces|cette|son|sa|leurs?|esto|este|esta|estos|ellos|ellas|su|sus|questo|questa|essi|suo|sua|isso|ele"
@@ -114,9 +104,9 @@ class EvidenceIndex:
     def weight(self, stem: str) -> float:
         """Return how much a stem says: the rarer among the sentences, the more; most if none has it."""
         holding = len(self._places.get(stem, ()))
-        everyone = max(LEAST_SENTENCES, len(self.sentences))
+        everyone = max(thresholds.LEAST_SENTENCES, len(self.sentences))
         weight = math.log(1 + (everyone - holding + 0.5) / (holding + 0.5))
-        return weight * _HIRAGANA_WEIGHT if _HIRAGANA.fullmatch(stem) else weight
+        return weight * thresholds.HIRAGANA_PART if _HIRAGANA.fullmatch(stem) else weight
 
     def weigh(self, said: Set[str]) -> float:
         """Return the sum of the weights of stems."""
@@ -131,7 +121,7 @@ class EvidenceIndex:
         found = self.hits(said)
         for at in self.pronouns.intersection(place + 1 for place in list(found)):
             before = self.weigh((said & self.stems[at - 1]) - self.stems[at])
-            found[at] = found.get(at, 0.0) + PRONOUN_PART * before
+            found[at] = found.get(at, 0.0) + thresholds.PRONOUN_PART * before
         return found
 
     def document_hits(self, said: Set[str]) -> dict[int, float]:
@@ -157,7 +147,7 @@ class EvidenceIndex:
         if whole is not None:
             return whole
         for run in (line, f" {line.strip().partition(' ')[2]} "):
-            if run.count(" ") > LEAST_COPIED:
+            if run.count(" ") > thresholds.COPIED_WORDS:
                 found = next((at for each, at in self._first_of_line.items() if run in each), None)
                 if found is not None:
                     return found

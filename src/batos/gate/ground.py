@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from batos.gate import dates, figures, languages, spans_of_time, wording
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
+from batos.gate.run_sums import asks_for_total, run_sums
 from batos.gate.spans_of_time import TimeSpan
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.terms import words
@@ -20,6 +21,8 @@ OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "archite
 #: Times that a question may ask something for, and numbers of documents of which products are taken as worked out: of
 #: more of them any number would be one.
 _MOST_TIMES, _MOST_FACTORS = 1_000, 60
+#: A number such as 1,380 is none.
+_YEAR = re.compile(r"(?<!\d)(?<!\d[.,'’])[12]\d{3}(?!\d|[.,'’]\d)")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
@@ -114,14 +117,21 @@ class Ground:
         return frozenset(one * other for one in asked for other in given) if few else frozenset()
 
     @cached_property
+    def totals(self) -> frozenset[Decimal]:
+        """Return the sums of numbers that stand together in a document, if the question asks for a total."""
+        if not asks_for_total(self.question):
+            return frozenset()
+        return frozenset().union(*(run_sums(text) for text in self.documents))
+
+    @cached_property
     def times(self) -> frozenset[tuple[int, int]]:
         """Return every time of day in it."""
         return frozenset(time for time, _ in dates.times(self.text))
 
     @cached_property
     def years(self) -> frozenset[int]:
-        """Return every number in it that can be a year."""
-        return frozenset(int(value) for value in self.figures.values if 1000 <= value < 3000)
+        """Return every number in it that is written as a year is, and the present one."""
+        return frozenset(int(each) for each in _YEAR.findall(f"{self.text}\n{self.computed}\n{self.today}"))
 
     @cached_property
     def names(self) -> dict[str, set[str]]:
@@ -170,11 +180,15 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer and what it may rest on; `was_cut` if it would have gone on."""
+    """An answer and what it may rest on; `was_cut` if it would have gone on.
+
+    `instructions` is what its prompt said beside that, of which nothing belongs into the answer.
+    """
 
     answer: str
     ground: Ground
     was_cut: bool = False
+    instructions: str = ""
 
     @property
     def language(self) -> str | None:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from batos.gate import dates, figures, letters
+from batos.gate import dates, figures, letters, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.ground import Draft, without_spaces
 from batos.gate.stems import is_number, placed_stems
-
-# docs/decisions/0084 has the measurements that these come from.
-#: The share of a sentence's new words, by rarity, below which nothing speaks of it.
-KNOWN_SHARE = 0.35
-#: New words of the shortest sentence that is judged by them.
-LEAST_WORDS = 3
-#: Sentences of a short answer: it is invented if all its new words are strange, however few they are.
-FEW = 2
 
 
 def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[AttributedSentence]:
@@ -31,11 +23,11 @@ def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[Attribut
     if language not in index.guesses:
         return
     asked = {each.stem for each in placed_stems(question, language)}
-    few = len(attribution.sentences) <= FEW
+    few = len(attribution.sentences) <= thresholds.SHORT_ANSWER
     rows = (each for each in attribution.select("not_carried") if not each.text.startswith("|"))
     for sentence in rows:
         share, count = known_share(draft, sentence, asked, language)
-        strange = (count >= LEAST_WORDS and share < KNOWN_SHARE) or (few and count and not share)
+        strange = (count >= thresholds.KNOWN_WORDS and share < thresholds.KNOWN_SHARE) or (few and count and not share)
         if strange and not _has_values(sentence.text):
             yield sentence
 

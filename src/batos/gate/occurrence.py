@@ -41,6 +41,8 @@ _TITLE = "Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Mme|Monsieur|Madame|Señora?|Sra?|Signor
 _SINGLE = re.compile(rf"(?<=[a-zà-ÿа-яё] )(?!(?:{_TITLE})\b)({_CAPITAL})(?![\w-]|[.'’]\w| [{_UPPER}])")
 _TITLED = re.compile(rf"(?<!\w)(?:(?:{_TITLE})\.? )+({_CAPITAL}(?:{_LINK}{_CAPITAL})*)")
 _SENTENCE_START = re.compile(r"(?:\A|[.!?:…\n]|[-*•]|\d[.)])[\s\"“„«'(*_]*\Z")
+#: A block of a program, beside which types and libraries are named.
+_PROGRAM = re.compile(r"```(?!json|ya?ml|csv)\w", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 
 #: Capitalised words that name nobody: months and days, and what sentences begin with.
@@ -145,7 +147,7 @@ def _is_there(figure: Figure, ground: Ground) -> bool:
     # A quotation may begin or end inside a row of digit groups, which is then another number, as it stands.
     as_it_stands = not figure.text.isdigit() and bool(figure.readings) and figure.text in ground.text
     known = (as_it_stands and not figure.scales) or figures.is_known(figure, ground.figures)
-    return known or bool(figure.values & ground.products)
+    return known or bool(figure.values & (ground.products | ground.totals))
 
 
 def _blank_other_digits(answer: str, ground: Ground) -> tuple[str, list[str]]:
@@ -223,12 +225,12 @@ def references(answer: str) -> Iterator[int]:
 def names(draft: Draft) -> list[Spot] | None:
     """Check that names, beside those of one word that begin a sentence, occur in the evidence or the question.
 
-    German writes every noun like a name, so there only names after a title are checked.
+    German writes every noun like a name: there, and beside a program, only names after a title are checked.
     """
     text = letters.without_forms(_HEADING.sub("", claims(draft.answer)))
     claimed = {found[1] for found in _TITLED.finditer(text)}
     spoken = languages.guess(text) or languages.guess(draft.ground.question) or draft.ground.index.language
-    if spoken != "German":
+    if spoken != "German" and not _PROGRAM.search(draft.answer):
         claimed |= {_bare(found, text) for found in _NAME.finditer(text) if not found[0].isupper()}
         claimed |= {found[1] for found in _SINGLE.finditer(text)}
     if not draft.ground.passages or not claimed:

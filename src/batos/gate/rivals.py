@@ -11,19 +11,15 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from batos.gate import languages
+from batos.gate import languages, thresholds
 from batos.gate.evidence_index import EvidenceIndex
 from batos.gate.stems import Stem, is_number, placed_stems, stems
 from batos.memory.terms import words
 
 Kind: TypeAlias = Literal["date", "number", "name"]
 
-#: Words of distance at which a word of the question counts half.
-SCALE = 5
 #: The lead of a phrase that has no rival: any lead of at least 1 does.
 NO_RIVAL = 2.0
-#: Words that a mark between parts of a sentence stands for.
-_CLAUSE_WORDS = 2
 _CLAUSE = re.compile(r"[,;:()—–、，；：،؛（）]")
 
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
@@ -100,8 +96,8 @@ def nearness(
             continue
         before = place < low
         gap = text[each.start : span[0]] if before else text[span[1] : each.start]
-        far = (low - place if before else place - high) + _CLAUSE_WORDS * len(_CLAUSE.findall(gap))
-        best[each.stem] = max(best.get(each.stem, 0.0), index.weight(each.stem) / (1 + far / SCALE))
+        far = (low - place if before else place - high) + thresholds.CLAUSE_DISTANCE * len(_CLAUSE.findall(gap))
+        best[each.stem] = max(best.get(each.stem, 0.0), index.weight(each.stem) / (1 + far / thresholds.SCALE))
     return sum(value for _, value in sorted(best.items()))
 
 

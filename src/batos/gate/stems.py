@@ -7,37 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from batos.gate import languages, numerals
-from batos.memory.terms import placed_terms
+from batos.memory.common_words import ASKING
+from batos.memory.inflections import without_ending
+from batos.memory.terms import STEM, placed_terms
 
-#: Letters of a longer word that are kept, so that `automated` and `automatic` are one. With five more words fall
-#: together that have nothing to do with one another (`contin` and `contra`), with seven endings begin to count.
-STEM = 6
-
-#: Words of each language that ask, help another verb or point, beside the small words by which a language is told.
-_MORE: dict[str, str] = {
-    "English": "what who whom whose which when where why how many much did does do was were is are be been being has"
-    " have had having can could will would shall should may might must any that this these those it its he she they we"
-    " them their his her hers him us than then also only other others such there here one s t d ll re ve m if but so"
-    " because into about out up very just some each both own",
-    "German": "wer wen wem wessen welche welcher welches welchen welchem wann wo warum wieso weshalb wie viel viele war"
-    " waren wurde wurden wird werden worden sein seine seinen seiner ihr ihre ihren ihrer haben hatte hatten kann"
-    " können konnte muss müssen soll er sie es wir man diese dieser dieses diesen einer einem eines als auch nur so"
-    " dass denn"
-    " aber durch über um unter vom beim ins noch schon sehr dann da hier welch",
-    "French": "qui que quoi quel quelle quels quelles quand où pourquoi comment combien étaient était été être sont ont"
-    " avait avoir fut furent peut ce cet cette ces ils elles on nous se sa son ses leur leurs lui y en par l d n s qu c"
-    " j m t mais si aussi très tout tous plus comme lequel laquelle du à",
-    "Spanish": "quién quiénes cuándo dónde cuánto cuánta cuántos cuántas cuáles fue fueron era eran ser ha han había"
-    " puede este esta estos estas ese esa eso ellos ellas nos le les sin sobre entre también ya porque donde cuando a"
-    " o",
-    "Italian": "chi che quando dove perché quanto quanta quanti quante quali fu furono era erano essere ha hanno aveva"
-    " può questo questa questi queste loro suo sua suoi l d s un' dell all nell sull ma se o a",
-    "Portuguese": "quem quando onde porque quanto quanta quantos quantas quais foram era eram ser há tem têm tinha pode"
-    " este esta estes estas isso eles elas seu sua seus suas também mas ou pelo pela",
-    "Dutch": "wie welke welk wanneer waar waarom hoeveel was waren werd werden worden zijn heeft hebben had kan kunnen"
-    " moet deze dit hij zij we ze hun haar als dan maar of uit door over nog",
-}
-_STOP = {language: languages.small_words(language) | frozenset(said.split()) for language, said in _MORE.items()}
+_STOP = {language: languages.small_words(language) | frozenset(said.split()) for language, said in ASKING.items()}
 
 _MARKS = ".,'’\u00a0\u202f\u2009"
 _NUMBER = re.compile(rf"(?<![\w.,])(?:\d{{1,3}}(?: \d{{3}})+|\d+(?:[{_MARKS}]\d+)+)(?!\w)")
@@ -125,22 +99,9 @@ def _stem(word: str, language: str | None) -> str:
         return str(value)
     if _ARABIC.match(word):
         return _arabic_stem(word)
-    return _without_ending(word)[:STEM]
-
-
-def _without_ending(word: str) -> str:
-    """Cut the endings of a plural and of a verb: trims, trimmed and trimming are trim, carried and carry are one.
-
-    The rule is English, and the same in each language: the language of a short text is often not clear, and its words
-    must meet those of a longer one.
-    """
-    if len(word) > 3 and word.endswith("s"):
-        word = word[:-1]
-    ending = next((each for each in ("ing", "ed", "e") if word.endswith(each) and len(word) - len(each) > 2), "")
-    word = word.removesuffix(ending)
-    if len(ending) > 1 and len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
-        word = word[:-1]
-    return f"{word[:-1]}y" if ending and word.endswith("i") else word
+    # The rule is English and the same in each language: the language of a short text is often not clear, and its words
+    # must meet those of a longer one.
+    return without_ending(word)[:STEM]
 
 
 def _arabic_stem(word: str) -> str:

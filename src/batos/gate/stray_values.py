@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Set
 from heapq import nsmallest
 
-from batos.gate import dates, figures, letters, numerals
+from batos.gate import dates, figures, letters, numerals, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.ground import Draft, Ground, Spot
 from batos.gate.stems import is_number, stems
 
-# docs/decisions/0084 has the measurements that these come from.
-#: The share of the question's words beside a value, of those at the best place for the question, below which it strays.
-LEAST_SHARE = 0.4
-#: The same for a value that is the whole answer to one question, where the best sentence for both lacks it.
-LEAST_OF_ONE = 0.8
-_ELSEWHERE = frozenset({"question", "rival", "number"})
-#: New words of the longest sentence that is looked at: a longer one says things of several places together.
-MOST_NEW = 6
-#: Sentences before and after a value that are beside it.
-_BESIDE = 1
 #: Sentences that are tried as the best place for some words, and places of a value that are looked at.
 _TRIED = 40
 
+#: The first line of a message, such as `Date: 3 May`.
+_HEAD = re.compile(r"\W{0,4}[^\W\d_]{2,20}[^\S\n]?[:：]")
 #: Words that ask, in questions of several things.
 _ASKING = re.compile(
     r"\b(?:who|what|which|when|where|how|wer|was|welche\w*|wann|wo|wie|qui|que|quel\w*|quand|où|combien|quién|qué|cuál\w*|cuándo|cuánt\w*"
     r"|chi|che|quale|quando|dove|quant\w*|wie|wat|welke?|wanneer|waar|hoe\w*)\b",
     re.IGNORECASE,
 )
-_MOST_ASKED = 2
-#: Sentences of an answer that gives one fact.
-_FEW = 2
 _PARTS = re.compile(r"[,;:?？，；：]|\b(?:and|und|et|y|e|en|и)\b|和|以及", re.IGNORECASE)
 #: Questions whose answers put values of many places together.
 _OF_MANY = re.compile(
@@ -47,25 +37,25 @@ _OF_MANY = re.compile(
 def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     """Yield the values of sentences that nothing carries and that stand where nothing of the question stands."""
     ground = draft.ground
-    several = len(_ASKING.findall(ground.question)) > _MOST_ASKED
+    several = len(_ASKING.findall(ground.question)) > thresholds.STRAY_QUESTIONS
     if several or _OF_MANY.search(ground.question) or letters.asks_for_text(ground.question):
         return
     language = draft.language
     asked = frozenset(each for each in stems(ground.question, language) if not is_number(each))
-    parts = [asked, *(frozenset(stems(part, language)) & asked for part in _PARTS.split(ground.question))]
-    alone = not attribution.select("carried") and len(attribution.select("not_carried")) <= _FEW
-    one = alone and len(_ASKING.findall(ground.question)) <= 1
+    split = (frozenset(stems(part, language)) & asked for part in _PARTS.split(ground.question))
+    parts = [each for each in (asked, *split) if each]
     for sentence in attribution.select("not_carried"):
         said = frozenset(each for each in stems(sentence.text, language) if not is_number(each))
-        if len(said - asked) > MOST_NEW:
+        if len(said - asked) > thresholds.STRAY_WORDS:
             continue
+        words = [each for part in parts for each in (part | said, part)]
         for value, places in _values(sentence, ground):
             index = ground.index
             told = [at for at in places if index.own_languages[index.document_of[at]] == language]
-            words = [each for part in parts for each in (part | said, part) if each]
-            least = LEAST_OF_ONE if one and sentence.reason in _ELSEWHERE else LEAST_SHARE
-            if places and told == places and max(_share(ground, each, places) for each in words) < least:
-                yield Spot("stray", value, (("near", ground.index.sentences[places[0]].quote),))
+            if not words or not places or told != places:
+                continue
+            if max(_share(ground, each, places) for each in words) < thresholds.STRAY_SHARE:
+                yield Spot("stray", value, (("near", index.sentences[places[0]].quote),))
 
 
 def _share(ground: Ground, words: Set[str], places: list[int]) -> float:
@@ -73,18 +63,20 @@ def _share(ground: Ground, words: Set[str], places: list[int]) -> float:
     index = ground.index
     hits = index.hits(words)
     first = nsmallest(_TRIED, hits, key=lambda at: (-hits[at], at))
-    near = {at + step for at in first for step in range(-_BESIDE, _BESIDE + 1)}
+    near = {at + step for at in first for step in range(-thresholds.STRAY_BESIDE, thresholds.STRAY_BESIDE + 1)}
     best = max((_beside(ground, words, at) for at in near), default=0.0)
     return max(_beside(ground, words, at) for at in places[:_TRIED]) / best if best else 1.0
 
 
 def _beside(ground: Ground, words: Set[str], at: int) -> float:
+    """Return what stands of some words beside a place; the head of a message, with its day, is beside all of it."""
     index = ground.index
-    found: set[str] = set()
-    for place in range(max(0, at - _BESIDE), min(len(index.sentences), at + _BESIDE + 1)):
-        if index.sentences[place].document == index.sentences[min(max(at, 0), len(index.sentences) - 1)].document:
-            found |= index.stems[place]
-    return index.weigh(words & found)
+    at = min(max(at, 0), len(index.sentences) - 1)
+    first = bisect_left(index.document_of, index.document_of[at])
+    end = bisect_right(index.document_of, index.document_of[at])
+    if at > first or not _HEAD.match(index.sentences[at].quote):
+        first, end = max(first, at - thresholds.STRAY_BESIDE), min(end, at + thresholds.STRAY_BESIDE + 1)
+    return index.weigh(words & frozenset().union(*index.stems[first:end]))
 
 
 def _values(sentence: AttributedSentence, ground: Ground) -> Iterator[tuple[str, list[int]]]:

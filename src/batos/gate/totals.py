@@ -7,15 +7,8 @@ import re
 from batos.gate import figures, sums
 from batos.gate.ground import Draft, Spot
 from batos.gate.occurrence import claims
+from batos.gate.run_sums import asks_for_total
 
-_TOTAL = re.compile(
-    r"\b(?:in all|in total|totals?|altogether|together|overall|sum|combined|insgesamt|zusammen|gesamt\w*|summe"
-    r"|au total|en tout"
-    r"|ensemble|somme|en total|juntos|juntas|suma|in totale|totale|insieme|somma|no total|soma|in totaal|totaal"
-    r"|samen|som"
-    r"|всего|итого|сумма)\b|一共|总共|总计|合计|总数|合計|全部で|総",
-    re.IGNORECASE,
-)
 #: Separators of a row, and rows of a table at least.
 _CELLS, _ROWS = 2, 3
 _MARKS = (r"[|;\t]", r"\s{2,}", r",(?=\S)")
@@ -24,7 +17,7 @@ _MARKS = (r"[|;\t]", r"\s{2,}", r",(?=\S)")
 def single_entries(draft: Draft) -> list[Spot] | None:
     """Check that a total which was asked for is none of the entries of a table alone; None if none was."""
     ground = draft.ground
-    if not ground.passages or not _TOTAL.search(ground.question):
+    if not ground.passages or not asks_for_total(ground.question):
         return None
     text = claims(draft.answer)
     found = figures.find(text)
@@ -47,7 +40,7 @@ def _is_entry(figure: figures.Figure, documents: tuple[str, ...]) -> bool:
             return False
         for line, is_row in zip(lines, rows, strict=True):
             if any(char.isdigit() for char in line) and _has(figure, line, is_row=is_row):
-                if not is_row or _TOTAL.search(line):
+                if not is_row or asks_for_total(line):
                     return False
                 places += 1
     return places > 0

@@ -8,26 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from batos.memory import thresholds
 from batos.memory.evidence import Passage
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems
-
-#: Sentences in focus: so many, and at most the second number where more of them match about as well.
-USUAL, MOST = 2, 4
-#: A sentence that matches less well than this share of the best one stays out: small models read it into the answer.
-FAINT = 0.3
-#: The share of the weight of a question's words that the best sentence has at least: else nothing is in focus.
-COVERED = 0.05
-#: A further sentence comes into focus if it matches at least so well, as a share of the match before it.
-ALIKE = 0.9
-#: The same among passages of which some were found to match less well: more sentences compete there.
-ALIKE_FOUND = 0.8
-#: A sentence of such a passage matches less well too, by this power of the passage's own weight.
-PASSAGE_POWER = 0.75
-#: The share of a word's rarity that counts if the word is short and no number: such words say little in any language.
-SHORT_WORD, SHORT_LETTERS = 0.25, 3
-#: The part of a match that each word of a sentence costs, so that of two equal matches the shorter sentence is better.
-LENGTH_COST = 0.05
 
 # A sentence that begins so speaks of something that the sentence before it names.
 _REFERRING = re.compile(
@@ -52,8 +36,8 @@ class _Candidate:
 def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
     """Return the sentences that match a question best, in the order of the passages, each run of neighbours as one.
 
-    The best USUAL come into focus and up to MOST that match about as well, none that matches much less well than the
-    best one, each with the sentence before it if it begins with a pronoun. A returned passage is a span of the one that
+    The best few come into focus and some more that match about as well, none that matches much less well than the best
+    one, each with the sentence before it if it begins with a pronoun. A returned passage is a span of the one that
     has its number; its `start` is its place in the file. Where no sentence has more than a common word of the question
     ("Summarise the report"), nothing is in focus.
 
@@ -71,8 +55,9 @@ def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
 
 
 def _candidates(passages: Sequence[Passage]) -> list[_Candidate]:
+    power = thresholds.FOCUS_PASSAGE_POWER
     return [
-        _Candidate(place, start, end, frozenset(stems(passage.text[start:end])), passage.weight**PASSAGE_POWER)
+        _Candidate(place, start, end, frozenset(stems(passage.text[start:end])), passage.weight**power)
         for place, passage in enumerate(passages)
         for start, end in sentence_spans(passage.text)
     ]
@@ -83,15 +68,15 @@ def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     holding = Counter(term for each in candidates for term in each.terms)
     weights = {term: _rarity(term, holding[term], len(candidates)) for term in stems(question)}
     scores = [each.weight * sum(weights[term] for term in each.terms & weights.keys()) for each in candidates]
-    if max(scores, default=0) < COVERED * sum(weights.values()):
+    if max(scores, default=0) < thresholds.FOCUS_COVERED * sum(weights.values()):
         return []
     matching = [place for place, score in enumerate(scores) if score]
-    fine = {place: scores[place] - LENGTH_COST * len(candidates[place].terms) for place in matching}
+    fine = {place: scores[place] - thresholds.FOCUS_LENGTH_COST * len(candidates[place].terms) for place in matching}
     ranked = sorted(matching, key=lambda place: (-fine[place], place))
-    ranked = [place for place in ranked if scores[place] >= FAINT * scores[ranked[0]]]
-    many = min(USUAL, len(ranked))
-    alike = ALIKE if all(each.weight == 1 for each in candidates) else ALIKE_FOUND
-    while many < min(MOST, len(ranked)) and scores[ranked[many]] >= alike * scores[ranked[many - 1]]:
+    ranked = [place for place in ranked if scores[place] >= thresholds.FOCUS_FAINT * scores[ranked[0]]]
+    many = min(thresholds.FOCUS_USUAL, len(ranked))
+    alike = thresholds.FOCUS_ALIKE if all(each.weight == 1 for each in candidates) else thresholds.FOCUS_ALIKE_FOUND
+    while many < min(thresholds.FOCUS_MOST, len(ranked)) and scores[ranked[many]] >= alike * scores[ranked[many - 1]]:
         many += 1
     return ranked[:many]
 
@@ -99,7 +84,8 @@ def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
 def _rarity(term: str, holding: int, of: int) -> float:
     """Return how rare a term is among the candidates, as BM25 weighs it; a short word counts less."""
     rare = math.log(1 + (of - holding + 0.5) / (holding + 0.5))
-    return rare * SHORT_WORD if len(term) <= SHORT_LETTERS and term.isalpha() and term.islower() else rare
+    is_short = len(term) <= thresholds.FOCUS_SHORT_LETTERS and term.isalpha() and term.islower()
+    return rare * thresholds.FOCUS_SHORT_PART if is_short else rare
 
 
 def _refers(candidates: Sequence[_Candidate], place: int, passages: Sequence[Passage]) -> bool:
