@@ -145,6 +145,8 @@ class MissionPolicy(BaseModel):
     wait_ollama: bool = Field(default=False, strict=True)
     #: The scope of the memories that it uses, or NO_MEMORY; absent: `default` and the conversation's.
     memory: _Line | None = Field(default=None, min_length=1, max_length=128)
+    #: The model is not asked what neither memory nor a file answers.
+    only_memory: bool | None = Field(default=None, strict=True)
 
 
 class Message(BaseModel):

@@ -10,7 +10,7 @@ import pytest
 from tests.image.open_image import open_image
 
 from batos.errors import NotFound
-from batos.image import memory_pins, memory_records, memory_segments
+from batos.image import memory_pins, memory_records, memory_segments, roots
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import MERGED, DocumentStore, Incoming
@@ -193,3 +193,19 @@ async def test_a_pin_stays_with_a_file_that_changes() -> None:
         (changed,) = (await store.remember([incoming("The lamp is out.", "/a")]))["remembered"]
         with image.snapshot() as root:
             assert list(memory_pins.list_all_pinned(root, "ann")) == [changed["document"]]
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("2099-11-25T00:00:00.000Z", "2026-11-24T00:00:00.000Z"),
+        ("2025-01-02T00:00:00.000Z", "2025-01-02T00:00:00.000Z"),
+    ],
+)
+async def test_nothing_was_said_later_than_it_is_remembered(told: str, kept: str) -> None:
+    """A file may tell of any day; a day to come is not the one on which it was said."""
+    async with open_image(None) as image:
+        store = store_of(image)
+        (line,) = (await store.remember([replace(incoming("Lamp.", "/a#1"), kind="turn", said_at=told)]))["remembered"]
+        with image.snapshot() as root:
+            assert own_slots(root[roots.DOCUMENTS][line["document"]])["said_at"] == kept

@@ -10,11 +10,11 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory.chunk_search import RecallQuery
-from batos.memory.linked_recall import Legs, fuse, recall
+from batos.memory.inflections import wanted_words
+from batos.memory.linked_recall import NOTHING_SAID, Legs, SaidWords, fuse, recall
 from batos.memory.mentions import Mention, mentions
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
-from batos.memory.terms import stems
 
 scores = st.dictionaries(st.integers(1, 30), st.just(0.0) | st.floats(0.001, 50), max_size=8)
 cosines = st.dictionaries(st.integers(1, 30), st.floats(-1, 1), max_size=8)
@@ -41,11 +41,20 @@ class Table:
     def resolve(self, name: str) -> Sequence[int]:
         return self._names[name]
 
+    def beside(self, name: str, part: int) -> Sequence[int]:
+        return [each for each in self._names[name] if each != part]
+
+
+def said(question: str) -> SaidWords:
+    """Return the words of a question, which are all as rare."""
+    words = wanted_words(question)
+    return SaidWords(dict.fromkeys(words.forms, 1.0), words)
+
 
 @given(scores, cosines, st.sets(st.integers(1, 30), max_size=3))
 def test_scores_are_joined_up_to_one(words: dict[int, float], near: dict[int, float], named: set[int]) -> None:
     """Nothing is below 0 or above 1, and whatever a leg or the question names is there if anything is positive."""
-    joined = fuse(Legs(words, near, {}), named)
+    joined = fuse(Legs(words, near, NOTHING_SAID), named)
     assert all(0 <= score <= 1 for score in joined.values())
     assert named <= joined.keys()
     if max(words.values(), default=0) > 0:
@@ -55,8 +64,8 @@ def test_scores_are_joined_up_to_one(words: dict[int, float], near: dict[int, fl
 @given(scores, st.floats(0.1, 9))
 def test_the_unit_of_a_leg_does_not_count(words: dict[int, float], factor: float) -> None:
     """Only the order and the distances within a leg do."""
-    before = fuse(Legs(words, {}, {}))
-    after = fuse(Legs({id_: score * factor for id_, score in words.items()}, {}, {}))
+    before = fuse(Legs(words, {}, NOTHING_SAID))
+    after = fuse(Legs({id_: score * factor for id_, score in words.items()}, {}, NOTHING_SAID))
     assert before.keys() == after.keys()
     assert all(abs(before[id_] - after[id_]) < 1e-6 for id_ in before)
 
@@ -64,7 +73,7 @@ def test_the_unit_of_a_leg_does_not_count(words: dict[int, float], factor: float
 @given(scores, cosines)
 def test_every_part_that_a_leg_found_stays(words: dict[int, float], near: dict[int, float]) -> None:
     """Links add parts and scores, and take none away."""
-    legs = Legs(words, near, {"built": 1.0})
+    legs = Legs(words, near, said("built"))
     plain = {each.id: each.score for each in recall(legs, "hybrid", (), TEXTS.get, Table())}
     linked = {each.id: each.score for each in recall(legs, "linked", (), TEXTS.get, Table())}
     assert plain.keys() <= linked.keys()
@@ -74,7 +83,7 @@ def test_every_part_that_a_leg_found_stays(words: dict[int, float], near: dict[i
 def test_a_part_is_reached_by_the_sentence_that_names_it() -> None:
     """The sentence that has words of the question leads further than one that has none."""
     question = "Who built Holm Light?"
-    legs = Legs({1: 5.0, 4: 0.2}, {}, dict.fromkeys(stems(question), 1.0))
+    legs = Legs({1: 5.0, 4: 0.2}, {}, said(question))
     first, second, *_ = recall(legs, "linked", [1], TEXTS.get, Table())
     assert (first.id, first.is_named, first.link) == (1, True, None)
     assert second.link is not None
@@ -84,7 +93,7 @@ def test_a_part_is_reached_by_the_sentence_that_names_it() -> None:
 
 def test_a_name_of_two_leads_less_to_each() -> None:
     """Who shares a name is less likely to be meant."""
-    legs = Legs({1: 5.0}, {}, {"built": 1.0})
+    legs = Legs({1: 5.0}, {}, said("built"))
     one = recall(legs, "linked", (), TEXTS.get, Table())
     two = recall(legs, "linked", (), TEXTS.get, Table({**NAMES, "ada brun": [2, 4]}))
     assert one[1].score > two[1].score == two[2].score > 0
@@ -120,6 +129,6 @@ async def test_a_question_of_two_steps_finds_what_only_a_link_leads_to() -> None
 )
 def test_no_query_is_an_error(query: str) -> None:
     """Brackets, quotes, other scripts and surrogates are plain text."""
-    legs = Legs({1: 1.0}, {}, dict.fromkeys(stems(query), 1.0))
+    legs = Legs({1: 1.0}, {}, said(query))
     assert recall(legs, "linked", (), TEXTS.get, Table())[0].id == 1
     assert Table().mentions(query) is not None

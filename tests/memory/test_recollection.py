@@ -8,9 +8,10 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.image import memory_standings
+from batos.memory import thresholds
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import WITH_HISTORY, MemoryReach
-from batos.memory.recollection import LEAST_COVERED, RecallView, Recollection
+from batos.memory.recollection import RecallView, Recollection
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."
 
@@ -101,7 +102,7 @@ async def test_a_mission_is_shown_what_has_enough_of_its_question() -> None:
             assert recollection.passages_of(root, noted, reach) == ()
             asked = replace(reach, standings=WITH_HISTORY)  # a later attempt of a question about the past
             assert len(recollection.passages_of(root, noted, asked)) == 1
-    assert 0 < LEAST_COVERED < 1
+    assert 0 < thresholds.RECALL_COVERED < 1
 
 
 async def test_the_only_part_is_found_by_its_one_telling_word() -> None:
@@ -131,3 +132,31 @@ async def test_an_answer_does_not_stand_before_what_was_given() -> None:
         with image.snapshot() as root:
             page = recollection.recall(root, RecallQuery("Who winds the clockwork of the lamp?"), MemoryReach("ann"), 3)
         assert [each["kind"] for each in page["recalled"]] == ["document", "mission", "mission"]
+
+
+async def test_answers_come_last_and_lead_nowhere() -> None:
+    """An answer has the very question for a title, and stands behind a note that has less of it."""
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        answer = replace(
+            incoming("Atlas is led by Sarah.", "m-1"), kind="mission", title="Who leads project Atlas now?"
+        )
+        await store.remember([answer, incoming("Tomas leads Atlas."), replace(incoming("Born in Ulm."), title="Sarah")])
+        with image.snapshot() as root:
+            query = RecallQuery("Who leads project Atlas now?")
+            page = recollection.recall(root, query, MemoryReach("ann"), 9)
+            assert [each["text"] for each in page["recalled"]] == ["Tomas leads Atlas.", "Atlas is led by Sarah."]
+            only = MemoryReach("ann", kinds=frozenset({"mission"}))
+            (found,) = recollection.recall(root, query, only, 9)["recalled"]
+            assert found["kind"] == "mission"
+
+
+async def test_a_title_leads_to_no_part_of_its_own_document() -> None:
+    """A part that has its page's title in it does not reach the others; another page with that title is reached."""
+    text = "# Heat pumps\n\nHeat pumps save gas in winter.\n\n# Other things\n\nOil is dear, and gulls cry a lot."
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([replace(incoming(text, "/a"), title="Heat pumps")])
+        with image.snapshot() as root:
+            page = recollection.recall(root, RecallQuery("Do they save gas?"), MemoryReach("ann"), 9)
+            assert [each["path"] for each in page["recalled"]] == [None]

@@ -68,3 +68,12 @@ def test_each_document_has_its_name_and_its_day() -> None:
         '<document id="2" name="b"',
     ]
     assert size([one, two, other]) == sum(len(each.encode()) + 1 for each in blocks([one, two, other]))
+
+
+def test_who_said_a_text_stands_beside_its_day() -> None:
+    """In the marks of its block, and behind its name; a line of the speaker's name can end neither."""
+    said = Passage(1, "chat", SHA, 0, "He comes tomorrow.", day="2024-06-01", speaker='Anna "<a@b.c>"')
+    (shown,) = documents_of([said])
+    assert shown.title == "chat (Anna __a@b.c__, 2024-06-01)"
+    assert shown.block(1).startswith('<document id="1" name="chat" day="2024-06-01" by="Anna __a@b.c__" digest="')
+    assert said.size > replace(said, speaker="").size

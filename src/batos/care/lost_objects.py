@@ -14,7 +14,7 @@ from batos.image.memory_segments import NewSegment, add_segment, trees_of
 from batos.image.records import DIGESTS
 from batos.image.roots import Root, connection_of
 from batos.memory.indexes import kinds
-from batos.memory.indexes.entries import Entry
+from batos.memory.indexes.entries import Entry, words_beside
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Trees whose entries are objects, and what each entry is.
@@ -113,7 +113,8 @@ def entries_between(root: Root, first: int, last: int) -> Iterator[Entry]:
     for number, chunk in kept["chunks"].items(first, last):
         slots, document = own_slots(chunk), own_slots(own_slots(chunk)["document"])
         is_first = document["chunks"][0] == number
-        yield Entry(number, document["title"], slots["text"], slots["heading"], is_first)
+        beside = words_beside(document["source"], document["said_at"])
+        yield Entry(number, document["title"], slots["text"], slots["heading"], is_first, beside)
 
 
 def _fault_of_holder(root: Root, graph: ReferenceGraph, holder: int, lost: int) -> ImageFault:

@@ -24,10 +24,10 @@ from batos.memory.indexes.metadata import MetadataIndex
 from batos.memory.indexes.postings import Postings
 from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
-from batos.memory.linked_recall import Legs, Link, RankedChunk, RecallMode
-from batos.memory.mentions import Mention, mentions
+from batos.memory.inflections import wanted_words
+from batos.memory.linked_recall import NOTHING_SAID, Legs, Link, RankedChunk, RecallMode, SaidWords
+from batos.memory.mentions import Mention, key_of, mentions
 from batos.memory.reach import MemoryReach
-from batos.memory.terms import stems
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The kinds of segments that are built of texts.
@@ -106,14 +106,14 @@ class FoundChunk:
 class FoundChunks:
     """The result of a search in a root: parts, the best first, all of them chunks of that root, or uncommitted ones.
 
-    `count` chunks have a word of the query. `rarity` has each word of the query, and how rare it is among the chunks;
+    `count` chunks have a word of the query. `said` has each word of the query, and how rare it is among the chunks;
     `cosines` how near chunks are by their vectors, where there are some.
     """
 
     root: Root
     parts: tuple[RankedChunk, ...]
     count: int
-    rarity: Mapping[str, float]
+    said: SaidWords
     cosines: Mapping[int, float] = field(default_factory=dict)
     others: Mapping[int, UvmObject] = field(default_factory=dict)
 
@@ -168,12 +168,12 @@ class ChunkSearch:
             if reach.wants("summarised"):
                 spans, archives = _add_archived(root, reach, spans)
             if not (len(spans[0]) or any(others)):
-                return FoundChunks(root, (), 0, {})
+                return FoundChunks(root, (), 0, NOTHING_SAID)
             within = _Within(spans, others)
             with self._holding(extra, query.vector), self._holding_archives(root, archives, query.words):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
-                found = FoundChunks(root, (), count, legs.rarity, legs.cosines, objects)
-                names = _ResolverWithin(self._links, within)
+                found = FoundChunks(root, (), count, legs.said, legs.cosines, objects)
+                names = _ResolverWithin(self._links, within, found)
                 named = {id_ for each in names.mentions(query.words) for id_ in names.resolve(each.name)}
                 parts = linked_recall.recall(legs, query.mode, named, partial(_text_of, found), names)
         return replace(found, parts=tuple(parts[:most]))
@@ -201,7 +201,7 @@ class ChunkSearch:
     @contextmanager
     def _holding_archives(self, root: Root, names: Collection[str], words: str) -> Iterator[None]:
         """Hold those archives in the index that have a word of a query, for as long as that search takes."""
-        held, wanted = [], frozenset(stems(words))
+        held, wanted = [], wanted_words(words).stem_of.keys()
         try:
             for name, data in memory_archives.text_segments(root) if names else ():
                 if name in names and text.holds_any(data, wanted):
@@ -236,20 +236,21 @@ class ChunkSearch:
 
     def _legs(self, query: RecallQuery, within: _Within, most: int) -> tuple[Legs, int]:
         """Return the scores of the best chunks by words and by vectors, each leg for all of them."""
-        rarity = {stem: self._text.rarity(stem) for stem in stems(query.words)}
+        wanted = wanted_words(query.words)
+        said = SaidWords(self._text.rarity(wanted), wanted)
         ids, scores = self._text.score(query.words, within.mask)
         count = _count_different(ids)
         words = {} if query.mode == "vectors" else {hit.id: hit.score for hit in best_of(ids, scores, most)}
         index = self._vectors.get(query.vector.digest) if query.vector else None
         if index is None or query.vector is None or query.mode == "text":
-            return Legs(words, {}, rarity), count
+            return Legs(words, {}, said), count
         cosines = {hit.id: hit.score for hit in index.search(query.vector.vector, most, within.mask)}
         if words:
             kept = np.isin(ids, np.fromiter(cosines, np.int64), kind="table")  # many ids: numpy's choice is slower
             words.update(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True))
         near = partial(_cosines, index, query.vector)
         cosines.update(near([*words.keys() - cosines.keys()]))
-        return Legs(words, cosines, rarity, near), count
+        return Legs(words, cosines, said, near), count
 
     def _follow(self, root: Root) -> None:
         """Take in the segments that are new, and drop those that are gone."""
@@ -341,9 +342,10 @@ class _Within:
 class _ResolverWithin:
     """The names of chunks within reach, for one search: a name that only others have is none."""
 
-    def __init__(self, index: LinkIndex, within: _Within) -> None:
+    def __init__(self, index: LinkIndex, within: _Within, found: FoundChunks) -> None:
         self._index = index
         self._within = within
+        self._found = found
         self._known: dict[object, bool] = {}
 
     def __contains__(self, name: object) -> bool:
@@ -356,6 +358,17 @@ class _ResolverWithin:
 
     def resolve(self, name: str) -> Sequence[int]:
         return self._index.resolve(name, self._within.mask)
+
+    def beside(self, name: str, part: int) -> Sequence[int]:
+        others = [each for each in self.resolve(name) if each != part]
+        own = self._document_of(part) if others else None
+        if own is None or key_of(own_slots(own)["title"]) != name:
+            return others
+        return [each for each in others if self._document_of(each) is not own]
+
+    def _document_of(self, part: int) -> UvmObject | None:
+        chunk = self._found.find(part)
+        return None if chunk is None else own_slots(chunk)["document"]
 
 
 def _count_different(ids: Numbers) -> int:

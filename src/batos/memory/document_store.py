@@ -32,7 +32,7 @@ from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.edits import check_editable
 from batos.memory.forgetting import forget_all, going_with
 from batos.memory.indexes import kinds
-from batos.memory.indexes.entries import Entry
+from batos.memory.indexes.entries import Entry, words_beside
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
 from batos.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
@@ -333,11 +333,11 @@ def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> New
 
 
 def _cut(given: Incoming, name: str, at: str) -> NewDocument:
-    """Return a text as a document in chunks."""
+    """Return a text as a document in chunks. Nothing was said later than it is remembered, whatever a file tells."""
     chunks = document_chunks(given.title, given.text)
     return NewDocument(
         name, given.user, given.scope, given.source, given.title, given.media_type, given.sha256,
-        len(given.text.encode()), given.trust, at, chunks, given.kind, given.said_at,
+        len(given.text.encode()), given.trust, at, chunks, given.kind, min(given.said_at, at),
         conversation=given.conversation, speaker=given.speaker,
         key=given.key, supersedes=given.supersedes, depends_on=given.depends_on,
     )  # fmt: skip
@@ -346,8 +346,9 @@ def _cut(given: Incoming, name: str, at: str) -> NewDocument:
 def _segments_of(documents: Sequence[NewDocument], first: int) -> dict[str, bytes]:
     entries: list[Entry] = []
     for document in documents:
+        beside = words_beside(document.source, document.said_at)
         for number, chunk in enumerate(document.chunks, start=first):
-            entries.append(Entry(number, document.title, chunk.text, chunk.heading, number == first))
+            entries.append(Entry(number, document.title, chunk.text, chunk.heading, number == first, beside))
         first += document.numbers
     return kinds.build_each(entries)
 

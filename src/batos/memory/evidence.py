@@ -14,8 +14,8 @@ MOST_DOCUMENTS = 99
 MARKS = 16
 #: Bytes that a prompt puts around a passage: the marks of its document, and a note of what is left out before it.
 FRAME = 150
-#: The reason for which a pinned passage is shown.
-PINNED = "pinned"
+#: The reason for which a pinned passage is shown, and that of one that is perhaps about something else.
+PINNED, PERHAPS = "pinned", "perhaps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Passage:
     `trust` is the class of its text. A remembered one has the name of its `document`, the number of its `chunk`, the
     `mission` that it came of, the reasons `why` it was found, and a `weight`: how well it matches beside the best one.
     A `standing` such as `[superseded since 2026-11-26]` says that it does not simply hold, and stands before its text.
-    `lead` are the blanks that stand before it in its file, `head` the heading above it or the names of its columns, and
-    `day` the date of its file or of its saying (ISO 8601).
+    `lead` are the blanks that stand before it in its file, `head` the heading above it or the names of its columns,
+    `day` the date of its file or of its saying (ISO 8601), and `speaker` who said it.
     """
 
     number: int
@@ -44,6 +44,12 @@ class Passage:
     lead: str = "\n\n"
     head: str = ""
     day: str = ""
+    speaker: str = ""
+
+    @property
+    def is_perhaps(self) -> bool:
+        """Tell whether it is shown because nothing nearer was found."""
+        return self.why.startswith(PERHAPS)
 
     @property
     def is_pinned(self) -> bool:
@@ -57,14 +63,15 @@ class Passage:
     @property
     def size(self) -> int:
         """Return the bytes of the passage in a prompt, at most: as a document of its own, behind a note."""
-        return len(self.with_mark(self.text).encode()) + len(self.name.encode()) + len(self.head.encode()) + FRAME
+        beside = "".join((self.name, self.head, self.day, self.speaker))
+        return len(self.with_mark(self.text).encode()) + len(beside.encode()) + FRAME
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """An earlier exchange; `trust` is the least of what its answer was made from.
 
-    `position` counts from 1 in its conversation, and is 0 outside one.
+    `position` counts from 1 in its conversation, and is 0 outside one. `day` is that on which it was asked.
     """
 
     mission: str
@@ -72,6 +79,7 @@ class Turn:
     answer: str
     trust: str
     position: int = 0
+    day: str = ""
 
     @property
     def size(self) -> int:

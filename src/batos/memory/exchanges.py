@@ -18,6 +18,11 @@ from batos.memory.stated_sentences import statements_of
 
 #: The kind of contribution by which a mission asks to be remembered.
 MEMORABLE: Final = "memory"
+#: The reasons of an answer that only notes what was said, or offers to forget it: it says nothing to be remembered.
+NOTED: Final = "it states a fact, which is noted"
+FORGETS: Final = "it orders to forget, which a person confirms"
+#: The same where nothing remembered answers, and the model was not asked.
+NOTHING_NEAR: Final = "nothing remembered is near enough to answer"
 #: The most characters of a title.
 _TITLE: Final = 120
 #: The state of a sentence that evidence carries, and of one that says nothing to be carried.
@@ -83,7 +88,10 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
     if stated := " ".join(statements_of(value["text"])):
         yield made.document("turn", f"{mission}{SAID}", stated, stated, brief.trust, speaker=value["user"])
     answer = slots["answer"]
-    if isinstance(answer, str) and answer.strip():
+    if isinstance(answer, str):  # the line before it tells of that moment's memory
+        answer = answer.removeprefix(slots["provenance"].get("without_memory", "")).strip()
+    is_note = slots["provenance"].get("combined", {}).get("ruled") in (NOTED, FORGETS, NOTHING_NEAR)
+    if isinstance(answer, str) and answer and not is_note:
         yield made.document(
             "mission", mission, value["text"], answer, slots["lineage_trust"],
             persona=slots["route"]["personas"][0], is_evidence=is_carried(slots["provenance"]),
@@ -118,8 +126,13 @@ class _Maker:
         )  # fmt: skip
 
 
-def _scope(value: Mapping[str, Any]) -> str:
+def scope_of(brief: MissionBrief) -> str:
     """Return the scope that a mission's memories belong to: the one that its person named, else `default`."""
+    return (brief.policy and brief.policy.memory) or DEFAULT_SCOPE
+
+
+def _scope(value: Mapping[str, Any]) -> str:
+    """Return the same of a brief that stands in the image."""
     return (value.get("policy") or {}).get("memory") or DEFAULT_SCOPE
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from batos.memory.inflections import WantedWords
 from batos.memory.mentions import Mention
 from batos.memory.sentences import sentence_spans
-from batos.memory.terms import stems
 
 #: A recall uses words and vectors joined with the links between parts, the two without links, or one of them.
 RecallMode: TypeAlias = Literal["linked", "hybrid", "text", "vectors"]
@@ -55,17 +55,42 @@ class NameResolver(Protocol):
         """Return the parts of a name, those within reach."""
         ...
 
+    def beside(self, name: str, part: int) -> Sequence[int]:
+        """Return the parts of a name but this one, and those that have it for the title of the same document."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SaidWords:
+    """The words of a question, and by their stems how rare each is."""
+
+    rarity: Mapping[str, float]
+    words: WantedWords
+
+    def share(self, held: Collection[str]) -> float:
+        """Return the share of some of the words in the weight of all; `held` are their stems."""
+        return sum(self.rarity.get(stem, 0.0) for stem in held) / (sum(self.rarity.values()) or 1.0)
+
+    def telling(self) -> SaidWords:
+        """Return the same without words that only ask or point, unless there are no others."""
+        telling = {stem: weight for stem, weight in self.rarity.items() if stem not in self.words.asking}
+        return SaidWords(telling or self.rarity, self.words)
+
+
+#: A question without a word.
+NOTHING_SAID: Final = SaidWords({}, WantedWords({}))
+
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """The scores of parts by words and by vectors, and the rarity of each word of the question.
+    """The scores of parts by words and by vectors, and the words of the question.
 
     `near` returns the cosine of any part, also of one that neither found; None: there are no vectors.
     """
 
     words: Mapping[int, float]
     cosines: Mapping[int, float]
-    rarity: Mapping[str, float]
+    said: SaidWords
     near: Callable[[Sequence[int]], Mapping[int, float]] | None = None
 
 
@@ -98,8 +123,8 @@ def follow(
     found: list[tuple[float, int, Link]] = []
     for _, seed in heapq.nsmallest(SEEDS, ((-score, id_) for id_, score in scores.items())):
         text = text_of(seed)
-        for mention, sentence, said in _links_of(text, legs.rarity, names) if text else ():
-            named = [id_ for id_ in names.resolve(mention.name) if id_ != seed]
+        for mention, sentence, said in _links_of(text, legs.said, names) if text else ():
+            named = names.beside(mention.name, seed)
             for id_ in named:
                 gain = LINKED * scores[seed] * (UNSAID + said) / math.sqrt(len(named))
                 found.append((gain, id_, Link(seed, mention.name, sentence)))
@@ -125,15 +150,14 @@ def recall(
     return [RankedChunk(id_, -score, gained[id_][1] if id_ in gained else None, id_ in named) for score, id_ in ranked]
 
 
-def _links_of(text: str, rarity: Mapping[str, float], names: NameResolver) -> Iterable[tuple[Mention, str, float]]:
+def _links_of(text: str, question: SaidWords, names: NameResolver) -> Iterable[tuple[Mention, str, float]]:
     """Yield the names that a text mentions, each with its sentence and the share of the question that this has."""
     spans, said = sentence_spans(text), dict[tuple[int, int], float]()
-    weight = sum(rarity.values()) or 1.0
     for mention in names.mentions(text):
         span = next((each for each in spans if each[0] <= mention.start < each[1]), (0, 0))
         sentence = text[slice(*span)]
         if span not in said:
-            said[span] = sum(rarity[stem] for stem in set(stems(sentence)) & rarity.keys()) / weight
+            said[span] = question.share(question.words.find_in(sentence))
         yield mention, sentence, said[span]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from batos.image import (
     memory_archives,
@@ -20,13 +20,14 @@ from batos.image.memory_claims import ClaimMark
 from batos.image.memory_folding import STANDS_FOR
 from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.image.roots import Root
+from batos.memory import thresholds
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
 from batos.memory.claims.marked_texts import View, marked_spans, marked_text
 from batos.memory.common_words import COMMON_STEMS
-from batos.memory.evidence import PINNED, Passage
-from batos.memory.linked_recall import Link
-from batos.memory.reach import CURRENT, WITH_SUMMARISED, MemoryReach
-from batos.memory.sentences import sentence_spans
+from batos.memory.evidence import PERHAPS, PINNED, Passage
+from batos.memory.linked_recall import Link, RecallMode, SaidWords
+from batos.memory.nearness import nearness
+from batos.memory.reach import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
 from batos.memory.terms import stems, terms
 from batos.memory_documents import (
     ChunkDocument,
@@ -42,21 +43,13 @@ from batos.objects.prototype import UvmObject, own_slots
 
 #: Words that a recall names as the reason why a part was found: so many, at least so rare as a share of the rarest.
 NAMED_WORDS, TELLING = 6, 0.3
-#: The least that a part must have of a question to be shown to a mission (decision 0059).
-LEAST_COVERED: Final = 0.325
-#: The least mean of that and of the cosine, where a part has a vector (decision 0061).
-LEAST_ALIKE: Final = 0.34
-
 
 #: The kinds of memories that a mission is answered from, in this order, and only such as are evidence.
 GIVEN: Final = frozenset[MemoryKind]({"document", "turn", "fact", "summary"})
 ANSWERED: Final = frozenset[MemoryKind]({"mission"})
 EVIDENCE: Final = frozenset({True})
-#: An answer has the very question for a title, so that it matches best when that is asked again: a recall takes this
-#: share of its score, and looks at so many times as many parts as it shows.
-ANSWER_SHARE, WIDER = 0.4, 4
-
-
+#: Parts that are shown as perhaps about the matter, and later messages of a talk, at most.
+MOST_PERHAPS, MOST_LATER = 3, 2
 #: The share of its weight that counts of a statement that does not simply hold, beside those that do.
 HISTORY_WEIGHT: Final = 0.5
 #: Facts, turns and notes that are looked through for the newest ones.
@@ -117,12 +110,24 @@ class Recollection:
         self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, shown: RecallView = MARKED
     ) -> RecalledPage:
         """Return the parts that match a query best, and how many have a word of it."""
-        found = self._search.recall(root, query, reach, WIDER * most)
-        parts = _given_before_answers(found.best(WIDER * most))[:most]
+        found = self._search.recall(root, query, replace(reach, kinds=_without_answers(reach)), most)
+        parts = list(found.best(most))
+        answers = self._answers(root, query, reach, most - len(parts))
         if shown.newest and len(parts) < most:
             parts += _newest(root, reach, {own_slots(each.chunk)["number"] for each in parts}, most - len(parts))
-        lines = (_recalled_chunk(each, found, shown.view) for each in parts)
-        return {"recalled": [each for each in lines if each["text"]], "of": found.count}
+        lines = [_recalled_chunk(each, found, shown.view) for each in parts]
+        lines += [_recalled_chunk(each, answers, shown.view) for each in answers.best(most - len(parts))]
+        lines = [each for each in lines if each["text"]]
+        return {"recalled": lines, "of": max(found.count + answers.count, len(lines))}
+
+    def _answers(self, root: Root, query: RecallQuery, reach: MemoryReach, most: int) -> FoundChunks:
+        """Return the earlier answers that match: they have the very question for a title, so they come behind the rest.
+
+        No name in one of them leads to anything.
+        """
+        wanted = ANSWERED if reach.kinds is None else ANSWERED & reach.kinds
+        mode: RecallMode = "hybrid" if query.mode == "linked" else query.mode
+        return self._search.recall(root, replace(query, mode=mode), replace(reach, kinds=wanted), max(0, most))
 
     def find_passages(
         self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, with_answers: bool = True
@@ -132,17 +137,25 @@ class Recollection:
         Answers of earlier missions are looked at only `with_answers` and if nothing that was given or said bears on it,
         and of these only such as documents carried.
         """
-        for kinds in (GIVEN, ANSWERED) if with_answers else (GIVEN,):
-            found = self._search.recall(root, query, replace(reach, kinds=kinds, evidence=EVIDENCE), most)
-            best = [each for each in found.best(most) if is_relevant(each, found.rarity) and _stands(root, each.chunk)]
-            if best:
-                most_ = best[0].score
-                return tuple(
-                    passage
-                    for each in best
-                    for passage in _passages(each.chunk, _reasons(each, found.rarity, ""), each.score / most_)
-                )
-        return ()
+        given = self._search.recall(root, query, replace(reach, kinds=GIVEN, evidence=EVIDENCE), most)
+        near = [(nearness(each, given.said), each) for each in given.best(most)]
+        best, said = [each for share, each in near if share >= 1], given.said
+        if not best and with_answers:
+            answers = self._search.recall(root, query, replace(reach, kinds=ANSWERED, evidence=EVIDENCE), most)
+            standing = (each for each in answers.best(most) if _stands(root, each.chunk))
+            best, said = [each for each in standing if nearness(each, answers.said) >= 1], answers.said
+        if best:
+            best += _later_of(best, near)
+            found = [(each, _reasons(each, said, ""), each.score / best[0].score) for each in best]
+        else:
+            nearest = sorted(near, key=lambda pair: -pair[0])[:MOST_PERHAPS]
+            perhaps = [each for share, each in nearest if share >= thresholds.RECALL_PERHAPS]
+            found = [(each, f"{PERHAPS}; {_reasons(each, given.said, '')}", 1.0) for each in perhaps]
+        return tuple(passage for each, why, weight in found for passage in _passages(each.chunk, why, weight))
+
+    def has_any(self, root: Root, reach: MemoryReach) -> bool:
+        """Tell whether anything that was given or said is within reach."""
+        return len(self._search.documents(root, replace(reach, kinds=GIVEN, evidence=EVIDENCE))[0]) > 0
 
     def pinned_passages(self, root: Root, reach: MemoryReach, most: int) -> tuple[Passage, ...]:
         """Return the first parts of what is pinned within reach, so many, as evidence."""
@@ -168,6 +181,14 @@ class Recollection:
             for passage in _passages(each, why, weight)
         )
 
+    def whole_documents(self, root: Root, names: Iterable[str], most: int) -> tuple[Passage, ...]:
+        """Return all parts of documents as evidence, those that were given or said and have at most so many bytes."""
+        found = (root[roots.DOCUMENTS].get(name) for name in names)
+        given = (each for each in found if each is not None and own_slots(each)["kind"] in GIVEN)
+        whole = [each for each in given if own_slots(each)["size"] <= most]
+        parts = (part for each in whole for part in memory_records.chunks_of(root, each))
+        return tuple(passage for each in parts for passage in _passages(each, "", 1.0))
+
 
 def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Iterator[FoundChunk]:
     """Yield the parts of the newest facts, turns and notes within reach that are not known, so many."""
@@ -181,6 +202,39 @@ def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Itera
                     return
                 most -= 1
                 yield FoundChunk(chunk, 0.0)
+
+
+def _later_of(best: Sequence[FoundChunk], near: Iterable[tuple[float, FoundChunk]]) -> list[FoundChunk]:
+    """Return messages that are later than those that were found of their talk or speaker, the nearest first.
+
+    The last word holds, if it bears on the question at all.
+    """
+    newest: dict[str, str] = {}
+    for each in best:
+        slots = own_slots(own_slots(each.chunk)["document"])
+        for talk in _talks(slots):
+            newest[talk] = max(newest.get(talk, ""), memory_claims.stated_at(slots))
+    known = {own_slots(each.chunk)["number"] for each in best}
+    later = [
+        (share, each)
+        for share, each in near
+        if share >= thresholds.RECALL_LATER and own_slots(each.chunk)["number"] not in known and _is_later(each, newest)
+    ]
+    return [each for _, each in sorted(later, key=lambda pair: -pair[0])[:MOST_LATER]]
+
+
+def _is_later(found: FoundChunk, newest: Mapping[str, str]) -> bool:
+    slots = own_slots(own_slots(found.chunk)["document"])
+    return any(talk in newest and newest[talk] < memory_claims.stated_at(slots) for talk in _talks(slots))
+
+
+def _talks(slots: Mapping[str, Any]) -> list[str]:
+    """Return what joins a message to others: its talk, and in its file who said it."""
+    if slots["kind"] != MESSAGE:
+        return []
+    talk = [f"talk {slots['conversation']}"] if slots["conversation"] else []
+    file = slots["source"].partition("#")[0]
+    return talk + ([f"speaker {file} {slots['speaker']}"] if slots["speaker"] else [])
 
 
 def _size(document: UvmObject) -> int:
@@ -245,15 +299,8 @@ def _shown_text(chunk: UvmObject, standing: str, view: View) -> str:
     return marked_text(text, marks, view)
 
 
-def _given_before_answers(parts: Iterable[FoundChunk]) -> list[FoundChunk]:
-    """Return parts in order, the best first, where those of answers have a share of their scores."""
-    weighed = [
-        replace(each, score=ANSWER_SHARE * each.score)
-        if own_slots(own_slots(each.chunk)["document"])["kind"] in ANSWERED
-        else each
-        for each in parts
-    ]
-    return sorted(weighed, key=lambda each: -each.score)
+def _without_answers(reach: MemoryReach) -> frozenset[MemoryKind]:
+    return GIVEN if reach.kinds is None else reach.kinds - ANSWERED
 
 
 def _range_of(chunk: UvmObject) -> ChunkRange:
@@ -270,15 +317,22 @@ def _range_of_document(document: UvmObject) -> ChunkRange:
 
 
 def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
-    """Yield a chunk as evidence, without numbers: its text, and apart from it the statements that do not hold."""
+    """Yield a chunk as evidence, without numbers: its text, and apart from it the statements that do not hold.
+
+    A fact stands behind the words of its key, without which it says little. Perhaps is in the name of a part that
+    is only perhaps about the matter.
+    """
     slots = own_slots(chunk)
     document = own_slots(slots["document"])
+    title = document["title"]
+    key = f"{title}: " if document["kind"] == "fact" and document.get("key") else ""
+    name = f"{title} ({PERHAPS})" if why.startswith(PERHAPS) else title
     for start, text, standing in marked_spans(slots["text"], memory_claims.marks_of(chunk)):
         yield Passage(
-            0, document["title"], document["sha256"], slots["start"] + start, text, document["trust"],
+            0, name, document["sha256"], slots["start"] + start, f"{key}{text}", document["trust"],
             document["name"], slots["number"], why, document["mission"],
             weight * HISTORY_WEIGHT if standing else weight, standing,
-            head=slots["heading"], day=memory_claims.stated_at(document)[:10],
+            head=slots["heading"], day=memory_claims.stated_at(document)[:10], speaker=document["speaker"],
         )  # fmt: skip
 
 
@@ -291,33 +345,6 @@ def _stands(root: Root, chunk: UvmObject) -> bool:
     """Tell whether a chunk still has what it was made from."""
     document = own_slots(own_slots(chunk)["document"])
     return document["kind"] not in ANSWERED or memory_quotes.is_grounded(root, document["mission"])
-
-
-def is_relevant(found: FoundChunk, rarity: Mapping[str, float]) -> bool:
-    """Tell whether a chunk has enough of a query to be shown to a mission, by words, and by vectors where it has one.
-
-    The sentence that led to a chunk counts as one of its own.
-    """
-    covered = coverage(rarity, found.chunk, found.link.sentence if found.link else "")
-    return covered >= LEAST_COVERED if found.cosine is None else (covered + found.cosine) / 2 >= LEAST_ALIKE
-
-
-def coverage(rarity: Mapping[str, float], chunk: UvmObject, led_by: str = "") -> float:
-    """Return how much of a query a chunk has: the mean of the chunk's share and that of the best of its sentences.
-
-    A share is that of the weight of the query's stems by their rarity. The stems of the title and of the sentence that
-    led to the chunk are each sentence's too.
-    """
-    slots = own_slots(chunk)
-    text = slots["text"]
-    known = frozenset(stems(f"{own_slots(slots['document'])['title']}\n{led_by}"))
-    sentences = (frozenset(stems(text[start:end])) for start, end in sentence_spans(text))
-    whole = _share(rarity, known.union(stems(text)))
-    return (whole + max((_share(rarity, known | each) for each in sentences), default=0.0)) / 2
-
-
-def _share(rarity: Mapping[str, float], there: frozenset[str]) -> float:
-    return sum(weight for stem, weight in rarity.items() if stem in there) / (sum(rarity.values()) or 1.0)
 
 
 def _recalled_chunk(found: FoundChunk, among: FoundChunks, view: View) -> RecalledChunk:
@@ -339,7 +366,7 @@ def _recalled_chunk(found: FoundChunk, among: FoundChunks, view: View) -> Recall
         "valid_to": line["valid_to"],
         "summarised_by": line["summarised_by"],
         "score": round(found.score, 3),
-        "why": _reasons(found, among.rarity, line["title"]),
+        "why": _reasons(found, among.said, line["title"]),
         "path": None if found.link is None else _path(found.link, among),
     }
 
@@ -350,13 +377,16 @@ def _path(link: Link, among: FoundChunks) -> PathDocument:
     return {"chunk": link.chunk, "title": title, "name": link.name, "sentence": link.sentence}
 
 
-def _reasons(found: FoundChunk, rarity: Mapping[str, float], title: str) -> str:
+def _reasons(found: FoundChunk, said: SaidWords, title: str) -> str:
     """Return the reasons why a chunk was found, in a line."""
-    there = {next(stems(term)): term for term in terms(f"{own_slots(found.chunk)['text']}\n{title}")}
-    held = [stem for stem in rarity if stem in there]
-    telling = [stem for stem in held if stem not in COMMON_STEMS] or held
-    shared = sorted(telling, key=lambda stem: -rarity[stem])
-    words = [there[stem] for stem in shared if rarity[stem] >= TELLING * rarity[shared[0]]][:NAMED_WORDS]
+    there = {
+        said.words.stem_of[stem]: term
+        for term in terms(f"{title}\n{own_slots(found.chunk)['text']}")
+        if (stem := next(stems(term))) in said.words.stem_of
+    }
+    telling = [stem for stem in there if stem not in COMMON_STEMS] or list(there)
+    shared = sorted(telling, key=lambda stem: -said.rarity[stem])
+    words = [there[stem] for stem in shared if said.rarity[stem] >= TELLING * said.rarity[shared[0]]][:NAMED_WORDS]
     reasons = [
         "among the newest" if not found.score else "",
         "named in the question" if found.is_named else "",

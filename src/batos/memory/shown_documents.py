@@ -18,22 +18,24 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029<>\"]")
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
-    """A file, or a remembered document, as far as it is shown; `day` is its date, "" where none is known."""
+    """A file, or a remembered document, as far as it is shown; its `day` and `speaker` are "" where not known."""
 
     name: str
     text: str
     day: str = ""
+    speaker: str = ""
 
     @property
     def title(self) -> str:
-        """Return its name and date on one line, without marks that could end it."""
-        return _UNSAFE.sub("_", f"{self.name} ({self.day})" if self.day else self.name)
+        """Return its name, speaker and date on one line, without marks that could end it."""
+        about = ", ".join(filter(None, (self.speaker, self.day)))
+        return _UNSAFE.sub("_", f"{self.name} ({about})" if about else self.name)
 
     def block(self, number: int) -> str:
         """Return it between marks that its text does not hold."""
-        end, day = mark(self.text), f' day="{_UNSAFE.sub("_", self.day)}"' if self.day else ""
-        name = _UNSAFE.sub("_", self.name)
-        return f'<document id="{number}" name="{name}"{day} digest="{end}">\n{self.text}\n</document {end}>'
+        end, about = mark(self.text), {"name": self.name, "day": self.day, "by": self.speaker}
+        told = "".join(f' {key}="{_UNSAFE.sub("_", said)}"' for key, said in about.items() if said or key == "name")
+        return f'<document id="{number}"{told} digest="{end}">\n{self.text}\n</document {end}>'
 
 
 def documents_of(passages: Iterable[Passage]) -> list[ShownDocument]:
@@ -60,7 +62,7 @@ def size(passages: Sequence[Passage]) -> int:
 
 
 def _join(passages: Sequence[Passage]) -> ShownDocument:
-    return ShownDocument(passages[0].name, "".join(_pieces(passages)), passages[0].day)
+    return ShownDocument(passages[0].name, "".join(_pieces(passages)), passages[0].day, passages[0].speaker)
 
 
 def _pieces(passages: Sequence[Passage]) -> Iterator[str]:

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, NamedTuple
 
 from batos.memory.sentences import sentence_spans
-from batos.memory.terms import terms, words
+from batos.memory.terms import line_of, terms, words
 
 #: The terms that a statement has at least.
 LEAST_TERMS: Final = 3
 
-_ASKED = re.compile(r"\A\s*[¿(（\[]|[?？؟][\"'”’»)\]」』]*\s*\Z|(?:吗|呢|か)[。！]?\s*\Z")
-#: The first words of a question or of a request, in the languages that have a table.
-_OPENERS: Final = frozenset(
-    # English
-    "what who whom whose which when where why how is are was were do does did can could will would should shall may"
-    " tell give explain describe list write summarise summarize compare show find make translate help let draft name"
-    " suggest recommend calculate count check define compute answer say read use look continue go try quote"
-    # German
-    " wer was wann wo warum wieso wie welche welcher welches wem wen sind ist kann kannst könntest erkläre erklär"
-    " beschreibe nenne schreib schreibe zeige zeig fasse gib hilf übersetze vergleiche sage sag"
-    # French
-    " qui que quoi quand où pourquoi comment quel quelle quels quelles est explique décris écris donne montre résume"
-    " traduis dis"
-    # Spanish, Italian, Portuguese
-    " qué quién cuándo dónde cómo cuál cuáles explica describe escribe dame muestra resume traduce dime chi che cosa"
-    " quando dove perché come quale quali spiega descrivi scrivi dammi mostra riassumi traduci dimmi quem qual quais"
-    " onde porque descreva escreva mostre traduza diga"
-    # Dutch
-    " wie wat wanneer waar waarom hoe welk leg beschrijf schrijf geef toon vertaal vergelijk zeg"
-    # Russian
-    " кто что когда где почему зачем как какой какая какие расскажи объясни опиши напиши покажи переведи".split()
-)
-#: Words before the first one that counts.
-_POLITE: Final = frozenset(
-    "please bitte now so and but then also ok okay hi hello hey thanks und aber et y e en".split()
-)
+_ASKED: Final = re.compile(r"\A\s*[¿(（\[]|[?？؟][\"'”’»)\]」』]*\s*\Z")
+
+
+class _Signs(NamedTuple):
+    """The signs of a question, a request or an order, of all languages."""
+
+    openers: frozenset[str]
+    polite: frozenset[str]
+    unspaced: re.Pattern[str]
+
+
+@lru_cache(maxsize=1)
+def _signs() -> _Signs:
+    listed = tomllib.loads(files(__package__).joinpath("stated_sentences.toml").read_text(encoding="utf-8"))
+    openers, polite = (
+        frozenset(word for table in listed.values() for word in table.get(key, "").split())
+        for key in ("openers", "polite")
+    )
+    ends = [(table["opening"], table["closing"]) for table in listed.values() if "opening" in table]
+    unspaced = "|".join(rf"\A\s*(?:{opening})|(?:{closing})\s*\Z" for opening, closing in ends)
+    return _Signs(openers, polite, re.compile(unspaced))
 
 
 def statements_of(text: str) -> Iterator[str]:
-    """Yield the sentences of a person's message that state something, in order: neither questions nor requests.
+    """Yield the sentences of a person's message that state something, in order: no questions, requests or orders.
 
     >>> list(statements_of("My cat is called Miso. She is four. What may she eat?"))
     ['My cat is called Miso.', 'She is four.']
@@ -55,6 +53,17 @@ def statements_of(text: str) -> Iterator[str]:
 
 
 def _states(sentence: str) -> bool:
-    if _ASKED.search(sentence) or len(list(terms(sentence))) < LEAST_TERMS:
+    signs = _signs()
+    if _ASKED.search(sentence) or signs.unspaced.search(sentence) or len(list(terms(sentence))) < LEAST_TERMS:
         return False
-    return next((word for word in words(sentence) if word not in _POLITE), "") not in _OPENERS
+    return next((word for word in words(sentence) if word not in signs.polite), "") not in signs.openers
+
+
+def repeats(question: str, text: str) -> bool:
+    """Test if every sentence of a text is one of a question, word for word: then it tells nothing that was not said.
+
+    >>> repeats("I lost my key. What now?", "I lost my key."), repeats("Did I lose it?", "I lost my key.")
+    (True, False)
+    """
+    asked, told = ({line_of(each[start:end]) for start, end in sentence_spans(each)} for each in (question, text))
+    return told <= asked and bool(words(text))

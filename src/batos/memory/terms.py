@@ -15,7 +15,8 @@ _TERM = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}][\\w{_MARKS}]*")
 _RUN = re.compile(f"[{_UNSPACED}]")
 
 
-#: Letters of a word that are compared: what follows is taken for its ending.
+#: Letters of a word that are compared, so that `automated` and `automatic` are one. With five more words fall together
+#: that have nothing to do with one another (`contin` and `contra`), with seven endings begin to count.
 STEM = 6
 
 

@@ -50,6 +50,7 @@ def test_every_option_is_a_field_of_the_brief() -> None:
     mission = f"m-{'0' * 26}"
     made = brief(
         *("--effort", "council", "--persona", "brick", "--combine", "vote", "--priority", "-3", "--wait-ollama"),
+        "--only-memory",
         *("--install", "ask", "--interpret", "never"),
         *("--budget", "calls=5,seconds=1.5", "--ancestor", mission, "--reply-to", mission),
         *("--conversation", f"c-{'0' * 26}", "--deadline", "2026-11-21T10:30+01:00"),
@@ -60,7 +61,13 @@ def test_every_option_is_a_field_of_the_brief() -> None:
         "user": "ada",
         "effort": "council",
         "persona": "BRICK",
-        "policy": {"combine": "vote", "install": "ask", "interpret": "never", "wait_ollama": True},
+        "policy": {
+            "combine": "vote",
+            "install": "ask",
+            "interpret": "never",
+            "wait_ollama": True,
+            "only_memory": True,
+        },
         "priority": -3,
         "budget": {"calls": 5, "seconds": 1.5},
         "ancestor": mission,

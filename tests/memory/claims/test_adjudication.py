@@ -258,3 +258,58 @@ def test_who_is_trusted_less_decides_nothing_about_who_is_trusted_more(several: 
     alone = adjudicate(trusted)
     marks = [[(each.text, each.standing, each.reason, each.by) for each in some] for some in (told, alone)]
     assert marks[0] == marks[1]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Correction: rent of the flat in Ulm is 700 euros.", "Correction: rent of the garage in Bonn is 60 euros."),
+        ("Correction: the boat Aurora costs 900 euros.", "Update: the boat Meteor now costs 950 euros."),
+        ("The fee of the rowing club is 96 euros.", "Actually, the fee of the chess club is 40 euros."),
+        ("The rent of the flat is 700 euros.", "Correction: the rent of the flat's cellar is 60 euros."),
+        ("The rent of the cellar of the flat is 60 euros.", "Correction: the rent of the flat is 700 euros."),
+        ("Korrektur: Die Miete in Ulm ist 700 Euro.", "Korrektur: Die Miete in Bonn ist 60 Euro."),
+        ("The dog Rex weighs 30 kg.", "Correction: the cat Miso weighs 4 kg."),
+    ],
+)  # fmt: skip
+def test_a_correction_of_another_subject_supersedes_nothing(earlier: str, later: str) -> None:
+    """The word that corrects and the unit are nothing that two statements have in common."""
+    told = adjudicate([ClaimText(1, "turn", earlier, "1", "a"), ClaimText(2, "turn", later, "2", "b")])
+    assert [each.standing for each in told] == ["current", "current"]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("The rent of the flat in Ulm is 700 euros.", "Correction: the rent of the flat in Ulm is 750 euros."),
+        ("Correction: the fee of the club is 96 euros.", "Correction: the yearly fee of the club is 99 euros."),
+        ("Die Miete der Wohnung ist 700 Euro.", "Korrektur: Die Miete der Wohnung ist 750 Euro."),
+    ],
+)
+def test_a_correction_of_the_same_subject_takes_its_place(earlier: str, later: str) -> None:
+    """In a talk of its own too."""
+    told = adjudicate([ClaimText(1, "turn", earlier, "1", "a"), ClaimText(2, "turn", later, "2", "b")])
+    assert [each.standing for each in told] == ["superseded", "current"]
+
+
+def test_a_stranger_corrects_nobody_in_a_talk_of_their_own() -> None:
+    """The speaker may, and so may the person whose memory it is; in one talk whoever answers may."""
+
+    def standings(*said: tuple[str, str, str, int]) -> list[str]:
+        return [
+            each.standing
+            for each in adjudicate(
+                ClaimText(at, "turn", text, str(at), talk, doubt=doubt, speaker=speaker)
+                for at, (speaker, talk, text, doubt) in enumerate(said)
+            )
+        ]
+
+    price = "The price of the boat Aurora is 900 euros."
+    boss = ("Boss", "one", price, 2)
+    fixed = "Correction: the price of the boat Aurora is {} euros."
+    assert standings(boss, ("Eve", "two", fixed.format(5), 2)) == ["current", "current"]
+    assert standings(boss, ("boss", "three", fixed.format(950), 2)) == ["superseded", "current"]
+    assert standings(boss, ("Eve", "one", fixed.format(950), 2)) == ["superseded", "current"]
+    assert standings(boss, ("Ann", "four", fixed.format(950), 0)) == ["superseded", "current"]
+    three = standings(boss, ("Eve", "two", fixed.format(5), 2), ("Boss", "three", fixed.format(950), 2))
+    assert three == ["superseded", "current", "current"]

@@ -144,3 +144,31 @@ def test_parents_in_a_circle_end(tmp_path: Path) -> None:
     messages = {"1": {"parentId": "2", "role": "user", "content": "a"}, "2": {"parentId": "1", "role": "u"}}
     found = read(tmp_path / "a.json", {"chat": {"history": {"messages": messages, "currentId": "1"}}})
     assert all(text == "a" for _, text in told(found))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<think>\nPerhaps 999.\n</think>\n\nThere are 41.",
+        "Perhaps 999.\n</think>\n\nThere are 41.",
+        '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> Perhaps 999.\n</details>\nThere are 41.',
+        [{"type": "thinking", "text": "Perhaps 999."}, {"type": "text", "text": "There are 41."}],
+    ],
+)
+def test_thoughts_of_a_model_are_not_read(tmp_path: Path, content: Any) -> None:
+    """Only what it said is a turn; the same marks in a person's words are that person's."""
+    asked = "What does <think> do?\n</think>"
+    found = read(
+        tmp_path / "a.jsonl",
+        {"role": "user", "content": asked},
+        {"role": "assistant", "content": content},
+        {"role": "assistant", "channel": "analysis", "content": "Perhaps 999."},
+        {"role": "assistant", "content": "<think>Perhaps 999, and no answer."},
+    )
+    assert told(found) == [("user", asked), ("assistant", "There are 41.")]
+
+
+def test_thoughts_in_rows_of_llm_are_not_read(tmp_path: Path) -> None:
+    """A row's response is a model's word too."""
+    found = read(tmp_path / "a.jsonl", {"prompt": "How many?", "response": "<think>999?</think>There are 41."})
+    assert told(found) == [("user", "How many?"), ("assistant", "There are 41.")]

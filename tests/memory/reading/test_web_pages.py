@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.memory.growing import MOST, growth
 from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import web_pages
@@ -60,3 +61,34 @@ def test_any_page_has_a_text(pieces: list[str]) -> None:
     _, text = text_of("".join(pieces))
     assert text == text.strip()
     assert "\0" not in text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<nav>Home | About</nav><h1>Oil</h1><p>It is dear.</p>",
+        "<header><a>Home</a></header><article><h1>Oil</h1><p>It is dear.</p></article><footer>Imprint</footer>",
+        "<div class='site-menu'><ul><li>Home</li></ul></div><h1>Oil</h1><p>It is dear.<aside>Read on</aside>",
+        "<div role=navigation>Home</div><main><h1>Oil</h1>It is dear.<form>Your mail</form></main><p>Imprint",
+        "<p>Home</p><article><header><h1>Oil</h1></header>It is dear.</article>",
+        "<div id=cookie-banner>We use cookies</div><section><header><h1>Oil</h1></header><p>It is dear.</section>",
+    ],
+)
+def test_what_leads_through_a_page_is_left_out(page: str) -> None:
+    """Menus, banners and feet are no text of a page; the header of an article is."""
+    assert text_of(page)[1] == "# Oil\n\nIt is dear."
+
+
+def test_a_page_of_nothing_else_keeps_what_it_has() -> None:
+    """A page that is all navigation is read as such."""
+    assert text_of("<nav><ul><li>Oil</li><li>Wick</li></ul></nav>")[1] == "- Oil\n- Wick"
+
+
+def test_two_articles_are_one_text() -> None:
+    """Each of several that stand beside each other, and none twice that stands in another."""
+    assert text_of("<article>One<article>two</article></article><article>three</article>")[1] == "One\n\ntwo\n\nthree"
+
+
+def test_many_headers_are_read_in_a_time_that_grows_with_their_number() -> None:
+    """A page of headers within headers is no slower for being deep."""
+    assert growth(lambda size: text_of("<section><header>" * size + "lamp"), 500) < MOST

@@ -132,6 +132,7 @@ _PLACES: Final = {
     "interpret": ("policy", "interpret"),
     "wait_ollama": ("policy", "wait_ollama"),
     "memory": ("policy", "memory"),
+    "only_memory": ("policy", "only_memory"),
 }
 
 
@@ -183,6 +184,8 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this question replies to.")
     @click.option("--memory", metavar="SCOPE", help="Use what is remembered in this scope only.")
     @click.option("--no-memory", is_flag=True, help="Use nothing of what is remembered, and remember nothing of this.")
+    @click.option("--only-memory", is_flag=True, default=None,
+                  help="Answer from what is remembered or given, or say that it has no answer.")  # fmt: skip
     @click.option("--wait-ollama", is_flag=True, default=None, help="Wait while Ollama is away; do not fail.")
     @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
     @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
@@ -194,6 +197,8 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             raise _wrong("conversation", "--continue means the newest conversation, and another is named")
         if no_memory and given["memory"] is not None:
             raise _wrong("memory", "--no-memory means none, and a scope is named")
+        if no_memory and given["only_memory"]:
+            raise _wrong("memory", "--no-memory means none, and --only-memory nothing else")
         given["memory"] = NO_MEMORY if no_memory else given["memory"]
         given["conversation"] = "last" if goes_on else given["conversation"]
         names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", "grants", *_PLACES)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from batos.memory.claims import attributes
+from batos.memory.claims.attributes import Attribute, GivenFact
 from batos.memory.claims.claim_statements import telling, values
 from batos.memory.claims.cue_tables import CLAIMING, DEFINITE, NEGATIONS
 from batos.memory.sentences import sentence_spans
@@ -14,6 +16,8 @@ from batos.memory.sentences import sentence_spans
 MOST: Final = 12
 LONGEST: Final = 200
 
+#: Attributes of which a subject has one value at a time.
+_ALONE: Final = frozenset[Attribute]({"residence", "work"})
 _ASSERTION = re.compile(rf"\W*((?:[^\s,.:;]+\s+){{1,8}}?)(?:{CLAIMING})\s+(\S+(?:\s+\S+){{0,11}})\Z", re.IGNORECASE)
 _DEFINITE = re.compile(rf"\W*(?:{DEFINITE})\b", re.IGNORECASE)
 _NEGATED = re.compile(rf"\b(?:{NEGATIONS})\b", re.IGNORECASE)
@@ -69,6 +73,8 @@ def assertions_of(text: str) -> Iterator[Assertion]:
 
 
 def _read(sentence: str, start: int) -> Assertion | None:
+    if (given := attributes.read(sentence, _ALONE)) is not None and not _DEFINITE.match(given.subject):
+        return _assertion_of(given, start, start + len(sentence))
     found = _ASSERTION.match(sentence)
     if found is None or sentence.endswith(("?", "？")) or _NEGATED.search(found[2]):
         return None
@@ -81,3 +87,11 @@ def _read(sentence: str, start: int) -> Assertion | None:
         tuple(sorted(subject)), start, start + len(sentence), tuple(sorted(said - value)), tuple(sorted(value)),
         _DEFINITE.match(found[1]) is not None, bool(subject & known),
     )  # fmt: skip
+
+
+def _assertion_of(given: GivenFact, start: int, end: int) -> Assertion | None:
+    subject, value = telling(given.subject) or frozenset({"i"} if given.is_self else ()), telling(given.value)
+    if not subject or not value:
+        return None
+    frame = (f"@{given.attribute}",)
+    return Assertion(tuple(sorted(subject)), start, end, frame, tuple(sorted(value)), is_definite=True, is_named=False)

@@ -38,8 +38,9 @@ MOST_STATEMENTS: Final = 32
 _OPENING: Final = 400
 #: Texts whose sentences are kept.
 _READ: Final = 512
+_UNIT = re.compile(r"\d[\d.,]*\s?([^\W\d]+)")
 _FIRST = re.compile(rf"\W*(?:{FIRST_PERSON})\b", re.IGNORECASE)
-_SUBJECT = re.compile(rf"\W*((?:[^\s.:;]+\s+){{1,6}}?)(?:{CLAIMING}|{PAST_VERBS})\b", re.IGNORECASE)
+_SUBJECT = re.compile(rf"\W*((?:[^\s.:;]+\s+){{1,10}}?)(?:{CLAIMING}|{PAST_VERBS})\b", re.IGNORECASE)
 _ENDING = re.compile(r"[_-](?:v\d+|corrected|updated|revised|new|final|latest)$")
 _EARLIER_ID = re.compile(r"^f[-_]|[-_]v?\d+$")
 
@@ -49,8 +50,8 @@ class ClaimText:
     """A text that was given: a fact with its key, a turn, or a document.
 
     `at` is when it holds from. Texts of one `conversation` are one talk: what stands alone has a name of its own there.
-    `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave it, and `doubt` grows as the
-    trust in it falls: nothing gives way to what is trusted less.
+    `supersedes` and `depends_on` name keys of facts. `authority` is the rank of who gave it, `speaker` the name, and
+    `doubt` grows as the trust in it falls: nothing gives way to what is trusted less.
     """
 
     id: int
@@ -63,6 +64,7 @@ class ClaimText:
     depends_on: tuple[str, ...] = ()
     authority: str = ""
     doubt: int = 0
+    speaker: str = ""
 
 
 @dataclass(slots=True)
@@ -194,17 +196,32 @@ def values(text: str) -> frozenset[str]:
     return frozenset({*digits, *names})
 
 
-@lru_cache(maxsize=_READ)
 def subject_of(text: str) -> frozenset[str]:
     """Return the stems of what a statement is about, by the verb behind them; nothing where that is not clear.
 
     >>> sorted(subject_of("The lamp of the tower is red.")), sorted(subject_of("I live in Ulm."))
     (['lamp', 'tower'], ['i'])
     """
+    return frozenset(subject_in_order(text))
+
+
+@lru_cache(maxsize=_READ)
+def subject_in_order(text: str) -> tuple[str, ...]:
+    """Return the stems of what a statement is about as they follow each other."""
     if _FIRST.match(text):
-        return frozenset({"i"})
+        return ("i",)
     found = _SUBJECT.match(text[:_OPENING])
-    return telling(found[1]) if found else frozenset()
+    telling_ = telling(found[1]) if found else frozenset()
+    return tuple(each for each in stems(found[1]) if each in telling_) if found else ()
+
+
+def units(text: str) -> frozenset[str]:
+    """Return the stems of the words behind the numbers of a text: what they count tells not what they are said of.
+
+    >>> sorted(units("It is 700 euros, or 60 kg."))
+    ['euros', 'kg']
+    """
+    return frozenset(stem for found in _UNIT.finditer(text) for stem in telling(found[1]))
 
 
 def family(key: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from batos.memory.claims import cues
-from batos.memory.claims.claim_statements import Statement, subject_of, telling
+from batos.memory.claims.claim_statements import Statement, subject_in_order, subject_of, telling, units
 
 #: The share of a value that another statement has to have to say the same.
 SAME: Final = 0.6
@@ -28,6 +29,15 @@ def is_trusted(one: Statement, beside: Statement) -> bool:
     return one.given.doubt <= beside.given.doubt
 
 
+def may_speak_of(one: Statement, other: Statement) -> bool:
+    """Tell whether a statement may decide about another: a person's own, and one by the same speaker or in one talk.
+
+    Somebody else in a talk of their own contradicts it, and both stand.
+    """
+    is_own = one.given.doubt == 0 or one.given.kind == "fact"
+    return is_own or is_one_talk(one, other) or one.given.speaker.casefold() == other.given.speaker.casefold()
+
+
 def may_yield(earlier: Statement, later: Statement) -> bool:
     """Tell whether a later statement can take the place of an earlier one of the same thing."""
     return can_yield(earlier, later) and _meets(earlier, later)
@@ -42,6 +52,7 @@ def can_yield(earlier: Statement, later: Statement) -> bool:
         earlier.is_claim
         and earlier.standing == "current"
         and is_trusted(later, earlier)
+        and may_speak_of(later, earlier)
         and (earlier.given is not later.given or _is_corrected_at_once(earlier, later))
         and differs(earlier, later)
     )
@@ -63,6 +74,7 @@ def says(statement: Statement, value: frozenset[str], of: Statement) -> bool:
         bool(value)
         and statement.is_claim
         and is_trusted(of, statement)
+        and may_speak_of(of, statement)
         and len(value & (statement.terms | statement.values)) >= SAME * len(value)
         and (is_one_talk(statement, of) or _shares(statement, of))
     )
@@ -117,10 +129,50 @@ def _meets(earlier: Statement, later: Statement) -> bool:
 
 def _shares(one: Statement, other: Statement) -> bool:
     """Tell whether statements of no one talk have enough words in common."""
-    common, shorter = len(one.about & other.about), min(len(one.about), len(other.about))
     if "fact" in (one.given.kind, other.given.kind):
-        return common >= max(1, SAME_FACT * shorter)
-    return common >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * shorter)
+        return len(one.about & other.about) >= max(1, SAME_FACT * min(len(one.about), len(other.about)))
+    first, second = _matter(one), _matter(other)
+    if _name_others(one, other):
+        return False
+    return len(first & second) >= max(LEAST_ELSEWHERE, SAME_ELSEWHERE * min(len(first), len(second)))
+
+
+def _matter(statement: Statement) -> frozenset[str]:
+    """Return what a statement is about and says of it, without the words that correct and those that count."""
+    bare = _without_cues(statement.text)
+    return (statement.about & (telling(bare) | statement.subject | statement.values)) - units(bare)
+
+
+def _name_others(one: Statement, other: Statement) -> bool:
+    """Tell whether statements of no one talk are about different things, each called otherwise.
+
+    Where both subjects are clear they tell. Else it is so if both have a number for a value, and each has a name that
+    the other has not.
+    """
+    subjects = [subject_in_order(_without_cues(each.text)) for each in (one, other)]
+    if all(subjects):
+        fewer, more = sorted(subjects, key=len)
+        return not _is_called_so(fewer, more, one.values | other.values)
+    numbers = [any(map(_has_digit, each.values)) for each in (one, other)]
+    names = [{term for term in each.values if not _has_digit(term)} for each in (one, other)]
+    return all(numbers) and bool(names[0] - other.about) and bool(names[1] - one.about)
+
+
+def _is_called_so(fewer: Sequence[str], more: Sequence[str], values: frozenset[str]) -> bool:
+    """Tell whether two subjects can be one: the longer one has only names besides, or tells it closer in front.
+
+    `The big launch of Orion` is `the launch of Orion`, and `the rent of the flat's cellar` is not that of the flat.
+    """
+    besides = set(more) - set(fewer)
+    if not set(fewer) <= set(more):
+        return False
+    first = next((at for at, each in enumerate(more) if each in fewer), 0)
+    in_front = len(fewer) >= LEAST_ELSEWHERE and besides <= set(more[:first])
+    return in_front or besides <= values
+
+
+def _without_cues(text: str) -> str:
+    return cues.without("updates", cues.without("corrects", text)).lstrip(" ,:;.!-–—")
 
 
 def _share_subject(earlier: Statement, later: Statement) -> bool:

@@ -117,7 +117,7 @@ def _claim_text(root: Root, number: int, document: UvmObject) -> ClaimText:
     return ClaimText(
         number, slots["kind"], _text_of(root, document), memory_claims.stated_at(slots),
         slots["conversation"] or slots["name"], slots.get("key", ""), slots.get("supersedes", ""),
-        slots.get("depends_on", ()), rank if rank in RANKS else "", TRUST.index(slots["trust"]),
+        slots.get("depends_on", ()), rank if rank in RANKS else "", TRUST.index(slots["trust"]), slots["speaker"],
     )  # fmt: skip
 
 

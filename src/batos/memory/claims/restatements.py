@@ -44,6 +44,19 @@ def restate(root: Root, document: NewDocument) -> Iterator[tuple[str, str]]:
             memory_claims.note_statement(root, made, subject, tuple(own))
 
 
+def find_replaced(root: Root, user: str, scope: str, text: str, at: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the statements to which a person's text, said at a moment, would give another value.
+
+    Each is the name of its memory and its place there. Nothing is changed.
+    """
+    for own in assertions_of(text):
+        for name, *told in memory_claims.statements_about(root, user, scope, " ".join(own.subject)):
+            earlier, slots = Assertion(*told), own_slots(root[roots.DOCUMENTS][name])
+            holds = slots["standing"] in ("current", "summarised") and slots["trust"] != "external"
+            if holds and memory_claims.stated_at(slots) <= at and earlier.gives_way(own):
+                yield name, earlier.start, earlier.end
+
+
 def _compare(
     root: Root, before: tuple[UvmObject, Assertion], after: tuple[UvmObject, Assertion]
 ) -> Iterator[tuple[str, str]]:
@@ -62,10 +75,18 @@ def _compare(
 
 
 def _may(older: UvmObject, newer: UvmObject) -> bool:
-    """Tell whether the newer document is trusted as much as the older one, and neither is history."""
+    """Tell whether the newer document is trusted as much as the older one and may speak of it, and neither is history.
+
+    Somebody else in a talk of their own contradicts it, and both stand.
+    """
     one, other = own_slots(older), own_slots(newer)
     current = {one["standing"], other["standing"]} <= {"current", "summarised"}
-    return current and TRUST.index(one["trust"]) >= TRUST.index(other["trust"])
+    one_voice = (
+        other["trust"] == "user"
+        or one["speaker"].casefold() == other["speaker"].casefold()
+        or one["conversation"] == other["conversation"] != ""
+    )
+    return current and one_voice and TRUST.index(one["trust"]) >= TRUST.index(other["trust"])
 
 
 def _speak_of_one(older: UvmObject, newer: UvmObject, later: Assertion) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Container, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -19,6 +19,8 @@ from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers,
 MOST_TIMES, MOST_LENGTH = 65535, 0xFFFFFFFF
 
 _LINE_END: Final = 10
+#: The beginning of words that are looked for together.
+_ALIKE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,35 @@ class Postings:
             return 0, 0
         return int(self.runs[number]), int(self.runs[number + 1])
 
+    def runs_of(self, words: Iterable[bytes]) -> list[tuple[int, int]]:
+        """Return where the runs of those of some words begin and end that entries hold.
+
+        Words with one beginning are looked for together: most forms of a word are held by nothing.
+        """
+        alike: dict[bytes, list[bytes]] = {}
+        for word in words:
+            alike.setdefault(word[:_ALIKE], []).append(word)
+        found: list[tuple[int, int]] = []
+        for several in alike.values():
+            beginning = _common_beginning(several)
+            first = bisect_left(range(self.count), beginning, key=self.word)
+            last = bisect_right(range(self.count), beginning, lo=first, key=lambda at: self.word(at)[: len(beginning)])
+            held = self.words[self.starts[first] : max(self.starts[first], self.starts[last] - 1)].split(b"\n")
+            wanted = frozenset(several)
+            found += [
+                (int(self.runs[at]), int(self.runs[at + 1])) for at, each in enumerate(held, first) if each in wanted
+            ]
+        return found
+
     def word_list(self) -> list[bytes]:
         """Return all words, in order."""
         return self.words.split(b"\n") if self.count else []
+
+
+def _common_beginning(words: Collection[bytes]) -> bytes:
+    """Return what all of some words begin with: what the first and the last of them do."""
+    least, most = min(words), max(words)
+    return least[: next((at for at, byte in enumerate(least) if most[at : at + 1] != bytes((byte,))), len(least))]
 
 
 def word_of(term: str) -> bytes:

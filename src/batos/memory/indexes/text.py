@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -15,7 +15,7 @@ from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes import postings
 from batos.memory.indexes.entries import Among, Entry, Hit, Numbers
 from batos.memory.indexes.postings import Postings, word_of
-from batos.memory.terms import stems
+from batos.memory.inflections import WantedWords, searched_stems, wanted_words
 
 #: Entries that are taken for granted beside those of an index, and the shares of them that hold a common word, and any
 #: other one (decision 0061).
@@ -23,21 +23,23 @@ OTHERS, COMMONLY, RARELY = 50, 0.3, 0.005
 KIND: Final = b"text"
 #: BM25: how soon a term's repetitions stop to count, and how much the length of an entry counts.
 K1, B = 1.2, 0.75
+#: The weight of another form of a word beside the one of the question, which may be a name.
+OTHER_FORM: Final = 0.5
 _MOST_RUNS: Final = 1024
 #: Of so many hits one is looked at first, where the best of many are looked for.
 SAMPLED: Final = 16
 
-#: Terms as postings have them, and their weights.
-WeightedTerms: TypeAlias = Sequence[tuple[bytes, float]]
+#: Each word and its other forms as postings have them, and its weight.
+WeightedTerms: TypeAlias = Sequence[tuple[bytes, tuple[bytes, ...], float]]
 
 
 def build(entries: Iterable[Entry]) -> bytes:
-    """Return a segment of entries; the terms of a title count as those of the text. Of one id the last entry counts.
+    """Return a segment of entries; the terms of a title and of what stands beside count as those of the text.
 
-    The same entries give the same bytes in any order.
+    Of one id the last entry counts. The same entries give the same bytes in any order.
     """
-    texts = {entry.id: "\n".join((entry.title, entry.heading, entry.text)) for entry in entries}
-    return postings.build(KIND, {id_: Counter(stems(text)) for id_, text in texts.items()})
+    texts = {entry.id: "\n".join((entry.title, entry.beside, entry.heading, entry.text)) for entry in entries}
+    return postings.build(KIND, {id_: Counter(searched_stems(text)) for id_, text in texts.items()})
 
 
 def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
@@ -58,6 +60,7 @@ class _IndexedSegment:
     hidden: int = 0
     #: Runs that were looked for lately: a search asks for each several times.
     runs: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    several: dict[tuple[bytes, ...], list[tuple[int, int]]] = field(default_factory=dict)
 
     def run(self, word: bytes) -> tuple[int, int]:
         """Return where the run of a word begins and ends."""
@@ -74,12 +77,24 @@ class _IndexedSegment:
         place = int(np.searchsorted(ids, id_))
         return place if place < len(ids) and ids[place] == id_ else None
 
-    def live_count(self, word: bytes) -> int:
-        """Return the number of entries that hold a word and are not hidden."""
-        begin, end = self.run(word)
-        if not self.hidden:
-            return end - begin
-        return int(np.count_nonzero(self.shown[self.postings.places[begin:end]]))
+    def runs_of(self, forms: tuple[bytes, ...]) -> list[tuple[int, int]]:
+        """Return where the runs of those words begin and end that an entry holds."""
+        found = self.several.get(forms)
+        if found is None:
+            if len(self.several) >= _MOST_RUNS:
+                self.several.clear()
+            found = self.several[forms] = self.postings.runs_of(forms)
+        return found
+
+    def live_count(self, forms: tuple[bytes, ...]) -> int:
+        """Return the number of entries that hold one of some words and are not hidden."""
+        runs = self.runs_of(forms)
+        if len(runs) == 1 and not self.hidden:
+            return runs[0][1] - runs[0][0]
+        held: NDArray[np.bool_] = np.zeros(len(self.shown), bool)
+        for begin, end in runs:
+            held[self.postings.places[begin:end]] = True
+        return int(np.count_nonzero(held & self.shown))
 
 
 def holds_any(segment: bytes, terms: Iterable[str]) -> bool:
@@ -98,7 +113,7 @@ class TextIndex:
         self._hidden: set[int] = set()
         self._count = self._length = 0
         #: Rarities that were asked for lately: a search asks for each twice.
-        self._rarity: dict[str, float] = {}
+        self._rarity: dict[tuple[str, ...], float] = {}
 
     def add(self, key: Hashable, segment: bytes) -> None:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
@@ -155,29 +170,30 @@ class TextIndex:
         """Return the segments, also what is hidden in them."""
         return [part.postings for part in self._parts.values()]
 
-    def rarity(self, term: str) -> float:
-        """Return how much a term (one of `stems`) says: much if few of the entries hold it.
+    def rarity(self, words: WantedWords) -> dict[str, float]:
+        """Return how much each word says, by its stem: much if few of the entries hold one of its forms.
 
         Some other entries are taken for granted, which hold it as often as language does: of a few entries alone one
         could not tell that "the" says less than a name that all of them hold.
         """
-        found = self._rarity.get(term)
+        return {stem: self._known_rarity((stem, *forms)) for stem, forms in words.forms.items()}
+
+    def _known_rarity(self, word: tuple[str, ...]) -> float:
+        found = self._rarity.get(word)
         if found is None:
             if len(self._rarity) >= _MOST_RUNS:
                 self._rarity.clear()
-            found = self._rarity[term] = self._rarity_of(term)
+            found = self._rarity[word] = self._rarity_of(*word)
         return found
 
-    def _rarity_of(self, term: str) -> float:
-        word = word_of(term)
-        counted = sum(part.live_count(word) for part in self._parts.values())
-        holding = counted + OTHERS * (COMMONLY if term in COMMON_STEMS else RARELY)
+    def _rarity_of(self, stem: str, *forms: str) -> float:
+        """Return the rarity of a word as the question has it; of another form only where no entry has that."""
+        counted = self._live_count((word_of(stem),)) or self._live_count(_others(stem, forms))
+        holding = counted + OTHERS * (COMMONLY if stem in COMMON_STEMS else RARELY)
         return math.log(1 + (self._count + OTHERS - holding + 0.5) / (holding + 0.5))
 
-    def _weigh_terms(self, terms: Iterable[str]) -> WeightedTerms:
-        """Return terms as postings have them and their weights, in one order, on which sums do not hang then."""
-        rarity = {term: self.rarity(term) for term in terms}
-        return [(word_of(term), rarity[term]) for term in sorted(rarity, key=lambda term: (-rarity[term], term))]
+    def _live_count(self, forms: tuple[bytes, ...]) -> int:
+        return sum(part.live_count(forms) for part in self._parts.values())
 
     def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
         """Return the entries that match a query best, at most `most`, the best first and ties by id.
@@ -194,11 +210,16 @@ class TextIndex:
         """
         if not self._count:
             return np.empty(0, np.int64), np.empty(0)
-        terms = set(stems(query))
-        telling = terms - COMMON_STEMS or terms
-        weighted = self._weigh_terms(telling), self._weigh_terms(terms - telling)
+        words = wanted_words(query)
+        rarity = self.rarity(words)
+        telling = rarity.keys() - COMMON_STEMS or rarity.keys()
+        weighted = (
+            _weigh({stem: forms for stem, forms in words.forms.items() if (stem in telling) is is_telling}, rarity)
+            for is_telling in (True, False)
+        )
+        first, others = weighted
         average = self._length / self._count or 1.0
-        found = [_match(part, *weighted, average, among) for part in self._parts.values()]
+        found = [_match(part, first, others, average, among) for part in self._parts.values()]
         return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
 
 
@@ -216,14 +237,31 @@ def _match(
     return part.postings.ids[found], scores[found]
 
 
+def _weigh(forms: Mapping[str, Sequence[str]], rarity: Mapping[str, float]) -> WeightedTerms:
+    """Return words as postings have them and their weights, in one order, on which sums do not hang then."""
+    order = sorted(forms, key=lambda stem: (-rarity[stem], stem))
+    return [(word_of(stem), _others(stem, forms[stem]), rarity[stem]) for stem in order]
+
+
+def _others(stem: str, forms: Iterable[str]) -> tuple[bytes, ...]:
+    """Return the other forms of a word as postings have them."""
+    return tuple(word_of(each) for each in sorted(forms) if each != stem)
+
+
 def _add_scores(
     scores: NDArray[np.float64], part: _IndexedSegment, terms: WeightedTerms, lengths: NDArray[np.float64]
 ) -> None:
-    for word, weight in terms:
-        begin, end = part.run(word)
-        if begin < end:
-            places, times = part.postings.places[begin:end], part.postings.times[begin:end]
+    for word, forms, weight in terms:
+        own, others = part.run(word), part.runs_of(forms)
+        if not others:
+            places, times = part.postings.places[slice(*own)], part.postings.times[slice(*own)]
             scores[places] += weight * (K1 + 1) * (times / (times + lengths[places]))
+            continue
+        counted = np.zeros(len(scores))
+        for share, (begin, end) in ((1.0, own), *((OTHER_FORM, run) for run in others)):
+            counted[part.postings.places[begin:end]] += share * part.postings.times[begin:end]
+        held = np.flatnonzero(counted)
+        scores[held] += weight * (K1 + 1) * (counted[held] / (counted[held] + lengths[held]))
 
 
 def _keep_best(ids: Numbers, scores: NDArray[np.float64], most: int) -> tuple[Numbers, NDArray[np.float64]]:

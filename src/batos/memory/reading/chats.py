@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,12 +10,21 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Final
 
+from batos.inference import thoughts
 from batos.memory.reading.json_values import BrokenLine, json_values
 from batos.memory.reading.other_text import decode
 from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
 
 #: The roles of messages that nobody said.
 _UNSAID: Final = frozenset({"system", "developer", "tool", "function"})
+#: The roles of people, in whose words marks of thoughts are words.
+_PEOPLE: Final = frozenset({"user", "human", "prompt"})
+#: The types of a message's parts, and the channels, in which a model thinks.
+_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "thought", "thoughts", "analysis"})
+#: The fold in which Open WebUI keeps what a model thought.
+_FOLD: Final = re.compile(
+    r"<details\b[^>]*\btype=\"reasoning\"[^>]*>.*?(?:</details>|\Z)\s*", re.DOTALL | re.IGNORECASE
+)
 #: The file of a ChatGPT export's archive that has the conversations.
 _IN_ARCHIVE: Final = "conversations.json"
 _ROLES: Final = ("role", "sender", "speaker", "from")
@@ -30,6 +40,12 @@ class ChatTurn:
     text: str
     said_at: str = ""
     name: str = ""
+
+    @property
+    def speech(self) -> str:
+        """Return what was said: a model's words without what it only thought."""
+        text = clean(self.text)
+        return (text if self.speaker.lower() in _PEOPLE else thoughts.part(_FOLD.sub("", text)).said).strip()
 
 
 @dataclass(slots=True)
@@ -111,7 +127,7 @@ class _ChatTeller:
         key = conversation.name or self._name
         for turn in conversation.turns:
             self._numbers[key] = number = self._numbers.get(key, 0) + 1
-            text = clean(turn.text).strip()
+            text = turn.speech
             if not text:
                 continue
             title = conversation.title or self._titles.setdefault(key, one_line(text)[:60])
@@ -189,7 +205,9 @@ def _turn_of(message: Any) -> ChatTurn | None:
         (message[key] for key in _ROLES if isinstance(message.get(key), str)), None
     )  # fmt: skip
     about = message.get("metadata")
-    hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    hidden = message.get("channel") in _THOUGHTS or (
+        isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    )
     content = message.get("content", message.get("text"))
     if not isinstance(role, str) or content is None:
         return None
@@ -205,6 +223,7 @@ def _content_text(content: Any) -> str:
             return ""
         content = content.get("parts") or content.get("text") or ""
     if isinstance(content, list):
-        parts = [each.get("text") if isinstance(each, dict) else each for each in content]
+        shown = (each for each in content if not isinstance(each, dict) or each.get("type") not in _THOUGHTS)
+        parts = [each.get("text") if isinstance(each, dict) else each for each in shown]
         return "\n\n".join(each for each in parts if isinstance(each, str) and each)
     return content if isinstance(content, str) else ""

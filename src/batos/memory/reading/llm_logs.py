@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from batos.memory.reading.chats import ChatTurn, Conversation, row_of
-from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, one_line
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, one_line
 
 _ROWS: Final = """
 select r.id, r.prompt, r.response, r.datetime_utc, r.conversation_id, c.name as conversation_name
@@ -58,7 +58,7 @@ def _read(path: Path, way: str, emit: Emit) -> None:
 def _tell(conversation: Conversation, emit: Emit) -> None:
     title = conversation.title or one_line(conversation.turns[0].text)[:60]
     for turn in conversation.turns:
-        if text := clean(turn.text).strip():
+        if text := turn.speech:
             emit(_text_of(turn, text, title, conversation.name))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -18,6 +18,18 @@ _CHARSET: Final = re.compile(
 )
 #: Elements that nobody reads.
 _UNSEEN: Final = frozenset({"script", "style", "template", "noscript", "svg", "head", "iframe", "canvas", "object"})
+#: Elements around what a page says, and the roles, classes and names of others like them.
+_AROUND: Final = frozenset({"nav", "aside", "form", "menu", "dialog", "button", "select"})
+_ROLES: Final = frozenset("navigation banner contentinfo complementary search menu menubar dialog alert".split())
+_NAMED_AROUND: Final = re.compile(
+    r"(?:\A|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|sidebar|cookies?|consent|banner|footer|share|social|"
+    r"newsletter|subscribe|related|advert(?:isement)?s?|ads?|skip)(?:\Z|[\s_-])",
+    re.IGNORECASE,
+)
+#: Elements whose class or name tells that.
+_NAMED: Final = frozenset({"div", "ul", "ol", "section", "p", "a", "span"})
+#: A header or footer within one of these is part of it, and not of the page.
+_SECTIONS: Final = frozenset({"article", "main", "section"})
 _BLOCKS: Final = frozenset(
     "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer form header"
     " hr main nav ol p pre section summary table ul h1 h2 h3 h4 h5 h6 li tr caption".split()
@@ -30,6 +42,8 @@ _CELLS: Final = frozenset({"td", "th"})
 _LAID_OUT: Final = "table, ul, ol, pre, blockquote, h1, h2, h3, h4"
 #: Stands where a line was broken.
 _BREAK: Final = "\u2028"
+#: Tells of a node, which stands within so many sections, if it is left out with all that it holds.
+LeavesOut: TypeAlias = Callable[[LexborNode, int], bool]
 _HEADINGS: Final = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 
 
@@ -51,30 +65,68 @@ def text_of(page: str) -> tuple[str, str]:
     """
     tree = LexborHTMLParser(page)
     named = tree.css_first("title")
+    title, body = one_line(named.text() if named is not None else ""), tree.body
+    if body is None:
+        return title, ""
+    main = _outermost(body, "main") or _outermost(body, "article")
+    return title, _write(main, _is_around) or _write([body], _is_around) or _write([body], _is_unseen)
+
+
+def _outermost(body: LexborNode, tag: str) -> list[LexborNode]:
+    """Return the elements of a tag that stand in no other of it, and are seen."""
+    return [
+        node for node, enters in _walk(body, lambda node, _: _is_unseen(node, 0), tag) if enters and node.tag == tag
+    ]
+
+
+def _write(tops: Sequence[LexborNode], leaves_out: LeavesOut) -> str:
     writer = _Writer()
-    if tree.body is not None:
-        for node, enters in _walk(tree.body):
+    for top in tops:
+        for node, enters in _walk(top, leaves_out):
             writer.enter(node) if enters else writer.leave(node)
-    return one_line(named.text() if named is not None else ""), writer.text()
+    return writer.text()
 
 
-def _walk(top: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """Yield each node that is seen when it begins (True) and when it ends; without recursion, as trees may be deep."""
+def _is_unseen(node: LexborNode, _sections: int) -> bool:
+    return node.tag in _UNSEEN or (not (node.tag or "").startswith("-") and "hidden" in node.attributes)
+
+
+def _is_around(node: LexborNode, sections: int) -> bool:
+    """Test if an element leads through a page or stands around what it says; it is within so many sections."""
+    tag, about = node.tag or "", node.attributes
+    if _is_unseen(node, sections) or tag in _AROUND:
+        return True
+    if tag.startswith("-"):
+        return False
+    if tag in {"header", "footer"}:
+        return not sections
+    if str(about.get("role") or "").casefold() in _ROLES:
+        return True
+    return tag in _NAMED and any(_NAMED_AROUND.search(str(about.get(each) or "")) for each in ("class", "id"))
+
+
+def _walk(top: LexborNode, leaves_out: LeavesOut, leaf: str = "") -> Iterator[tuple[LexborNode, bool]]:
+    """Yield each node that is seen when it begins (True) and when it ends; without recursion, as trees may be deep.
+
+    Nothing within an element of the tag `leaf` is looked at.
+    """
     node: LexborNode | None = top
-    path = [top]
+    path, sections = [top], int(top.tag in _SECTIONS)
     yield top, True
     node = top.child
     while path:
         if node is None:
             ended = path.pop()
+            sections -= ended.tag in _SECTIONS
             yield ended, False
             node = ended.next if path else None
-        elif node.tag in _UNSEEN or (not (node.tag or "").startswith("-") and "hidden" in node.attributes):
+        elif leaves_out(node, sections):
             node = node.next
         else:
             yield node, True
             path.append(node)
-            node = node.child
+            sections += node.tag in _SECTIONS
+            node = None if node.tag == leaf else node.child
 
 
 @dataclass(slots=True)
