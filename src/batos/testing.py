@@ -16,6 +16,7 @@ from batos.codex import codex as codices
 from batos.config import Settings
 from batos.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.events import Events
+from batos.inference import thoughts
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, PullProgress
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
@@ -118,11 +119,12 @@ class ScriptedBridge:
             ended = "length"
         else:
             ended = "stop"
+        said, thought, _ = thoughts.part_values(said) if request.schema else thoughts.part(said)
         if on_token is not None:
             for piece in (said[: len(said) // 2], said[len(said) // 2 :]):
                 on_token(piece)
         size = sum(len(message["content"]) for message in request.messages)
-        return Answer(said, "", ended, max(1, size // 4), tokens, 0.0, 0.001)
+        return Answer(said, thought.strip(), ended, max(1, size // 4), tokens, 0.0, 0.001)
 
     async def embed(
         self,

@@ -17,10 +17,10 @@ async def test_what_stands_is_journaled_and_served_again() -> None:
     async with desk() as at:
         bridge = CountedBridge(lambda _: replied("Kept.", done_reason=REPEATED, prompt_tokens=0, wasted=3))
         session, heard, again = at.session(bridge), list[str](), list[str]()
-        step = Step("a#0", heard.append, lambda: again.append("withdrawn"))
+        step = Step("a#0", heard.append, again.append)
         answer = await session.think(asked("Why?"), step)
         assert heard == ["partly", " and whole", "Kept."]
-        assert again == ["withdrawn"]
+        assert again == ["the model repeated itself"]
         (record,) = at.records()
         assert (record.state, record.partial) == ("done", "partly and whole")
         assert answer.prompt_tokens == round(prompt_bytes(record.request) * USUAL_RATIO)

@@ -40,9 +40,9 @@ async def test_what_is_asked_again_for_its_answer_has_a_number_too() -> None:
         bridge = CountedBridge(lambda request: f"sample {next(numbers)}")
         place = Step("brick/vote#0")
         session = at.session(bridge)
-        for at_step in (place, place.again("again")):
+        for at_step in (place, place.again("again", "cut")):
             await session.think(asked(), at_step)
         at.open()
         retried = at.session(bridge)
-        served = [(await retried.think(asked(), each)).text for each in (place, place.again("again"))]
+        served = [(await retried.think(asked(), each)).text for each in (place, place.again("again", "cut"))]
         assert (served, next(numbers)) == (["sample 0", "sample 1"], 2)

@@ -104,9 +104,10 @@ def put_back(conversation: UvmObject, position: int, mission: str) -> None:
 def turn(root: Root, position: int, mission: str) -> Turn:
     """Return a turn verbatim; of one whose answer is retracted, a mark in its place."""
     record, _, thought = root[roots.MISSIONS][mission]
+    asked, day = record.value["text"], record.accepted_at[:10]
     if retractions.RETRACTED in own_slots(thought):
-        return Turn(mission, record.value["text"], _RETRACTED, record.trust, position)
-    return Turn(mission, record.value["text"], thought.answer, thought.lineage_trust, position)
+        return Turn(mission, asked, _RETRACTED, record.trust, position, day)
+    return Turn(mission, asked, thought.answer, thought.lineage_trust, position, day)
 
 
 def backwards(root: Root, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:

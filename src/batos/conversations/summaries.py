@@ -33,6 +33,8 @@ _LEAST_SHARE = 60
 _FAULTS = 400
 #: Characters below which a summary says nothing.
 _LEAST = 8
+#: The order behind the faults.
+_AGAIN = "Write the record again, corrected."
 _GAP = " [...] "
 
 RECORDER = PersonaPrompt(
@@ -156,7 +158,7 @@ async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -
                 piece = Piece(first, last, text, _trust(parts, by_model=True), by_model=True)
                 return RecordedPiece(piece, shortened)
             why = faults[0]
-            question = replace(question, then=prompt.revision(context.mind.voice, replied.text, faults))
+            question = replace(question, then=prompt.revision(context.mind.voice, replied.text, faults, _AGAIN))
     except (DecisionInvalid, Runaway, ContextOverflow) as unusable:  # another try would end the same
         why = unusable.message
     piece = Piece(first, last, sentences(parts, limit), _trust(parts, by_model=False), by_model=False)

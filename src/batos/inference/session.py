@@ -55,18 +55,18 @@ class Step:
 
     path: str
     on_token: Callable[[str], None] | None = None
-    on_again: Callable[[], None] | None = None
+    on_again: Callable[[str], None] | None = None
 
-    def again(self, tail: str) -> Step:
-        """Return the step at which the same is asked again, and tell whoever heard the answer before."""
+    def again(self, tail: str, why: str) -> Step:
+        """Return the step at which the same is asked again, and tell whoever heard the answer before the reason."""
         if self.on_again is not None:
-            self.on_again()
+            self.on_again(why)
         return replace(self, path=f"{self.path}/{tail}")
 
-    def stand(self, text: str) -> None:
-        """Tell whoever heard the answer that only this text of it stands."""
+    def stand(self, text: str, why: str) -> None:
+        """Tell whoever heard the answer that only this text of it stands, and the reason."""
         if self.on_again is not None and self.on_token is not None:
-            self.on_again()
+            self.on_again(why)
             self.on_token(text)
 
 
@@ -279,7 +279,9 @@ class Session:
         if answer.done_reason == REPEATED:
             answer = replace(answer, prompt_tokens=journaled_requests.estimate_tokens(record, self.measured))
             record = replace(record, partial=listener.text)
-            step.stand(answer.text)
+            step.stand(answer.text, "the model repeated itself")
+        elif listener.count() and listener.text != answer.text:
+            step.stand(answer.text, "the model was thinking, and no mark said so")
         response = {name: getattr(answer, name) for name in Answer.__dataclass_fields__}
         tokens = {"prompt": answer.prompt_tokens, "answer": answer.answer_tokens}
         done = replace(record, state="done", response=response, tokens=tokens, ended=iso(self.clock()))

@@ -64,8 +64,9 @@ class Deciders:
 
         self.session = at.session(CountedBridge(say))
 
-    def retract(self) -> None:
-        """What was heard no longer stands."""
+    def retract(self, why: str) -> None:
+        """What was heard no longer stands, for a reason."""
+        assert why
         self.retracted += 1
 
     async def decide(self, mode: Mode = "direct") -> tuple[Verdict, str]:

@@ -110,6 +110,7 @@ def test_a_stream_that_passes_is_kept_whole(pieces: list[str]) -> None:
     try:
         for piece in pieces:
             draft.take(piece)
+        draft.end()
     except Runaway:
         answer: Answer | None = draft.salvage(1.0, 1.0)
         assert answer is None or answer.text in "".join(pieces)

@@ -15,8 +15,9 @@ from batos.inference.session import Session, Step
 
 Messages: TypeAlias = tuple[dict[str, str], ...]
 
-#: The end of the path of a second try.
+#: The end of the path of a second try, and the reason for one with more room.
 AGAIN: Final = "again1"
+CUT: Final = "it was cut at its limit; it is asked for again with more room"
 #: The temperature of a second try; the other one where the first try had this one or a higher.
 WARMER, COOLER = 0.7, 0.3
 #: Tokens that free reasoning may take before the constrained answer of mode `two_phase`.
@@ -74,6 +75,7 @@ async def decide(deciding: Deciding[V], messages: Messages) -> tuple[V, str]:
     try:
         return await _attempt(deciding, request, deciding.step)
     except (DecisionInvalid, Runaway, AnswerUnreadable) as unusable:
+        why = unusable.message
         # A reply that cannot be read was mostly cut within a letter: no counts came with it.
         limit = int(request.options["num_predict"])
         if isinstance(unusable, AnswerUnreadable):
@@ -81,11 +83,12 @@ async def decide(deciding: Deciding[V], messages: Messages) -> tuple[V, str]:
                 raise
             limit *= 2
     except AnswerCut as cut:
+        why = CUT
         limit = min(cut.window - cut.prompt_tokens - SPARE, cut.wanted)
         if limit < int(request.options["num_predict"]) * LEAST_GAIN:
             raise
     options = {**sample_differently(request.options), "num_predict": limit}
-    return await _attempt(deciding, replace(request, options=options), deciding.step.again(AGAIN), last=True)
+    return await _attempt(deciding, replace(request, options=options), deciding.step.again(AGAIN, why), last=True)
 
 
 def sample_differently(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +132,7 @@ async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
             # Mostly an answer that was cut within a letter: no counts came with it.
             if more or 2 * limit > window // 2:
                 raise
-            more, place = more + 1, step.again(f"more{more + 1}")
+            more, place = more + 1, step.again(f"more{more + 1}", CUT)
             request = replace(request, options={**request.options, "num_predict": 2 * limit})
             continue
         if answer.done_reason != "length":
@@ -140,7 +143,7 @@ async def whole(session: Session, request: ChatRequest, step: Step) -> Answer:
             raise AnswerCut(answer.prompt_tokens, answer.answer_tokens, window, needed)
         request = replace(request, options={**request.options, "num_predict": min(room, needed)})
         more += 1
-        place = step.again(f"more{more}")
+        place = step.again(f"more{more}", CUT)
 
 
 def larger_limit(limit: int, answer: Answer) -> int:

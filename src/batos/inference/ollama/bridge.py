@@ -94,8 +94,8 @@ class Bridge:
         self._chats = Pulse()
         self._embeds = Pulse(behind=self._chats)
         self._warm: tuple[tuple[object, ...], float] | None = None
-        #: The daemon's last list of models, as bytes and parsed.
-        self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())
+        self._unmarked: set[str] = set()  # models whose answers began with thoughts and no mark before them
+        self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())  # the last list of models, as bytes and parsed
 
     async def __aenter__(self) -> Self:
         self._ready()
@@ -130,7 +130,7 @@ class Bridge:
         asked = chat_body(request, options, stream=stream)
         if stream:
             lines = self._exchange.lines("/api/chat", asked)  # sends nothing yet
-            reading = StreamReader(model, lines, AnswerDraft(request), most, on_token)
+            reading = StreamReader(model, lines, AnswerDraft(request), most, on_token, self._unmarked)
             with limit_replies(bound_of_stream(stream_lines(most))):
                 answer = await reading.whole(PhaseTimer(phase, seconds, self._chats), self.deadlines, self._peer)
         else:

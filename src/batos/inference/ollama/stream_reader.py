@@ -15,6 +15,7 @@ from batos.inference.ollama.client import ChatResponse, ResponseError
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer
 from batos.inference.ollama.draft import AnswerDraft
 from batos.inference.ollama.repetition import repetition_in
+from batos.inference.thoughts import part, part_values
 
 #: Lines that are read out of bytes that lie ready; then other tasks and deadlines have their turn.
 AT_ONCE = 128
@@ -22,9 +23,14 @@ _BEHIND_DONE = 64  # lines behind the one with `done` that are waited for
 
 
 class StreamReader:
-    """A streamed answer that is being read; `parts` is the client's async generator, `on_token` gets the content."""
+    """A streamed answer that is being read, line by line; `on_token` gets what is said.
 
-    __slots__ = ("_began", "_draft", "_lines", "_model", "_most", "_on_token")
+    That is kept back until the thoughts have ended where the model is one of the `unmarked`, which begin with thoughts
+    and no mark before them. Another model that turns out to do so becomes one of them, and is heard no further; whoever
+    heard it has the answer at its end.
+    """
+
+    __slots__ = ("_began", "_draft", "_holds", "_lines", "_model", "_most", "_on_token", "_unmarked")
 
     def __init__(
         self,
@@ -33,8 +39,9 @@ class StreamReader:
         draft: AnswerDraft,
         num_predict: int,
         on_token: Callable[[str], None] | None,
+        unmarked: set[str],
     ) -> None:
-        self._model = model
+        self._model, self._holds, self._unmarked = model, model in unmarked, unmarked
         self._most = stream_lines(num_predict)
         self._lines = lines
         self._draft = draft
@@ -64,7 +71,13 @@ class StreamReader:
             if kept is None:
                 raise
             return kept
-        return self._draft.finish(last)
+        self._tell(self._draft.end())
+        answer = self._draft.finish(last)
+        if self._draft.turned:
+            self._unmarked.add(self._model)
+        elif self._holds and self._on_token is not None and answer.text:
+            self._on_token(answer.text)
+        return answer
 
     async def _read_to_end(self, timer: PhaseTimer, deadlines: Deadlines, peer: failures.DaemonPeer) -> ChatResponse:
         began = False
@@ -96,9 +109,11 @@ class StreamReader:
         if piece:
             if not piece.isascii():
                 piece = clean(piece)
-            self._draft.take(piece)
-            if self._on_token is not None:
-                self._on_token(piece)
+            self._tell(self._draft.take(piece))
+
+    def _tell(self, said: str) -> None:
+        if said and self._on_token is not None and self._holds == self._draft.turned:
+            self._on_token(said)
 
     async def _drain(self) -> None:
         try:
@@ -130,4 +145,6 @@ def entire(request: ChatRequest, reply: ChatResponse) -> Answer:
         raise Runaway(kind, check_count(reply.eval_count, "count of tokens"))
     if not reply.done:
         raise failures.unfinished_answer(text)
-    return answer_of(text, clean(reply.message.thinking), reply)
+    parted = part(text) if request.schema is None else part_values(text)
+    thoughts = (clean(reply.message.thinking), parted.thought)
+    return answer_of(parted.said, "\n".join(filter(None, map(str.strip, thoughts))), reply)
