@@ -109,7 +109,7 @@ async def daemon(given: argparse.Namespace) -> AsyncIterator[str]:
     if given.url:
         yield given.url
     elif given.gguf:
-        with _real_voice(given.gguf) as url:
+        with _real_voice([given.gguf] if isinstance(given.gguf, str) else given.gguf) as url:
             yield url
     else:
         async with Emulator(Options()).serving() as url:
@@ -117,13 +117,14 @@ async def daemon(given: argparse.Namespace) -> AsyncIterator[str]:
 
 
 @contextmanager
-def _real_voice(model: str) -> Iterator[str]:
-    """Run an emulator with a real model in a process of its own, so that the model takes no time of the loop's.
+def _real_voice(models: Sequence[str]) -> Iterator[str]:
+    """Run an emulator with real models in a process of its own, so that they take no time of the loop's.
 
     The emulator ends with this process, however it ends.
     """
     environ = {key: value for key, value in os.environ.items() if not key.startswith("OLLAMA_")}
-    command = [sys.executable, "-c", _GUARDED, "emulator", "--port", "0", "--gguf", model]
+    command = [sys.executable, "-c", _GUARDED, "emulator", "--port", "0"]
+    command += [word for model in models for word in ("--gguf", model)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environ) as process:
         try:

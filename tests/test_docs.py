@@ -24,7 +24,9 @@ from batos.client.wire import protocol, verb_shapes
 from batos.codex import model_options
 from batos.config import Settings
 from batos.event_payloads import EVENTS
+from batos.gate import thresholds as gate_thresholds
 from batos.guardian import dialect
+from batos.memory import thresholds as memory_thresholds
 
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEM = ROOT / "src" / "batos"
@@ -270,6 +272,25 @@ def resolves(name: str) -> bool:
 def test_paths_and_names_of_a_page_exist(page: Path) -> None:
     """Each file, folder, module and class that a page names is there."""
     assert absent(page.read_text(encoding="utf-8")) == []
+
+
+def thresholds_of(page: str) -> dict[str, float]:
+    """Return the value that a page gives each threshold in the first two columns of a row."""
+    return {
+        name: float(value) for name, value in re.findall(r"^\| `([a-z]+\.[A-Z_]+)` \| ([\d.]+) \|", page, re.MULTILINE)
+    }
+
+
+def test_every_threshold_is_a_row_of_its_page() -> None:
+    """docs/thresholds.md has each threshold of each room with the value in the code, and no other."""
+    rooms = {"gate": gate_thresholds, "memory": memory_thresholds}
+    there = {
+        f"{room}.{name}": value
+        for room, module in rooms.items()
+        for name, value in vars(module).items()
+        if name.isupper()
+    }
+    assert thresholds_of((ROOT / "docs" / "thresholds.md").read_text(encoding="utf-8")) == there
 
 
 def absent_rooms(text: str) -> list[str]:

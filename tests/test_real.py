@@ -27,14 +27,15 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
 
 
 def test_a_question_with_a_file(user: User) -> None:
-    """One short call in lean form; the answer is text with citations, or made by rule, or told to have faults."""
+    """One call in lean form, of the file and little beside it; the answer is cited, made by rule, or doubted."""
     ran = user.run("ask", "--effort", "reflex", "--json", "--file", str(HARBOUR), "How many boats did it hold in 1888?")
     assert ran.code == 0, ran.err
     shown, told = ran.document["data"], {each.get("event") for each in ran.documents}
     assert [each["state"] for each in shown["states"]][-2:] == ["COMPLETE", "IDLE"]
     assert set(shown["provenance"]["forms"].values()) == {"lean"}
     assert shown["answer"].strip()
-    assert shown["cost"]["prompt_tokens"] < 400 * shown["cost"]["calls"]
     text, quotes = HARBOUR.read_text(encoding="utf-8"), shown["provenance"]["citations"]
+    # English has some four characters a token; of three a prompt would hold the file and many lines of orders.
+    assert shown["cost"]["prompt_tokens"] < len(text) / 3 * shown["cost"]["calls"]
     assert all(each["quote"] in text for each in quotes)
     assert quotes or "mission.rule" in told or shown["provenance"]["gate"]["faults"]

@@ -408,9 +408,9 @@ async def test_commits_are_told(tmp_path: Path) -> None:
 
 
 async def test_a_configured_effort_is_that_of_who_does_not_say(tmp_path: Path) -> None:
-    """One call where the setting says so; a brief has the last word, and `auto` leaves it to the router."""
+    """A cycle where the setting says so; a brief has the last word, and `auto` leaves it to the router."""
     bridge = ScriptedBridge()
-    async with scripted_uvm(tmp_path, bridge, effort="reflex") as uvm:
+    async with scripted_uvm(tmp_path, bridge, effort="cycle") as uvm:
         asked: dict[str, Any] = {"text": "Why does the harbour need a second pier beside the first one?"}
         efforts = [(await uvm.missions.ask({**asked, **said}))["route"]["effort"] for said in ({}, {"effort": "auto"})]
-        assert efforts == ["reflex", "cycle"]
+        assert efforts == ["cycle", "reflex"]

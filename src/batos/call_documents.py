@@ -22,7 +22,7 @@ class FocusDocument(TypedDict):
 
 
 class RuleDocument(TypedDict):
-    """A decision that a rule made in place of a model: `division`, `choice`, `weave`, `answer` or `reply`."""
+    """A decision that a rule made in place of a model: `division`, `choice`, `weave`, `answer`, `reply`, `result`."""
 
     path: str
     decision: str

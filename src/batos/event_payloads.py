@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar, get_origin, get_type_hints
 
-from batos.mission_documents import (
-    CitationDocument,
-    CostDocument,
-    ErrorDocument,
-    GateDocument,
-    PlacementDocument,
-    RouteDocument,
-)
+from batos.evidence_documents import CitationDocument
+from batos.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
 
 Payload = TypeVar("Payload", bound=Mapping[str, object])
 
@@ -77,7 +71,8 @@ class MissionState(MissionPayload):
 class MissionRule(MissionPayload):
     """A decision that a rule made: the model's replies at `path` were of no use, or a rule knew without them.
 
-    The decision is `division`, `choice`, `weave`, `answer` or `reply`.
+    The decision is `division`, `choice`, `weave`, `answer` or `reply`, or `result`: the answer did not say what was
+    computed.
     """
 
     path: str
@@ -134,9 +129,10 @@ class MissionEnded(MissionPayload, MissionSummary):
 
 
 class MissionRetracted(MissionPayload):
-    """Streamed text that no longer stands: of the call at `path`, or of the whole attempt."""
+    """Streamed text that no longer stands: of the call at `path` and why, or of the whole attempt."""
 
     path: NotRequired[str]
+    reason: NotRequired[str]
 
 
 class QueueBusy(TypedDict):

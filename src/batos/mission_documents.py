@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypeAlias, TypedDict, cast, final
 
 from batos.call_documents import FocusDocument, RuleDocument, SlotDocument
+from batos.evidence_documents import CitationDocument, ComputedDocument, Recalled, SentenceDocument
 
 #: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
 ErrorDocument: TypeAlias = dict[str, Any]
@@ -83,6 +84,14 @@ class GateDocument(VerdictDocument):
     protocol: NotRequired[ProtocolDocument]
 
 
+class WithdrawnDocument(TypedDict):
+    """A text that was streamed under a call's path, and the reason for which it no longer stands."""
+
+    path: str
+    reason: str
+    text: str
+
+
 class PlacementDocument(TypedDict):
     """The place of a model in memory; sizes in bytes."""
 
@@ -92,64 +101,6 @@ class PlacementDocument(TypedDict):
     size: int
     size_vram: int
     context_length: int | None
-
-
-class CitationDocument(TypedDict):
-    """A sentence of a document that carries one of an answer; `span` is its place in the file."""
-
-    document: int
-    span: list[int]
-    quote: str
-    sentence: str
-    score: float
-    name: NotRequired[str]
-    sha256: NotRequired[str]
-
-
-class SentenceDocument(TypedDict):
-    """A sentence of an answer: its place there, whether evidence carries it, and the reason if none does."""
-
-    span: list[int]
-    state: str
-    reason: NotRequired[str]
-
-
-@final
-class RecalledPassage(TypedDict):
-    """A passage of a file that a model was shown, a memory with `why` it was found, and its mark as `standing`."""
-
-    document: int
-    name: str
-    sha256: str
-    start: int
-    length: int
-    trust: str
-    memory: NotRequired[str]
-    chunk: NotRequired[int]
-    why: NotRequired[str]
-    standing: NotRequired[str]
-
-
-@final
-class RecalledView(TypedDict):
-    """A summary that stood for older turns: `turns` are the first and the last; at `undone` between them stood none."""
-
-    turns: list[int]
-    by_model: bool
-    trust: str
-    undone: NotRequired[list[int]]
-
-
-@final
-class RecalledTurn(TypedDict):
-    """An earlier turn that a model was shown word for word."""
-
-    mission: str
-    turn: int
-    trust: str
-
-
-Recalled: TypeAlias = RecalledPassage | RecalledView | RecalledTurn
 
 
 class OmittedDocument(TypedDict):
@@ -252,11 +203,15 @@ class ProvenanceDocument(TypedDict, total=False):
     recalled: list[Recalled]
     omitted: OmittedDocument
     focus: list[FocusDocument]
+    computed: list[ComputedDocument]
     rules: list[RuleDocument]
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]
     unanswered: list[int]
     cut: bool
+    withdrawn: list[WithdrawnDocument]
+    #: The line before the answer, where what is remembered was not near enough; "": the answer has none.
+    without_memory: str
     combined: CombinedDocument
     changes: list[ChangeDocument]
     gate: GateDocument

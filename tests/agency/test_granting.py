@@ -36,7 +36,7 @@ async def test_a_method_acts_by_a_grant_that_its_mission_names(tmp_path: Path) -
         first = await mind.uvm.missions.ask(BRIEF)
         assert first["status"] == "done"
         assert await mind.states() == ["released"]
-        assert mind.lines() == ["Asked: Word q1?"]
+        assert mind.lines() == ["Asked: Word q1? (What holds a pier?)"]
         again = await mind.uvm.missions.ask({**BRIEF, "ancestor": first["id"]})
         assert again["status"] == "done"
         assert (await mind.states(), len(mind.lines())) == (["released"], 1)

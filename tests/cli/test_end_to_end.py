@@ -15,6 +15,7 @@ from tests.cli.processes import WITH_MODELS, User, answers_kept, as_answered, em
 from tests.waiting import wait_until
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
+CYCLE = ("--effort", "cycle")
 TEXT = (
     "The north pier broke in the storm of 12 November 1953.\n\n"
     "The engineer, Maud Okafor, closed the breach with 1,940 blocks of granite. It cost 3.2 million crowns.\n"
@@ -32,7 +33,7 @@ def harbour(tmp_path: Path) -> Path:
 def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     """A mission asked in one process, under the loop watch, is whole in the next: route, states, calls, provenance."""
     unlearnt = {"BATOS_LEARN_SECONDS": "0"}  # what is learnt afterwards is told of it too
-    asked = user.process("ask", "--json", "--file", str(harbour), QUESTION, environ=unlearnt)
+    asked = user.process("ask", "--json", *CYCLE, "--file", str(harbour), QUESTION, environ=unlearnt)
     assert asked.code == 0, asked.err
     mission = asked.document["data"]
     assert mission["status"] == "done"
@@ -55,7 +56,7 @@ def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
 def test_two_voices_are_told(user: User, harbour: Path) -> None:
     """Where two personas are nearly as likely both answer and one call joins them; every view of it names both."""
     near = {"BATOS_SECOND_VOICE_MARGIN": "1"}
-    asked = user.run("ask", "--json", "--file", str(harbour), QUESTION, environ=near)
+    asked = user.run("ask", "--json", *CYCLE, "--file", str(harbour), QUESTION, environ=near)
     assert asked.code == 0, asked.err
     mission = asked.document["data"]
     first, second = mission["route"]["personas"]
@@ -74,9 +75,9 @@ def test_two_voices_are_told(user: User, harbour: Path) -> None:
         assert line in shown.out
     assert all(f"duet/delegating/{name.lower()}" in shown.out for name in (first, second))
     assert ("duet/synthesizing" in shown.out) == joined
-    assert f"{first}, {second}, cycle · " in user.run("ask", "--file", str(harbour), QUESTION, environ=near).err
+    assert f"{first}, {second}, cycle · " in user.run("ask", *CYCLE, "--file", str(harbour), QUESTION, environ=near).err
     reflex = user.run("ask", "--json", "--effort", "reflex", "--file", str(harbour), QUESTION, environ=near)
-    assert reflex.document["data"]["route"]["personas"] == [first, second]
+    assert reflex.document["data"]["route"]["personas"] == [first]
     assert reflex.document["data"]["cost"]["calls"] == 1
 
 
@@ -93,11 +94,11 @@ def test_citations_are_verbatim(user: User, harbour: Path) -> None:
 
 def test_people_read_text(user: User, harbour: Path) -> None:
     """For a person the answer is on stdout alone; how it came about is on stderr."""
-    brief = user.run("ask", "--file", str(harbour), QUESTION)
+    brief = user.run("ask", *CYCLE, "--file", str(harbour), QUESTION)
     assert '[1] harbour.txt: "' in brief.err
     assert "BABS, cycle · 5 calls · " in brief.err
     assert "DECOMPOSING" not in brief.err
-    asked = user.run("ask", "-v", "--file", str(harbour), QUESTION)
+    asked = user.run("ask", "-v", *CYCLE, "--file", str(harbour), QUESTION)
     assert asked.code == 0
     assert "not a model" in asked.out
     assert "IDLE > DECOMPOSING > DELEGATING > SYNTHESIZING > COMPLETE > IDLE" in asked.err
@@ -222,7 +223,7 @@ def test_a_binary_file_is_refused(user: User, tmp_path: Path) -> None:
 def test_ctrl_c_cancels(user: User) -> None:
     """Ctrl-C cancels the mission: status cancelled with its cost, exit 130, and what was paid for stays paid."""
     with emulator(*WITH_MODELS, faults=held(lines=2)) as url:
-        process = User(user.home, url).start("ask", "--json", QUESTION)
+        process = User(user.home, url).start("ask", "--json", *CYCLE, QUESTION)
         process.told_until("inference.first_token")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
@@ -236,7 +237,7 @@ def test_ctrl_c_cancels(user: User) -> None:
 def test_killed_and_resumed(user: User) -> None:
     """A mission whose process was killed is run again by `resume`, and no answer is paid for twice."""
     with emulator(*WITH_MODELS, faults=held(after=4)) as url:
-        process = User(user.home, url).start("ask", "--json", QUESTION)
+        process = User(user.home, url).start("ask", "--json", *CYCLE, QUESTION)
         process.told_until("SYNTHESIZING")
         wait_until(lambda: answers_kept(user) == 4, "four answers in the journal")
         process.kill()
@@ -253,7 +254,7 @@ def test_killed_and_resumed(user: User) -> None:
 def test_ollama_dies_in_the_middle(user: User) -> None:
     """When the daemon goes away in the middle, the mission ends failed with a reason, and the next one works."""
     with emulator(*WITH_MODELS, faults=held(after=1)) as url:
-        process = User(user.home, url).start("ask", "--json", QUESTION)
+        process = User(user.home, url).start("ask", "--json", *CYCLE, QUESTION)
         process.told_until("DELEGATING")
         # The emulator is stopped here, by leaving the block.
     out, _ = process.communicate()

@@ -20,7 +20,7 @@ from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge
 
 #: The text of a mission below, or of a part that was made of it.
-_ASKED = re.compile(r"question \d+(?: \(q\d\))*")
+_ASKED = re.compile(r"Who asks question \d+\?(?: \(q\d\))*")
 
 
 class Divider(Script):
@@ -66,7 +66,8 @@ async def main(home: Path, ledger: Path, missions: int) -> None:
         uvm.events.subscribe(kept)
         await uvm.missions.recover()
         for number in range(len(uvm.readings.newest(99)), missions):
-            await uvm.missions.submit({"text": f"question {number}", "effort": "cycle" if number else "council"})
+            effort = "cycle" if number else "council"
+            await uvm.missions.submit({"text": f"Who asks question {number}?", "effort": effort})
         slots = asyncio.Semaphore(3)
 
         async def run(mission: str) -> Any:

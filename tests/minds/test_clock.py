@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batos.minds.clock import asks_time, describe
+from batos.memory.evidence import Passage
+from batos.minds.clock import asks_time, describe, line_beside, line_for
 
 ASKS = (
     "What time is it?",
@@ -67,6 +68,29 @@ KEEPS_QUIET = (
     "何時間かかりますか。",
     "灯台はいつ建てられましたか。",
     "",
+    "Who repairs the heating, and within what time?",
+    "At what time is it served?",
+    "By what time must the keys be back?",
+    "Um wie viel Uhr beginnt die Messe?",
+    "Welcher Tag ist der Termin?",
+    "Innerhalb welcher Zeit wird das repariert?",
+    "À quelle heure est-il parti ?",
+    "Quel jour est la fête ?",
+    "¿A qué hora es la cena?",
+    "¿Qué día es la boda?",
+    "A che ora è la cena?",
+    "In che giorno è la festa?",
+    "A que horas são as aulas?",
+    "Que dia é a festa?",
+    "Om hoe laat is het diner?",
+    "Hoe laat is het feest?",
+    "За сколько времени это починят?",
+    "В котором часу ужин?",
+    "На какое число назначена встреча?",
+    "会议几点开始？",
+    "会议在星期几？",
+    "会議は何時に始まりますか。",
+    "会議は何曜日ですか。",
 )
 
 
@@ -86,3 +110,31 @@ def test_a_question_about_another_time_does_not(text: str) -> None:
 def test_the_moment_is_told_with_its_weekday() -> None:
     """A model cannot compute the weekday, and no zone but UTC is known."""
     assert describe("2026-11-23T09:35:49.120Z") == "Today is Monday, 2026-11-23, and the time is 09:35 UTC."
+
+
+@pytest.mark.parametrize(
+    "text", ["What time is it?", "Wie spät ist es?", "Который час?", "现在几点？", "Is it open now?"]
+)
+def test_the_time_is_told_only_where_it_is_asked_for(text: str) -> None:
+    """Else the day alone, which is the same words all day."""
+    assert "09:35" in line_for(text, "2026-11-23T09:35:49.120Z")
+    assert line_for("Which shops are open today?", "2026-11-23T09:35:49.120Z") == "Today is Monday, 2026-11-23."
+    assert line_for("When was it built?", "2026-11-23T09:35:49.120Z") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker", "told"),
+    [
+        ("The sweep comes tomorrow at 9.", "", True),
+        ("Der Kaminkehrer kommt morgen um neun.", "Anna", True),
+        ("The lease ends in two years.", "Anna", True),
+        ("The tower was built in two years.", "", False),
+        ("The sweep came on 2 June.", "Anna", False),
+    ],
+)
+def test_the_day_is_line_beside_an_older_text_that_counts_from_its_own(text: str, speaker: str, told: bool) -> None:
+    """A text of today needs none, neither does one whose day is not known."""
+    passage = Passage(1, "a", "0" * 64, 0, text, day="2024-06-01", speaker=speaker)
+    assert line_beside([passage], "2026-11-23T09:35:49.120Z") == ("Today is Monday, 2026-11-23." if told else "")
+    assert line_beside([passage], "2024-06-01T09:35:49.120Z") == ""
+    assert line_beside([Passage(1, "a", "0" * 64, 0, text)], "2026-11-23T09:35:49.120Z") == ""

@@ -84,7 +84,8 @@ def prompts(text: str, own: Sequence[str]) -> list[tuple[Message, ...]]:
         prompt.protocol_task(VOICE, KOAN, text),
     ]
     composed = [prompt.compose(shared, VOICE, task.then("Reply with:\n`answer`")) for task in tasks]
-    composed.append(prompt.compose(shared, VOICE, tasks[0], prompt.revision(VOICE, text, [f"It says {text!r}."])))
+    revised = prompt.revision(VOICE, text, [f"It says {text!r}."], "Again.")
+    composed.append(prompt.compose(shared, VOICE, tasks[0], revised))
     return [marks.messages(each, own) for each in composed]
 
 

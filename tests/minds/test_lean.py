@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from tests.memory.textual import passage
 from tests.minds.test_prompt import VOICE, files, hostile, turns
 
-from batos.memory.evidence import Evidence, Turn
+from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
 from batos.minds import lean, prompt
 from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
@@ -58,13 +59,24 @@ def test_a_question_without_evidence_stands_alone() -> None:
     assert "text" not in system["content"]
 
 
-def test_the_time_stands_in_the_system_line_where_it_is_asked_for() -> None:
-    """The line of who speaks tells the time too, and the question stays last."""
+def test_today_stands_behind_the_question_where_it_is_asked_for() -> None:
+    """It is the last of a prompt, so that all before it is the same on another day."""
     system, user = prompt.compose(
         shared(Evidence(), "It is Friday."), BABS, prompt.reflex_task(BABS, "What day is it?")
     )
-    assert system["content"].endswith(" It is Friday.")
-    assert user["content"] == "What day is it?"
+    assert "Friday" not in system["content"]
+    assert user["content"] == "What day is it?\n\nIt is Friday."
+
+
+def test_a_remembered_sentence_in_focus_has_its_speaker_and_day() -> None:
+    """A text of a file has none of them, unless it counts days from its own."""
+    said = Passage(1, "a", "a" * 64, 0, "The smith comes at nine.", document="d-1", day="2024-06-01", speaker="Anna")
+    shown = lean.ShownEvidence((said,), focused=True)
+    assert shown.lines == "Anna, 2024-06-01:\nThe smith comes at nine."
+    assert lean.ShownEvidence((replace(said, speaker=""),), focused=True).lines == "The smith comes at nine."
+    dated = replace(said, speaker="", text="The smith comes tomorrow.")
+    assert lean.ShownEvidence((dated,), focused=True).lines == "2024-06-01:\nThe smith comes tomorrow."
+    assert lean.ShownEvidence((replace(dated, document=""),), focused=True).lines == "The smith comes tomorrow."
 
 
 def test_each_facet_has_its_own_line() -> None:

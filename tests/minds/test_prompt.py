@@ -115,7 +115,7 @@ def test_what_a_revision_quotes_stands_in_a_fence(text: str) -> None:
 
     def asked(said: str) -> str:
         fault = f"The nearest that is said: {said}"
-        content = prompt.revision(VOICE, "An answer.", [fault])[-1]["content"]
+        content = prompt.revision(VOICE, "An answer.", [fault], "Again.")[-1]["content"]
         return content.replace(prompt.fence(f"- {fault}", "found"), "")
 
     assert asked(text) == asked("Oil.")
@@ -202,14 +202,14 @@ async def test_a_revision_appends_to_the_weave(mind: Mind) -> None:
 
 
 async def test_the_clock_is_told_where_the_question_asks_for_it(mind: Mind) -> None:
-    """The time of acceptance stands before the task of every call, in a second attempt too; else there is none."""
+    """The day of acceptance is the last of every call, in a second attempt too; else there is none."""
     mission = await submit(mind.uvm, "What does the keeper do with the lamp today?")
-    accepted = clock.describe(mind.uvm.readings.mission(mission)["accepted_at"])
+    accepted = clock.describe_day(mind.uvm.readings.mission(mission)["accepted_at"])
     await mind.uvm.missions.run(mission)
-    assert all(f"\n\n{accepted}\n\n" in request.messages[-1]["content"] for request in mind.bridge.history[1:])
+    assert all(request.messages[-1]["content"].endswith(f"\n\n{accepted}") for request in mind.bridge.history[1:])
     mind.bridge.history.clear()
     await ask(mind.uvm)
-    assert not any("UTC" in message["content"] for request in mind.bridge.history for message in request.messages)
+    assert not any("Today is" in message["content"] for request in mind.bridge.history for message in request.messages)
 
 
 async def test_evidence_reaches_the_model_verbatim(mind: Mind) -> None:

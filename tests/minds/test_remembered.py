@@ -166,6 +166,6 @@ async def test_a_question_about_the_past_is_shown_history(tmp_path: Path) -> Non
         assert "standing" not in current
         told = await ask(uvm, "On which day was the launch before?")
         assert len(told["provenance"]["recalled"]) == 2
-        assert "] The launch is on 15 March." in seen(bridge)[-1]
+        assert "] launch date: The launch is on 15 March." in seen(bridge)[-1]
         assert "superseded" in told["provenance"]["gate"]["checked"]
         assert "superseded" not in {each["check"] for each in told["provenance"]["gate"]["faults"]}

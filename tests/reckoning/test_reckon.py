@@ -12,8 +12,10 @@ from tests.memory.growing import MOST, growth
 from tests.reckoning.asking import TODAY, ask, result
 
 from batos.memory.passages import passages
-from batos.reckoning.reckon import Reckoning, reckon, reckon_texts, write_number
+from batos.reckoning.reckon import reckon, reckon_texts
+from batos.reckoning.reckonings import Reckoning
 from batos.reckoning.tables import Text
+from batos.reckoning.written import write_number
 
 SALES = """date,product,units,price
 2026-03-01,Kettle,80,39.50
@@ -206,6 +208,8 @@ HOSTILE = {
     '"a,b\n': "How many units in total?",
     "handover\n": "How many days until the handover?",
     "The handover is on 11 May 2026 and the handover.\n": "How many days until the handover?",
+    "The report is sent two days before the end.\n": "When is the report sent?",
+    "The end is on 4 May, two days later ": "When is the end?",
     "水，80台": "水总共多少台?",
 }
 

@@ -1,4 +1,4 @@
-"""How much work a question is worth: short is a reflex, and only what asks for several views is a council."""
+"""Effort by words: a council is only for a text that asks for several points of view."""
 
 from __future__ import annotations
 
@@ -54,29 +54,3 @@ def test_who_asks_for_everybody_is_understood(text: str) -> None:
 def test_what_only_looks_like_it_is_no_council(text: str) -> None:
     """A council costs some twenty calls: fours, angles and town halls alone do not call it."""
     assert effort.asks_for_everybody(text) is None
-
-
-def test_parts_of_three_personas_are_sought() -> None:
-    """Three sentences that are each surely somebody's own matter; fewer, or unsure ones, are not enough."""
-    text = "Tell me gently how it will be then. Write a script that sorts my photos. Look up the height of the tower."
-    owners = {"Tell": ("ROBIN", 0.95), "Writ": ("BRICK", 0.9), "Look": ("BABS", 0.9)}
-    assert effort.leading_personas(text, lambda part: owners[part[:4]]) == ("ROBIN", "BRICK", "BABS")
-    assert len(effort.leading_personas(text, lambda part: (owners[part[:4]][0], 0.5))) == 0
-    assert effort.leading_personas("Write a script that sorts all my photos.", lambda part: ("BRICK", 1.0)) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "files", "worth"),
-    [
-        ("Thanks!", 0, "reflex"),
-        ("What is the capital of France?", 0, "reflex"),
-        ("What is the capital of France, and why?", 0, "cycle"),
-        ("Summarise.", 1, "cycle"),
-        ("什么是灯塔？", 0, "reflex"),
-        ("请详细解释一下分布式系统中的时钟同步问题", 0, "cycle"),
-        ("", 0, "reflex"),
-    ],
-)
-def test_a_short_question_without_files_is_a_reflex(text: str, files: int, worth: str) -> None:
-    """Up to six words; where words have no blanks between them, up to twelve characters."""
-    assert effort.simple(text, files) == worth

@@ -35,7 +35,7 @@ def chosen(route: Route) -> str | None:
 async def test_somebody_who_is_stuck_reaches_robins_koan(router: Router) -> None:
     """The example of the first plans, by words alone; the route says how likely, and is the same when read back."""
     route = await router.route(STUCK)
-    assert (route.personas, route.effort, chosen(route)) == (("ROBIN",), "cycle", KOAN)
+    assert (route.personas, route.effort, chosen(route)) == (("ROBIN",), "reflex", KOAN)
     assert Route.from_dict(route.as_dict()).protocols == route.as_dict()["protocols"]
 
 

@@ -134,11 +134,12 @@ async def test_one_persona_is_named_where_one_thinks(router: Router) -> None:
 
 @given(text=st.text(max_size=80) | st.sampled_from([one for each in LESSONS for one in each.exemplars]))
 async def test_a_second_persona_is_named_within_the_margin(text: str) -> None:
-    """Below a council two think exactly if their scores are nearer than the margin, and the reason names the second."""
+    """At a cycle two think exactly if their scores are nearer than the margin, and the reason names the second."""
     for margin in (0.0, 0.1, 0.5, 1.0):
-        route = await Router(LESSONS, margin=margin).route(text)
+        route = await Router(LESSONS, margin=margin).route(text, effort="cycle")
+        assert not (await Router(LESSONS, margin=margin).route(text, effort="reflex")).has_two_voices
         first, second, *_ = sorted(route.scores.values(), reverse=True)
-        if route.effort == "council" or "plain question" in route.reason:
+        if "plain question" in route.reason:
             assert not route.has_two_voices
             continue
         assert route.has_two_voices == (first - second < margin)
@@ -149,13 +150,15 @@ async def test_a_second_persona_is_named_within_the_margin(text: str) -> None:
 
 
 async def test_the_asker_decides_who_speaks() -> None:
-    """A persona that is named speaks alone; another effort has the same two, and so has a council taken back."""
+    """A persona that is named speaks alone, and so does the leader in one call; a council taken back has two."""
     near = Router(LESSONS, margin=1.0)
     text = "How do I debug this loop before it hurts?"
-    two = (await near.route(text)).personas
+    two = (await near.route(text, effort="cycle")).personas
     assert len(two) == 2
-    assert (await near.route(text, persona="BABS")).personas == ("BABS",)
-    assert (await near.route(text, effort="reflex")).personas == two
+    assert (await near.route(text, persona="BABS", effort="cycle")).personas == ("BABS",)
+    one = await near.route(text)
+    assert (one.effort, one.personas) == ("reflex", two[:1])
+    assert one.override(None, "cycle", near.margin).personas == two
     council = await near.route(text, effort="council")
     assert council.override(None, "cycle", near.margin).personas == two
     assert council.override("BABS", "cycle", near.margin).personas == ("BABS",)
@@ -258,13 +261,14 @@ async def test_meaning_tells_what_words_do_not() -> None:
 
 
 async def test_where_the_asker_chose_nothing_is_embedded() -> None:
-    """A named persona needs no vector, nor does a text of nothing, nor what one call answers."""
+    """A named persona needs no vector, nor does a text of nothing, nor a short one, nor one that is to be a reflex."""
     bridge = ScriptedBridge(vectors=meant)
     router = await understanding(bridge)
     learnt = len(bridge.embedded)
     assert (await router.route("zzz <1>", persona="BABS", effort="cycle")).embeds == 0
     assert (await router.route("  ", effort="cycle")).embeds == 0
     assert (await router.route("Plan the bridge.")).embeds == 0
+    assert (await router.route("Plan the bridge.", files=1, persona="BABS")).embeds == 0
     assert (await router.route("Plan the bridge. " * 9, effort="reflex")).embeds == 0
     assert len(bridge.embedded) == learnt
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from batos.evidence_documents import CitationDocument, SentenceDocument
 from batos.history.why_missions import explain_evidence, explain_mission, records_of
 from batos.history.why_nodes import Asking, make_call, make_node
 from batos.image.records import MissionRecord
@@ -14,7 +16,7 @@ from batos.image_documents import WhyNode
 from batos.inference.journal import Record
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems
-from batos.mission_documents import CitationDocument, ProvenanceDocument, SentenceDocument
+from batos.mission_documents import ProvenanceDocument
 from batos.missions import reports
 from batos.objects.prototype import own_slots
 
@@ -56,7 +58,8 @@ def explain_sentence(asking: Asking, found: FoundSentence) -> WhyNode:
     """Return a sentence with what it came from."""
     known: ProvenanceDocument = own_slots(found.record.thought).get("provenance") or ProvenanceDocument()
     brief = found.record.brief.value
-    because = [*_explain_citations(asking, brief, known, found), *_find_calls(asking, found)]
+    because = [*_explain_citations(asking, brief, known, found), *_explain_result(known, found.text)]
+    because += _find_calls(asking, found)
     because.append(explain_mission(asking, found.mission))
     return make_node("sentence", f"“{found.text}” {_state(found)}", because, found.mission)
 
@@ -108,6 +111,19 @@ def _explain_citations(
         for told in recalled:
             if "mission" in told or "turns" in told:
                 yield explain_evidence(asking, brief, told)
+
+
+def _explain_result(known: ProvenanceDocument, text: str) -> Iterator[WhyNode]:
+    """Yield what was computed, with its rows, below a sentence that says the result."""
+    for each in known.get("computed", ()):
+        is_said = re.search(rf"(?<!\w){re.escape(_fold(each['result']))}(?!\w)", _fold(text))
+        if each["result"] and (is_said or _fold(text) in _fold(each["lead"])):
+            rows = [
+                (f"“{row['quote']}” ({row['name']}, {row['span'][0]} to {row['span'][1]})", row) for row in each["rows"]
+            ]
+            yield make_node(
+                "computed", each["line"], [make_node("citation", said, [], row["sha256"]) for said, row in rows]
+            )
 
 
 def _is_of(cited: CitationDocument, text: str) -> bool:

@@ -117,9 +117,8 @@ def voice_of(persona: UvmObject) -> PersonaPrompt:
 
 
 def shared_context_of(root: Root, question: str, asked_at: str) -> SharedContext:
-    """Return what all calls of a mission share, without evidence; the time where the question asks for it."""
-    orchestrator = root["orchestrator_obj"]
-    told = clock.describe(asked_at) if clock.asks_time(question) else ""
+    """Return what all calls of a mission share, without evidence; day or time where the question asks for it."""
+    orchestrator, told = root["orchestrator_obj"], clock.line_for(question, asked_at)
     return SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked_at, told)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from batos.gate import relative_days
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.focus import focus
 from batos.memory.ranking import rank
@@ -28,10 +29,10 @@ CHOOSE = "Give the number of the answer in the text that answers the question be
 DIVIDE = "Split the question into two short questions."
 REWRITE = "Change the text as asked, and write the whole text again."
 FORGE = "Describe one small function that does again what this text did by hand, or say that there is none."
+#: All lines of orders.
+LINES = (FROM_TEXT, FROM_WHOLE, JOIN, CHOOSE, DIVIDE, REWRITE, FORGE)
 #: The question to which summaries of older turns are the answer.
 EARLIER = "What did we say before?"
-#: The task of a revision, behind the faults.
-REVISE = "Answer the question again, without that."
 
 #: A question that is to be divided, and examples of it. No reply may have five words in a row of theirs, so they are
 #: about things that are seldom asked about.
@@ -86,11 +87,7 @@ class ShownEvidence:
         """Return the texts as a prompt shows them."""
         if not self.focused:
             return "\n\n".join(_as_document(each) for each in documents_of(self.passages))
-        return "\n".join(
-            _as_line(each.with_mark(each.text[start:end]))
-            for each in self.passages
-            for start, end in sentence_spans(each.text)
-        )
+        return "\n".join(line for each in self.passages for line in _focus_lines(each))
 
 
 def select(evidence: Evidence, query: str, most: int | None = None) -> ShownEvidence:
@@ -146,6 +143,14 @@ def _beginning(passages: Sequence[Passage], most: int) -> tuple[Passage, ...]:
 
 def _head(passage: Passage, end: int) -> Passage:
     return replace(passage, text=passage.text[:end])
+
+
+def _focus_lines(passage: Passage) -> Iterator[str]:
+    """Yield the sentences of a passage, below who said them when where that is known, or days are counted from it."""
+    if passage.document and (passage.speaker or relative_days.names_any(passage.text, spoken=False)):
+        yield f"{_as_line(', '.join(filter(None, (passage.speaker, passage.day))))}:"
+    for start, end in sentence_spans(passage.text):
+        yield _as_line(passage.with_mark(passage.text[start:end]))
 
 
 def _as_document(document: ShownDocument) -> str:

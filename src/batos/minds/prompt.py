@@ -6,14 +6,14 @@ system   charter, house rules                      the same for every mission of
 user     what older turns were compacted to        the same until the next compaction; absent without one
 user     evidence                                  the same for every call of a mission
 ...      the conversation's turns                  the same for every call of a mission
-user     persona, the time if asked for, task      this call's own, the question or the task last
+user     persona, what was computed, task, today    this call's own; the day is told where something counts from it
 ...      an answer and its faults                  a revision, appended
 
 The lean form, for small models, is short:
 
 system   who speaks, and the task, in one line
 ...      the conversation's turns
-user     the text for this call, then the question or the task
+user     the text for this call, what was computed, then the question or the task, and today where that matters
 ...      an answer and its faults                  a revision, appended
 """
 
@@ -27,8 +27,8 @@ from batos.codex.meta_prompts import fill
 from batos.errors import ObjectError
 from batos.inference.cost import LEAST_RATIO
 from batos.memory import shown_documents
-from batos.memory.evidence import Evidence, mark
-from batos.minds import lean
+from batos.memory.evidence import Evidence, Passage, mark
+from batos.minds import clock, lean
 from batos.minds.task import Task
 
 Message: TypeAlias = dict[str, str]
@@ -105,6 +105,10 @@ class SharedContext:
     asked_at: str
     clock: str = ""
 
+    def today(self, shown: Sequence[Passage]) -> str:
+        """Return what the end of a prompt says of the moment: also where an older text counts days from its own."""
+        return self.clock or clock.line_beside(shown, self.asked_at)
+
     def with_evidence(self, evidence: Evidence) -> SharedContext:
         """Return the same context with other evidence."""
         return replace(self, evidence=evidence)
@@ -132,24 +136,32 @@ def compose(
     persona = f"{voice.core_identity.strip()}\n\n{voice.core_method.strip()}"
     if task.plain:
         persona = voice.manner if shared.evidence.passages else voice.speaks
-    last = "\n\n".join(filter(None, (persona, shared.clock, task.text.strip())))
+    today = shared.today(shared.evidence.passages)
+    last = "\n\n".join(filter(None, (persona, task.computed, task.text.strip(), today)))
     return (*prefix(shared), {"role": "user", "content": last}, *then)
+
+
+def instructions(shared: SharedContext, voice: PersonaPrompt) -> str:
+    """Return all that prompts say beside what is asked and known: the rules, who speaks, and how."""
+    lines = (shared.charter, shared.house_rules, voice.core_identity, voice.core_method, voice.line)
+    return "\n".join((*lines, *lean.LINES, *voice.prompts.values()))
 
 
 def _lean(shared: SharedContext, voice: PersonaPrompt, task: Task, most: int | None) -> Iterator[Message]:
     shown = lean.select(shared.evidence, task.query, most)
-    text = "\n\n".join(filter(None, (shown.lines, task.material)))
+    text = "\n\n".join(filter(None, (shown.lines, task.material, lean.whole_lines(task.computed))))
     whole = task.whole if shown.passages and not shown.focused else ""
     line = (whole or task.line if text else task.alone) or voice.speaks
-    yield {"role": "system", "content": " ".join(filter(None, (line, shared.clock)))}
+    yield {"role": "system", "content": line}
     if shared.evidence.view:
         yield {"role": "user", "content": lean.EARLIER}
         yield {"role": "assistant", "content": lean.text_lines(each.text for each in shared.evidence.view)}
     for asked, replied in task.examples:
         yield {"role": "user", "content": asked}
         yield {"role": "assistant", "content": replied}
-    yield from _turns(shared.evidence)
-    yield {"role": "user", "content": lean.user_message(text, task.text, asks=task.asks)}
+    yield from _turns(shared)
+    asked = lean.user_message(text, task.text, asks=task.asks)
+    yield {"role": "user", "content": "\n\n".join(filter(None, (asked, shared.today(shown.passages))))}
 
 
 def prefix(shared: SharedContext) -> tuple[Message, ...]:
@@ -162,13 +174,15 @@ def prefix(shared: SharedContext) -> tuple[Message, ...]:
         {"role": "system", "content": system},
         *compacted,
         {"role": "user", "content": shown},
-        *_turns(shared.evidence),
+        *_turns(shared),
     )
 
 
-def _turns(evidence: Evidence) -> Iterator[Message]:
-    for turn in evidence.turns:
-        yield {"role": "user", "content": turn.question}
+def _turns(shared: SharedContext) -> Iterator[Message]:
+    """Yield the earlier turns; one of another day begins with its day."""
+    for turn in shared.evidence.turns:
+        day = f"({turn.day}) " if turn.day not in {"", shared.asked_at[:10]} else ""
+        yield {"role": "user", "content": f"{day}{turn.question}"}
         yield {"role": "assistant", "content": turn.answer}
 
 
@@ -207,7 +221,7 @@ def facet_task(voice: PersonaPrompt, facet: Mapping[str, str], query: str) -> Ta
     """Ask one facet its sub-query; `facet` has name, inspiration, intent and line."""
     if voice.form == "lean":
         return _question(one_line(facet["line"]) or f"{voice.speaks} {lean.first_sentence(facet['intent'])}", query)
-    return Task(voice.prompt("facet", **facet, query=query))
+    return Task(voice.prompt("facet", **facet, query=query), query=query)
 
 
 def method_task(guide: str, text: str) -> Task:
@@ -222,7 +236,7 @@ def weave_task(voice: PersonaPrompt, question: str, parts: Sequence[ShownPart]) 
         return Task(question.strip(), f"{voice.manner} {lean.JOIN}", query=question, material=said, asks=True)
     heads = (f"{part.number}. {one_line(part.name)}, asked: {one_line(part.query)}" for part in parts)
     shown = "\n\n".join(f"{head}\n{fence(part.text)}" for head, part in zip(heads, parts, strict=True))
-    return Task(voice.prompt("weave", query=question, parts=shown))
+    return Task(voice.prompt("weave", query=question, parts=shown), query=question)
 
 
 def select_task(voice: PersonaPrompt, question: str, answers: Sequence[ShownPart]) -> Task:
@@ -238,7 +252,7 @@ def reflex_task(voice: PersonaPrompt, question: str) -> Task:
     """Ask for the answer at once."""
     if voice.form == "lean":
         return _question(voice.speaks, question)
-    return Task(voice.prompt("reflex", query=question), plain=True)
+    return Task(voice.prompt("reflex", query=question), query=question, plain=True)
 
 
 def _question(speaks: str, question: str) -> Task:
@@ -296,10 +310,13 @@ def with_guide(task: str, guide: str) -> str:
     return f"{task.strip()}\n\nReply with:\n{guide}"
 
 
-def revision(voice: PersonaPrompt, answer: str, faults: Sequence[str]) -> tuple[Message, ...]:
-    """Return the messages that are appended for a revision: the answer and its faults, which quote documents."""
+def revision(voice: PersonaPrompt, answer: str, faults: Sequence[str], again: str) -> tuple[Message, ...]:
+    """Return the messages that are appended for a revision: the answer and its faults, which quote documents.
+
+    In lean form the last line is `again`, the order in the language of the faults.
+    """
     if voice.form == "lean":
-        asked = "\n".join((*map(one_line, faults), lean.REVISE))
+        asked = "\n".join((*map(one_line, faults), again))
     else:
         asked = voice.prompt("revise", faults=fence("\n".join(f"- {fault}" for fault in faults), "found"))
     return ({"role": "assistant", "content": answer}, {"role": "user", "content": asked})

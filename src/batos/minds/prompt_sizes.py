@@ -53,7 +53,7 @@ def _sizes(codex: Codex, persona: Persona, form: Form) -> Iterator[tuple[str, in
         yield name, prompt.size(prompt.compose(shared, voice, task))
     others = (_voice(each, form) for each in codex.personas.values() if each is not persona)
     yield "two_voices", max(prompt.size(_joining(shared, voice.beside(other))) for other in others)
-    answered = prompt.compose(shared, voice, prompt.reflex_task(voice, _LEAST), prompt.revision(voice, "", ()))
+    answered = prompt.compose(shared, voice, prompt.reflex_task(voice, _LEAST), prompt.revision(voice, "", (), ""))
     yield "revise", prompt.size(answered)
 
 

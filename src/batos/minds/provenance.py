@@ -6,30 +6,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from batos.call_documents import SlotDocument
+from batos.evidence_documents import Recalled, RecalledPassage, RecalledTurn, RecalledView, SentenceDocument
 from batos.gate import citations
 from batos.image import forget_questions, staged_effects, tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Summary
 from batos.memory.exchanges import MEMORABLE, is_memorable, pack
+from batos.minds import computed_results, without_memory
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
-from batos.mission_documents import (
-    GateDocument,
-    PlacementDocument,
-    ProvenanceDocument,
-    Recalled,
-    RecalledPassage,
-    RecalledTurn,
-    RecalledView,
-)
+from batos.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument
 
 
 def write(context: MindContext, synthesis: Synthesis) -> None:
     """Write the answer of a complete synthesis onto the thought."""
     standing, thought = synthesis.standing, context.mission.thought
-    thought.answer = standing.answer.answer
+    thought.answer = without_memory.lead_of(context) + standing.answer.answer
     thought.voices = [part.as_dict() for part in synthesis.parts]
     thought.route = context.mission.route.as_dict()
     thought.trust = "model"
@@ -72,7 +66,7 @@ def lineage_trust(recalled: Evidence) -> str:
 
 
 def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
-    evidence, said = synthesis.evidence, synthesis.standing.answer
+    evidence, said, lead = synthesis.evidence, synthesis.standing.answer, without_memory.lead_of(context)
     recalled = synthesis.recalled.merge(context.trace.seen)
     shown: ProvenanceDocument = {
         "personas": list(context.mission.route.personas),
@@ -91,7 +85,7 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         },
         "focus": [context.trace.focus[path] for path in sorted(context.trace.focus)],
         "citations": citations.in_files(said.citations, recalled),
-        "sentences": citations.list_sentences(synthesis.standing.attribution),
+        "sentences": _move(citations.list_sentences(synthesis.standing.attribution), len(lead)),
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
         "changes": changes.list_changes(context, synthesis),
@@ -99,13 +93,24 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "earlier": list(context.mission.failures),
         "read_at": context.mission.read_at,
     }
+    if context.trace.memory.state in ("nothing", "perhaps"):
+        shown["without_memory"] = lead.strip()
+    if computed := computed_results.documents(context):
+        shown["computed"] = computed
     if context.trace.rules:
         shown["rules"] = sorted(context.trace.rules, key=lambda rule: (rule["path"], rule["decision"]))
     if read := reads_of(context):
         shown["read"] = read
     if said.was_cut:
         shown["cut"] = True
+    if withdrawn := [each for each in context.trace.withdrawn if each["text"].strip() != (lead + said.answer).strip()]:
+        shown["withdrawn"] = withdrawn
     return shown
+
+
+def _move(sentences: list[SentenceDocument], lead: int) -> list[SentenceDocument]:
+    """Return sentences at their places behind what stands before the answer."""
+    return [{**each, "span": [place + lead for place in each["span"]]} for each in sentences]
 
 
 def _gate(synthesis: Synthesis) -> GateDocument:

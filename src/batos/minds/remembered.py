@@ -15,6 +15,7 @@ from batos.memory.claims import cues
 from batos.memory.evidence import Passage
 from batos.memory.reach import WITH_HISTORY, MemoryReach
 from batos.memory.recollection import Recollection, whole_weight
+from batos.memory.stated_sentences import repeats
 from batos.minds.context import MindContext
 
 #: The most parts that are recalled beside the mission's own files.
@@ -38,13 +39,23 @@ async def find_passages(context: MindContext, query: str) -> tuple[Passage, ...]
     root, key = context.mission.root, _key(query)
     for note in context.trace.decided.notes():
         if NOTE in note and note[NOTE]["query"] == key:
-            return recollection.passages_of(root, note[NOTE]["found"], reach)
+            return _note_found(context, reach, recollection.passages_of(root, note[NOTE]["found"], reach))
     pinned = recollection.pinned_passages(root, reach, MOST_PINNED)
     known = {each.chunk for each in pinned}
     matching = await _search(recollection, context, query, reach)
-    found = (*pinned, *(each for each in matching if each.chunk not in known))
+    # A person's own words are no evidence where the very same are said again.
+    fresh = (each for each in matching if not (each.mission and repeats(query, each.text)))
+    found = (*pinned, *(each for each in fresh if each.chunk not in known))
     told = list(dict.fromkeys((each.chunk, each.why, whole_weight(each)) for each in found))
     context.trace.decided.note(**{NOTE: {"query": key, "found": told}})
+    return _note_found(context, reach, found)
+
+
+def _note_found(context: MindContext, reach: MemoryReach, found: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    """Note what was found, unless nothing is remembered in which it could be."""
+    recollection = context.io.recollection
+    if found or (recollection is not None and recollection.has_any(context.mission.root, reach)):
+        context.trace.note_memory(found)
     return found
 
 

@@ -8,12 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from batos.errors import InternalError, ObjectError
 from batos.memory.evidence import Evidence, Passage
-from batos.minds import prompt, provenance, remembered
+from batos.minds import computed_results, intake, prompt, provenance, remembered, without_memory
 from batos.minds.calls import answers, division
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination
 from batos.minds.context import MindContext, MindInterpreter
-from batos.minds.parts import council, delegate, protocols, window
+from batos.minds.parts import council, delegate, mapping, protocols, window
 from batos.minds.results import Synthesis
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject
@@ -39,6 +39,11 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
     if recalled is None:
         recalled = await recall(context, interpreter, question, *window.rooms(context))
     synthesis.recalled = synthesis.evidence = recalled
+    await computed_results.compute(context, recalled, [question])
+    context.trace.note_told(intake.answer(context, recalled))
+    is_ruled = context.trace.told or (not context.mind.inner and without_memory.only_text(context))
+    if is_ruled or mapping.is_needed(context):
+        return "SYNTHESIZING"
     if context.mind.is_duet:
         synthesis.queries = dict.fromkeys(slots, question)
         return "DELEGATING"
@@ -61,6 +66,7 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
             synthesis.queries = division.assign(context, slots, value)
             synthesis.evidence = replied.evidence
             await recall_for_parts(context, synthesis)
+            await computed_results.compute(context, synthesis.recalled, synthesis.queries.values())
         except WORDLESS as unusable:
             # A model that cannot divide the question may answer it all the same: its parts compete.
             synthesis.undivided = unusable.message
@@ -88,7 +94,8 @@ async def synthesize(
     """Combine the parts, judge, revise once; then apply at most one key protocol (SYNTHESIZING)."""
     context.learn_ratio()
     synthesis = synthesis_of(cycle)
-    ground = await combination.combine(interpreter, context, synthesis)
+    alone = mapping.answer if mapping.is_needed(context) else None
+    ground = await combination.combine(interpreter, context, synthesis, alone)
     await protocols.apply(interpreter, context, synthesis, ground)
     return "COMPLETE"
 

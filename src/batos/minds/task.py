@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 class Task:
     """The task of one call. `text` ends the prompt: in full form the whole task, in lean form the question or the task.
 
-    A `plain` task is the question itself, before which a line on the speaker is enough.
+    A `plain` task is the question itself, before which a line on the speaker is enough. `query` is the question that it
+    asks, "" if it asks for something else, and `computed` what was computed for that.
 
     The other fields are the lean form's. `line` says who speaks and what is done with a text, `whole` the same where
     texts are shown whole and `alone` where none is; an empty one is `line`, or the voice's own. Evidence is chosen for
@@ -22,6 +23,7 @@ class Task:
     whole: str = ""
     alone: str = ""
     query: str = ""
+    computed: str = ""
     material: str = ""
     asks: bool = False
     examples: tuple[tuple[str, str], ...] = ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from batos.call_documents import FocusDocument, FocusSpan, RuleDocument
 from batos.inference.cost import LEAST_RATIO
@@ -12,8 +12,9 @@ from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import IndexedDocument
 from batos.method_documents import UsePayload
 from batos.minds.choices import MissionChoices
-from batos.mission_documents import LearntDocument, RanDocument
+from batos.mission_documents import LearntDocument, RanDocument, WithdrawnDocument
 from batos.objects.method import Method
+from batos.reckoning.reckonings import Reckoning
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,24 @@ class MethodUse:
             "calls": self.calls,
             "gate_faults": gate_faults,
         }
+
+
+class ToldAnswer(NamedTuple):
+    """An answer that was made by rule before any call, and the rule."""
+
+    why: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """The find of a mission in its memory: something near, `perhaps` some that is not near enough, or nothing.
+
+    The state is "" where nothing is remembered, or it was not looked.
+    """
+
+    state: Literal["", "nothing", "perhaps", "found"] = ""
+    perhaps: tuple[Passage, ...] = ()
 
 
 @dataclass(slots=True)
@@ -90,17 +109,29 @@ class Trace:
     focus: dict[str, FocusDocument] = field(default_factory=dict)
     #: Decisions that a rule made in place of a model.
     rules: list[RuleDocument] = field(default_factory=list)
+    #: The computation for each question of its minds, None where it asks for no computation.
+    computed: dict[str, Reckoning | None] = field(default_factory=dict)
+    #: The find of its questions in memory.
+    memory: FoundMemory = field(default_factory=FoundMemory)
+    #: The answer of a mission that only tells a fact, or orders one to be forgotten.
+    told: ToldAnswer | None = None
     #: Evidence that methods recalled beside it.
     seen: list[Evidence] = field(default_factory=list)
-    #: The path under which the answer was streamed last, "" if none was; and if it has words that stand.
+    #: The path under which the answer was streamed last, "" if none was; and its words that stand.
     stream_path: str = ""
-    stream_has_words: bool = False
+    streamed: list[str] = field(default_factory=list)
+    #: Texts that were streamed and withdrawn, each with its reason.
+    withdrawn: list[WithdrawnDocument] = field(default_factory=list)
     #: The places that were cited in what is streamed and not withdrawn: (document, start).
     stream_cited: set[tuple[int, int]] = field(default_factory=set)
 
     def note_run(self, told: RanDocument) -> None:
         """Note that an intent was interpreted or a method run."""
         self.behaviour.append(told)
+
+    def note_told(self, told: ToldAnswer | None) -> None:
+        """Note the answer of a mission that only tells something, None for any other."""
+        self.told = told
 
     def note_use(self, use: MethodUse) -> None:
         """Note how a use of a slot went, for the slot's ledger."""
@@ -136,6 +167,15 @@ class Trace:
         """Note what a method recalled."""
         self.seen.append(evidence)
 
+    def note_memory(self, found: Sequence[Passage]) -> None:
+        """Note what a question found in a memory that is not empty; what is near hides what perhaps is."""
+        perhaps = tuple(each for each in found if each.is_perhaps)
+        if self.memory.state == "found" or len(perhaps) < len(found):
+            self.memory = FoundMemory("found")
+        else:
+            several = {(each.chunk, each.start): each for each in (*self.memory.perhaps, *perhaps)}
+            self.memory = FoundMemory("perhaps" if several else "nothing", tuple(several.values()))
+
     def note_document(self, document: IndexedDocument) -> None:
         """Note a document that is remembered once the mission is done."""
         self.indexed.append(document)
@@ -152,14 +192,18 @@ class Trace:
                 known.add(each["fingerprint"])
                 self.effects.append(each)
 
-    def note_withdrawal(self, path: str) -> None:
-        """Note that what was streamed is withdrawn; what follows is streamed under this path."""
-        self.stream_path, self.stream_has_words = path, False
+    def note_withdrawal(self, path: str, why: str) -> None:
+        """Keep what was streamed as withdrawn, with the reason; what follows is streamed under this path."""
+        if self.streamed:
+            told = WithdrawnDocument(path=self.stream_path, reason=why, text="".join(self.streamed))
+            self.withdrawn.append(told)
+        self.stream_path, self.streamed = path, []
         self.stream_cited.clear()
 
-    def note_words(self, path: str) -> None:
-        """Note that words of the answer are streamed under a path."""
-        self.stream_path, self.stream_has_words = path, True
+    def note_words(self, path: str, text: str) -> None:
+        """Note words of the answer that are streamed under a path."""
+        self.stream_path = path
+        self.streamed.append(text)
 
     def note_method(self, holder: str, selector: str, method: Method) -> None:
         """Note the method that was made for a slot; the first one that was made stands."""

@@ -193,9 +193,9 @@ async def _ruled_result(step: _Step, message: ToIntent, why: str) -> _Result:
     if message.kind == "protocol":
         context.decide_by_rule(path, "reply", why)
         step.synthesis.combined["ruled"] = why
-        answers.tell_again(context, path, message.text)
+        answers.tell_again(context, path, message.text, why)
         return _Result(message.text, draft=await _judge(step, MindAnswer(message.text.strip(), is_ruled=True)))
-    answers.retract(context, path)
+    answers.retract(context, path, why)
     draft = await _judge(step, ruled.answer(context, step.synthesis, path, why))
     return _Result({"answer": draft.answer.answer, "known": bool(draft.answer.citations)}, draft=draft)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -13,7 +14,7 @@ import structlog
 
 from batos.event_payloads import MISSION_DONE
 from batos.events import Events
-from batos.image import memory_places, memory_quotes, memory_records, retractions, roots
+from batos.image import memory_pins, memory_places, memory_quotes, memory_records, retractions, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.memory_records import NewDocument
@@ -23,6 +24,7 @@ from batos.memory.curation import recall_counts
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import documents_of
 from batos.memory.indexes import kinds
+from batos.memory.terms import line_of
 from batos.minds.stopping import as_batos_error
 from batos.objects.prototype import own_slots
 
@@ -90,10 +92,16 @@ class MissionMemory:
                 if not missions:
                     return
 
-                def note(root: Root, missions: list[str] = missions, recalled: Counter[str] = recalled) -> None:
+                def note(
+                    root: Root,
+                    missions: list[str] = missions,
+                    documents: list[NewDocument] = documents,
+                    recalled: Counter[str] = recalled,
+                ) -> None:
                     for mission in missions:
                         root[roots.UNREMEMBERED].discard(mission)
                         self._follow_corrections(root, mission)
+                    self._join_equal_questions(root, documents)
                     recall_counts.count_recalls(root, recalled, iso(self._clock()))
 
                 await self._store.add(documents, note)
@@ -128,6 +136,23 @@ class MissionMemory:
             answer = memory_places.names_with_source(root, mission)
             memory_records.forget(root, list(answer), kinds.without)
         retractions.retract_later(root, mission)
+
+    def _join_equal_questions(self, root: Root, documents: Iterable[NewDocument]) -> None:
+        """Keep one answer to a question that was asked again: the newest, unless an older one alone is evidence."""
+        for document in documents:
+            if document.kind != "mission" or document.name not in root[roots.DOCUMENTS]:
+                continue
+            asked = f"asked/{hashlib.sha256(line_of(document.title).encode()).hexdigest()[:16]}"
+            former = memory_places.find_by_source(root, document.user, document.scope, asked)
+            kept = document.name
+            if former is not None:
+                slots = own_slots(root[roots.DOCUMENTS][former])
+                if memory_pins.is_pinned(root, former) or slots["standing"] != "current":
+                    continue
+                stays = slots.get("is_evidence", True) and not document.is_evidence
+                kept, gone = (former, document.name) if stays else (document.name, former)
+                self._store.forget_exactly(root, [gone])
+            memory_records.add_places(root, [(kept, asked)], kinds.without)
 
     async def aclose(self) -> None:
         """Remember what still waits."""

@@ -23,22 +23,22 @@ _MORE_DIGITS = 2
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """A computed value and how it came about: the operation, its column, the conditions, and the rows by number.
+    """A computed value and how it came about: the operation, its column, the conditions, and the rows.
 
     `terms` are the values that were added up or compared, `labels` the entries that have the highest or lowest value,
     `entries` what the rows are called.
     """
 
-    value: Decimal | None
+    value: Decimal
     operation: str
-    column: str
-    unit: str
     said: tuple[str, ...]
     rows: tuple[Row, ...]
     left_out: tuple[Row, ...]
+    of: int
+    column: str = ""
+    unit: str = ""
     terms: tuple[Decimal, ...] = ()
     labels: tuple[str, ...] = ()
-    of: int = 0
     entries: tuple[str, ...] = ()
 
 
@@ -55,7 +55,7 @@ def compute(question: str, said: Sequence[Word], language: str, table: Table, to
         raise NotComputed  # nothing tells the names of columns from the first row
     index = Index.build(table, columns, said)
     mentions = read(question, said, language, index)
-    mentions = [each for each in mentions if each.kind != "stop"]
+    mentions = [each for each in mentions if each.kind not in ("stop", "alone")]
     wish = read_wish(mentions, columns, index)
     if not _names_table(mentions) and not _fills(table):
         raise NotComputed  # another part of the text may be meant
@@ -104,41 +104,30 @@ def _split(rows: Sequence[Row], found: Sequence[Condition], column: Column | Non
 def _single(wish: Wish, rows: Sequence[Row], found: Sequence[Condition], names: Sequence[str]) -> TableResult:
     column = wish.column
     chosen, unknown = _split(rows, found, column)
-    said = tuple(each.said for each in found)
+    picked = tuple(rows[at] for at in chosen)
+    said, left_out = tuple(each.said for each in found), tuple(unknown)
     if wish.operation == "count":
-        picked = tuple(rows[at] for at in chosen)
-        first = tuple(rows[at].cells[0] for at in chosen)
+        first = tuple(each.cells[0] for each in picked)
         entries = first if len(set(first)) == len(first) and all(first) else ()
-        count = Decimal(len(chosen))
-        return TableResult(count, "count of rows", "", "", said, picked, tuple(unknown), of=len(rows), entries=entries)
+        return TableResult(Decimal(len(chosen)), "count of rows", said, picked, left_out, len(rows), entries=entries)
     if column is None or not chosen:
         raise NotComputed
     if wish.operation == "distinct":
-        different = {fold(column.texts[at]).strip() for at in chosen} - {""}
-        picked = tuple(rows[at] for at in chosen)
+        different = Decimal(len({fold(column.texts[at]).strip() for at in chosen} - {""}))
         named = f"count of different entries of {column.name}"
-        return TableResult(Decimal(len(different)), named, column.name, "", said, picked, tuple(unknown), of=len(rows))
-    terms = [value for at in chosen if (value := column.numbers[at]) is not None]
+        return TableResult(different, named, said, picked, left_out, len(rows), column.name)
+    terms = tuple(value for at in chosen if (value := column.numbers[at]) is not None)
     value = _value(wish.operation, terms)
     labels: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
     if wish.operation in ("max", "min"):
         chosen = [at for at in chosen if column.numbers[at] == value]
-        whole = tuple(_label(rows[at], column, names) for at in chosen)
+        picked = tuple(rows[at] for at in chosen)
+        whole = tuple(_label(each, column, names) for each in picked)
         labels = tuple(wish.asked.texts[at] for at in chosen) if wish.asked else whole
-    picked = tuple(rows[at] for at in chosen)
+    named, all_of_them = OPERATIONS[wish.operation], len(rows)
     return TableResult(
-        value,
-        OPERATIONS[wish.operation],
-        column.name,
-        column.unit,
-        said,
-        picked,
-        tuple(unknown),
-        tuple(terms),
-        labels,
-        len(rows),
-        whole,
+        value, named, said, picked, left_out, all_of_them, column.name, column.unit, terms, labels, whole
     )
 
 
@@ -184,15 +173,7 @@ def _compute_groups(wish: Wish, rows: Sequence[Row], found: Sequence[Condition])
     picked = [at for at in chosen if fold(asked.texts[at]).strip() in winners]
     what = f"{OPERATIONS[wish.grouped]}{f' of {wish.column.name}' if wish.column else ''} by {asked.name}"
     labels = tuple(dict.fromkeys(asked.texts[at] for at in picked))
+    named, said = f"{OPERATIONS[wish.operation]} {what}", tuple(each.said for each in found)
     name, unit = (wish.column.name, wish.column.unit) if wish.column else ("", "")
-    return TableResult(
-        best,
-        f"{OPERATIONS[wish.operation]} {what}",
-        name,
-        unit,
-        tuple(each.said for each in found),
-        tuple(rows[at] for at in picked),
-        tuple(unknown),
-        labels=labels,
-        of=len(rows),
-    )
+    shown = tuple(rows[at] for at in picked)
+    return TableResult(best, named, said, shown, tuple(unknown), len(rows), name, unit, labels=labels)

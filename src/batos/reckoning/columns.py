@@ -10,9 +10,10 @@ from decimal import Decimal
 
 from batos.gate import dates, figures, languages
 from batos.reckoning import record_lists
-from batos.reckoning.known_phrases import CONCEPTS, KEYS, MEASURES, NO, YES
+from batos.reckoning.known_phrases import CONCEPTS, MEASURES, signs
 from batos.reckoning.question_words import fold, root, tokens
 from batos.reckoning.tables import Table
+from batos.reckoning.written import decimal_mark
 
 #: A year, a month and a day; 0 for what is not said.
 Date = tuple[int, int, int]
@@ -23,13 +24,12 @@ _YEAR_MONTH = re.compile(r"(\d{4})-(\d\d)")
 _SLASHED = re.compile(r"(\d{1,2})/\s?(\d{1,2})/\s?(\d{2,4})")
 _MONTH = re.compile(r"[^\W\d_]{3,12}\.?")
 _BESIDE_DATE = re.compile(r"(?:[^\W\d_]{0,12}[.,]?\s*)?(?:[T,]?\s*\d{1,2}:\d\d(?::\d\d)?Z?)?(?:\s*Uhr)?")
-_YES, _NO = frozenset(map(fold, YES.split())), frozenset(map(fold, NO.split()))
-_KEYS = frozenset(map(root, KEYS.split()))
-_CONCEPT = {word: concept for concept, said in CONCEPTS.items() for word in said.split()}
-_CONCEPT_ROOT = {root(word): concept for word, concept in _CONCEPT.items()}
-#: The decimal mark of a language.
-_COMMA = dict.fromkeys(("German", "French", "Spanish", "Italian", "Dutch", "Portuguese"), ",")
-_COMMA |= dict.fromkeys(("English", "Chinese", "Japanese"), ".")
+_YES, _NO, _KEYS = (
+    frozenset(map(fold, signs("yes"))),
+    frozenset(map(fold, signs("no"))),
+    frozenset(map(root, signs("keys"))),
+)
+_CONCEPT_ROOT = {root(word): concept for word, concept in CONCEPTS.items()}
 #: The share of the cells with a value that must be numbers, so that the others are told as unreadable.
 _NUMERIC = Decimal("0.6")
 
@@ -72,7 +72,7 @@ def concept_of(word: str) -> str | None:
     >>> concept_of("preis"), concept_of("prices"), concept_of("lamp")
     ('price', 'price', None)
     """
-    return _CONCEPT.get(word) or _CONCEPT_ROOT.get(root(word))
+    return CONCEPTS.get(word) or _CONCEPT_ROOT.get(root(word))
 
 
 def read_columns(table: Table, keep: Sequence[int]) -> list[Column] | None:
@@ -80,7 +80,7 @@ def read_columns(table: Table, keep: Sequence[int]) -> list[Column] | None:
     texts = [tuple(table.rows[row].cells[place] for row in keep) for place in range(len(table.columns))]
     amounts = [_amounts(each) for each in texts]
     marks = _marks(each for each in amounts if each)
-    native = _COMMA.get(languages.guess(table.source.text) or "", "")
+    native = decimal_mark(languages.guess(table.source.text) or "")
     found = []
     for place, cells in enumerate(texts):
         numbers = _numbers(amounts[place], marks, native) if amounts[place] else ()
@@ -100,7 +100,7 @@ def _column(
     words = tokens(_CAMEL.sub(" ", name))
     bracketed = {each.root for found in _BRACKETS.findall(name) for each in tokens(found)}
     roots = frozenset(each.root for each in words) - bracketed or frozenset(each.root for each in words)
-    signs = {concept for word, concept in _CONCEPT.items() if word > "\u3000" and len(word) > 1 and word in name}
+    signs = {concept for word, concept in CONCEPTS.items() if word > "\u3000" and len(word) > 1 and word in name}
     concepts = frozenset(filter(None, (concept_of(each.word) for each in words)))
     days = () if numbers and not _are_years(numbers, concepts) else _days(cells)
     units = Counter(_unit(each) for each in amounts if each is not None)

@@ -59,7 +59,7 @@ def _in_text(words: Sequence[str], text: Text) -> Iterator[DatedSentence]:
         for first, last in sentence_spans(line):
             sentence = line[first:last]
             if _has(sentence, words) and (found := dates.find(sentence)):
-                day = _day(_choose_date(sentence, words, found), found, text)
+                day = whole_day(_choose_date(sentence, words, found), found, text)
                 yield DatedSentence(day, text, start + first, start + last)
 
 
@@ -88,7 +88,7 @@ def _choose_date(sentence: str, words: Sequence[str], found: Sequence[dates.Day]
     raise NotComputed
 
 
-def _day(meant: dates.Day, beside: Sequence[dates.Day], text: Text) -> date:
+def whole_day(meant: dates.Day, beside: Sequence[dates.Day], text: Text) -> date:
     """Return a date that says its day, with the only year of its sentence or of its text if it says none."""
     reading = only_reading(meant)
     year = reading[0]

@@ -4,39 +4,52 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from decimal import Decimal
 
-from batos.gate import dates, numerals
+from batos.gate import dates, spans_of_time
+from batos.reckoning import deadlines
 from batos.reckoning.dated_sentences import DatedSentence, find_event, make_date, only_reading
+from batos.reckoning.known_phrases import signs
 from batos.reckoning.phrases import NotComputed, date_at
-from batos.reckoning.question_words import Word, lexicon, longest
+from batos.reckoning.question_words import Word, kinds_of, lexicon, longest
+from batos.reckoning.reckonings import CitedRow, Reckoning
 from batos.reckoning.tables import Text
+from batos.reckoning.written import write_day, write_lead, write_span, write_truth, write_weekday
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _UNITS = ("day", "week", "month", "year", "hour", "minute", "workday")
-_AND = frozenset("and und et y e en 和 与 と ・".split())
+#: Kinds of words that ask for a day, a time, or the time between two.
+_WISHES = frozenset(("date", "weekday", "long", "old", "clock", "latest", "deadline", "first", "later"))
 #: The most that is counted on from a date, so that no calendar ends.
 _MOST = 5_000
-_BORN = frozenset("born geboren ne nee nacido nacida nato nata nascido nascida birth geburtsdatum geb 出生 生".split())
 _MINUTES = {"hour": 60, "minute": 1}
+_MOVED = {"today": 0, "tomorrow": 1, "yesterday": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class DateResult:
-    """A result of dates as text, how it came about, and the sentences of the evidence that gave a date."""
+class _Ref:
+    """A part of a question that names a day: by a date, by a word such as `today`, or by the words of an event."""
 
-    result: str
-    said: str
-    events: tuple[DatedSentence, ...] = ()
+    reading: tuple[int, int, int] | None = None
+    words: tuple[Word, ...] = ()
+    name: str = ""
+    relative: str = ""
+
+    @property
+    def is_bare(self) -> bool:
+        """Tell whether it is a date without a year."""
+        return self.reading is not None and not self.reading[0]
 
 
 @dataclass(slots=True)
 class _DateQuestion:
     """A question of dates in pieces: its keys, its dates in order, its period, and the words of things with a date."""
 
+    language: str
     kinds: list[str] = field(default_factory=list)
-    refs: list[tuple[int, int, int] | list[str]] = field(default_factory=list)
+    refs: list[_Ref] = field(default_factory=list)
     period: tuple[int, str] | None = None
     unit: str = ""
     times: list[int] = field(default_factory=list)
@@ -44,25 +57,44 @@ class _DateQuestion:
     def has(self, *kinds: str) -> bool:
         return any(each in self.kinds for each in kinds)
 
+    def add(self, ref: _Ref) -> None:
+        self.refs.append(ref)
+        self.kinds.append("ref")
 
-def compute(question: str, said: Sequence[Word], language: str, texts: Sequence[Text], today: date) -> DateResult:
+
+def compute(
+    question: str, said: Sequence[Word], language: str, texts: Sequence[Text], today: date, *, wants_yes: bool = False
+) -> Reckoning:
     """Compute what a question asks of dates, those of the evidence included.
 
     Raises: NotComputed: it does not clearly ask for it. Unclear: the evidence gives several dates.
     """
-    asked = _read(question, said, language)
-    form = _form(asked)
-    if form is None:
+    try:
+        asked = _read(question, said, language)
+        form = (_is_before if _is_comparison(asked) else None) if wants_yes else _form(asked)
+        if form is not None:
+            return form(asked, texts, today)
+    except NotComputed:
+        if not kinds_of(said, language) & {"date", "deadline", "latest"}:
+            raise
+    if wants_yes:
         raise NotComputed
-    return form(asked, texts, today)
+    found = deadlines.find(question, said, language, texts)
+    return _shift(found.day, found.count, found.unit, language, found.sentences)
+
+
+def has_date_wish(said: Sequence[Word], language: str) -> bool:
+    """Test if a question has a word that asks for a day, a time, the time between two, or which of two is first."""
+    return bool(kinds_of(said, language) & {*_WISHES, "before", "after"})
 
 
 def _read(question: str, said: Sequence[Word], language: str) -> _DateQuestion:
     """Return the pieces of a question: an unknown word belongs to the name of something that has a date."""
-    asked, known = _DateQuestion(), lexicon(language)
+    asked, known = _DateQuestion(language), lexicon(language)
     named = {each.start: each for each in dates.find(question)}
+    periods = _periods(question, said, language)
     clocks = {span[0]: (time, span[1]) for time, span in dates.times(question)}
-    words: list[str] = []
+    words: list[Word] = []
     at = 0
     while at < len(said):
         token = said[at]
@@ -73,29 +105,33 @@ def _read(question: str, said: Sequence[Word], language: str) -> _DateQuestion:
             at += sum(token.start <= each.start < clock[1] for each in said[at : at + 4])
             continue
         if dated := date_at(said, at, named):
-            words = _close(asked, words)
-            asked.refs.append(only_reading(dates.Day("", 0, 0, dated[1].readings)))
-            asked.kinds.append("ref")
+            words = _close(asked, words, question)
+            asked.add(_Ref(only_reading(dates.Day("", 0, 0, dated[1].readings))))
             at += dated[0]
-        elif (number := _number(token, language)) is not None:
-            at += 1 + _read_period(asked, number, said, at + 1, known)
+        elif period := periods.get(token.start):
+            if asked.period is not None or period[1] > _MOST:
+                raise NotComputed
+            asked.period = period[1:]
+            asked.kinds.append("period")
+            at += sum(token.start <= each.start < period[0] for each in said[at:])
+        elif token.figure is not None:
+            raise NotComputed
         elif kind and (kind != "row" or not words):
-            if kind not in ("stop", "calendar", "per") or token.word in _AND:
-                words = _close(asked, words)
+            if kind not in ("stop", "calendar", "per") or token.word in signs("joining"):
+                words = _close(asked, words, question)
             _note(asked, kind)
             at += length
         else:
-            words.append(token.root)
+            words.append(token)
             at += 1
-    _close(asked, words)
+    _close(asked, words, question)
     return asked
 
 
-def _close(asked: _DateQuestion, words: list[str]) -> list[str]:
+def _close(asked: _DateQuestion, words: list[Word], question: str) -> list[Word]:
     """Keep the words of something, if there are any, and begin anew."""
     if words:
-        asked.refs.append(words)
-        asked.kinds.append("ref")
+        asked.add(_Ref(words=tuple(words), name=question[words[0].start : words[-1].end]))
     return []
 
 
@@ -106,37 +142,28 @@ def _note(asked: _DateQuestion, kind: str) -> None:
         kind = "count"
     if kind in _UNITS and not asked.unit and asked.has("count", "long"):
         asked.unit = kind
-    elif kind in ("today", "tomorrow", "yesterday"):
-        asked.refs.append([kind])
-        asked.kinds.append("ref")
+    elif kind in _MOVED:
+        asked.add(_Ref(relative=kind))
     elif kind not in ("stop", "calendar", "per"):
         asked.kinds.append(kind)
 
 
-def _number(token: Word, language: str) -> int | None:
-    if token.figure is not None:
-        return int(token.raw) if token.raw.isdigit() and len(token.raw) < 5 else None
-    return numerals.value_of(token.word, language)
+def _periods(question: str, said: Sequence[Word], language: str) -> dict[int, tuple[int, int, str]]:
+    """Return the periods of a question by their places: the end, the number and the unit; with working days."""
+    spans = (each for each in spans_of_time.find(question) if each.number % 1 == 0)
+    found = {each.start: (each.end, int(each.number), each.unit) for each in spans}
+    known = lexicon(language)
+    for at, token in enumerate(said):
+        length = longest(said, at + 1, known) if token.raw.isdigit() and at + 1 < len(said) else 0
+        if known.get(tuple(each.word for each in said[at + 1 : at + 1 + length])) == "workday":
+            found[token.start] = (said[at + length].end, int(token.raw), "workday")
+    return found
 
 
-def _read_period(
-    asked: _DateQuestion, number: int, said: Sequence[Word], at: int, known: dict[tuple[str, ...], str]
-) -> int:
-    """Note a number with the unit behind it and return the tokens of the unit.
-
-    Raises: NotComputed: it has no unit, or there is a second period.
-    """
-    length = longest(said, at, known) if at < len(said) else 0
-    kind = known.get(tuple(each.word for each in said[at : at + length]), "")
-    if kind not in _UNITS or asked.period is not None or number > _MOST:
-        raise NotComputed
-    asked.period = (number, kind)
-    asked.kinds.append("period")
-    return length
-
-
-def _form(asked: _DateQuestion) -> Callable[[_DateQuestion, Sequence[Text], date], DateResult] | None:
+def _form(asked: _DateQuestion) -> Callable[[_DateQuestion, Sequence[Text], date], Reckoning] | None:
     """Return what is asked for, None if the pieces do not fit any of it."""
+    if asked.has("first", "later"):
+        return _first if len(asked.refs) == 2 and asked.has("which") and asked.period is None else None
     if any(each in asked.kinds for each in ("sum", "avg", "max", "min", "not", "except", "which", "distinct")):
         return None
     if asked.times:
@@ -144,7 +171,7 @@ def _form(asked: _DateQuestion) -> Callable[[_DateQuestion, Sequence[Text], date
     if asked.has("old"):
         return _age
     if asked.period is not None:
-        return _compute_shift if asked.has("date", "weekday", "latest") else None
+        return _compute_shift if asked.has("date", "deadline", "weekday", "latest") else None
     if asked.has("weekday"):
         return _weekday if len(asked.refs) == 1 else None
     if asked.has("count", "long") and (asked.unit or asked.has("long")) and 0 < len(asked.refs) < 3:
@@ -152,155 +179,184 @@ def _form(asked: _DateQuestion) -> Callable[[_DateQuestion, Sequence[Text], date
     return None
 
 
-def _resolve(
-    ref: tuple[int, int, int] | list[str], texts: Sequence[Text], today: date, year: int = 0
-) -> tuple[date, tuple[DatedSentence, ...]]:
+def _is_comparison(asked: _DateQuestion) -> bool:
+    """Test if a question asks only if one day is before or after another."""
+    return sorted(asked.kinds) in (["before", "ref", "ref"], ["after", "ref", "ref"]) and asked.kinds[1] != "ref"
+
+
+def _resolve(ref: _Ref, texts: Sequence[Text], today: date, year: int = 0) -> tuple[date, tuple[DatedSentence, ...]]:
     """Return the day that a part of a question names, with the sentence of the evidence that gives it."""
-    if isinstance(ref, list):
-        moved = {"today": 0, "tomorrow": 1, "yesterday": -1}
-        if len(ref) == 1 and ref[0] in moved:
-            return today + timedelta(moved[ref[0]]), ()
-        event = find_event(ref, texts)
-        return event.day, (event,)
-    return make_date(ref[0] or year, ref[1], ref[2]), ()
+    if ref.reading is not None:
+        return make_date(ref.reading[0] or year, ref.reading[1], ref.reading[2]), ()
+    if ref.relative:
+        return today + timedelta(_MOVED[ref.relative]), ()
+    event = find_event([each.root for each in ref.words], texts)
+    return event.day, (event,)
 
 
-def _years(asked: _DateQuestion) -> set[int]:
-    return {each[0] for each in asked.refs if isinstance(each, tuple) and each[0]}
+def _resolve_two(
+    asked: _DateQuestion, texts: Sequence[Text], today: date
+) -> tuple[list[date], tuple[DatedSentence, ...]]:
+    """Return the two days that a question names; one without a year has that of the other, or this one."""
+    year = min((each.reading[0] for each in asked.refs if each.reading and each.reading[0]), default=today.year)
+    (one, first), (other, second) = (_resolve(each, texts, today, year) for each in asked.refs)
+    if other < one and all(each.is_bare for each in asked.refs):
+        other = make_date(year + 1, other.month, other.day)
+    return [one, other], first + second
 
 
-def _between(asked: _DateQuestion, texts: Sequence[Text], today: date) -> DateResult:
+def _is_before(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
+    """Return whether the first day is before or after the second one, as asked.
+
+    Raises: NotComputed: both are one, or no day is of the evidence.
+    """
+    (one, other), events = _resolve_two(asked, texts, today)
+    if one == other or not events or any(each.is_bare for each in asked.refs):
+        raise NotComputed
+    result = write_truth((one < other) is asked.has("before"), asked.language)
+    how = f"{write_day(one, asked.language)} {'<' if one < other else '>'} {write_day(other, asked.language)}: {result}"
+    return replace(_tell(result, how, asked.language, events), labels=(result,), is_truth=True)
+
+
+def _first(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
+    """Return which of two things has the earlier day, or the later one."""
+    days, events = _resolve_two(asked, texts, today)
+    if days[0] == days[1] or any(not each.words for each in asked.refs):
+        raise NotComputed
+    wanted = min(days) if asked.has("first") else max(days)
+    name = asked.refs[days.index(wanted)].name
+    low, high = (write_day(each, asked.language) for each in sorted(days))
+    result = f"{name} ({write_day(wanted, asked.language)})"
+    return replace(_tell(result, f"{low} < {high}: {name}", asked.language, events), labels=(name,))
+
+
+def _between(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
     if not asked.has("between", "from", "since", "until", "to", "after", "before"):
         raise NotComputed
-    years = _years(asked)
-    year = min(years) if years else today.year
-    (one, first), (other, second) = (_resolve(each, texts, today, year) for each in asked.refs)
-    if other < one and not years and all(isinstance(each, tuple) for each in asked.refs):
-        other = make_date(year + 1, other.month, other.day)
-    begin, end = sorted((one, other))
-    result = _length(begin, end, asked.unit or "day")
-    return DateResult(result, f"from {show_day(begin)} to {show_day(end)}: {result}", first + second)
+    days, events = _resolve_two(asked, texts, today)
+    return _length(asked, min(days), max(days), events)
 
 
-def _from_today(asked: _DateQuestion, texts: Sequence[Text], today: date) -> DateResult:
+def _from_today(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
     until, since = asked.has("until", "before", "to", "within"), asked.has("since", "ago", "after")
     ref = asked.refs[0]
     if until == since:
         raise NotComputed
     day, events = _resolve(ref, texts, today, today.year)
-    if isinstance(ref, tuple) and not ref[0]:
-        day = make_date(today.year + (until and day < today) - (since and day > today), ref[1], ref[2])
+    if ref.is_bare:
+        day = make_date(today.year + (until and day < today) - (since and day > today), day.month, day.day)
     if (until and day < today) or (since and day > today):
         raise NotComputed
-    begin, end = sorted((day, today))
-    result = _length(begin, end, asked.unit or "day")
-    return DateResult(result, f"from {show_day(begin)} to {show_day(end)}: {result} (today is {today})", events)
+    return _length(asked, min(day, today), max(day, today), events)
 
 
-def _weekday(asked: _DateQuestion, texts: Sequence[Text], today: date) -> DateResult:
-    ref = asked.refs[0]
-    if isinstance(ref, tuple) and not ref[0]:
+def _weekday(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
+    if asked.refs[0].is_bare:
         raise NotComputed
-    day, events = _resolve(ref, texts, today)
-    return DateResult(WEEKDAYS[day.weekday()], f"{day} is a {WEEKDAYS[day.weekday()]}", events)
+    day, events = _resolve(asked.refs[0], texts, today)
+    result = write_weekday(day, asked.language)
+    return replace(
+        _tell(result, f"{write_day(day, asked.language)}: {result}", asked.language, events), labels=(result,)
+    )
 
 
-def _compute_shift(asked: _DateQuestion, texts: Sequence[Text], today: date) -> DateResult:
+def _compute_shift(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
     """Return the date some days, weeks, months or years before or after another."""
     count, unit = asked.period or (0, "")
-    refs = asked.refs
     notice = asked.has("notice") and asked.has("latest")
-    if notice:
-        refs = [each for each in refs if isinstance(each, tuple)]
+    refs = [each for each in asked.refs if each.reading] if notice else asked.refs
     if len(refs) > 1 or unit in _MINUTES or (asked.has("notice") and not notice):
         raise NotComputed
     back, on = asked.has("before", "ago") or notice, asked.has("after", "since", "within", "from", "to")
-    if (back == on and not notice) or (notice and not refs):
-        raise NotComputed
-    if refs and isinstance(refs[0], tuple) and not refs[0][0]:
+    if (back == on and not notice) or (notice and not refs) or any(each.is_bare for each in refs):
         raise NotComputed
     day, events = _resolve(refs[0], texts, today) if refs else (today, ())
-    moved = _move(day, -count if back else count, unit)
-    named = unit.replace("work", "working ") + "s" * (count != 1)
-    said = f"{count} {named} {'before' if back else 'after'} {show_day(day)}"
-    said += " (Monday to Friday, holidays not known)" if unit == "workday" else ""
-    result = WEEKDAYS[moved.weekday()] if asked.has("weekday") else str(moved)
-    return DateResult(result, f"{said} is {show_day(moved)}", events)
+    return _shift(day, -count if back else count, unit, asked.language, events, weekday=asked.has("weekday"))
 
 
-def _age(asked: _DateQuestion, texts: Sequence[Text], today: date) -> DateResult:
+def _shift(
+    day: date, count: int, unit: str, language: str, events: tuple[DatedSentence, ...], *, weekday: bool = False
+) -> Reckoning:
+    """Return the day some units after another, before it if they are less than none; or its day of the week."""
+    moved = _move(day, count, unit)
+    span, known = write_span(abs(count), unit, language), " (Monday to Friday, holidays not known)"
+    how = f"{write_day(day, language)} {'-' if count < 0 else '+'} {span} = {write_day(moved, language)}"
+    how += known if unit == "workday" else f" ({write_weekday(moved, language)})"
+    if weekday:
+        result = write_weekday(moved, language)
+        return replace(_tell(result, how, language, events), labels=(result,))
+    return replace(_tell(write_day(moved, language), how, language, events), day=moved)
+
+
+def _age(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
     """Return the full years from the date of birth of somebody to a day, today if none is named."""
-    named = [
-        each for each in asked.refs if isinstance(each, list) and each[0] not in ("today", "tomorrow", "yesterday")
-    ]
-    days = [each for each in asked.refs if each not in named]
+    named = [each for each in asked.refs if each.words]
+    days = [each for each in asked.refs if not each.words]
     if len(named) != 1 or len(days) > 1 or asked.period:
         raise NotComputed
-    events = [event for word in sorted(_BORN) for event in _find_births(named[0], word, texts)]
+    words = [each.root for each in named[0].words]
+    events = []
+    for born in sorted(signs("born")):
+        with suppress(NotComputed):
+            events.append(find_event([*words, born], texts))
     if len({each.day for each in events}) != 1:
         raise NotComputed
     day = _resolve(days[0], texts, today)[0] if days else today
     years = _full_months(events[0].day, day) // 12
     if years < 0:
         raise NotComputed
-    return DateResult(str(years), f"from {events[0].day} to {day}: {years} full years", (events[0],))
+    how = f"{write_day(events[0].day, asked.language)} – {write_day(day, asked.language)}: {years}"
+    return replace(_tell(str(years), how, asked.language, events[:1]), values=frozenset({Decimal(years)}))
 
 
-def _find_births(words: Sequence[str], born: str, texts: Sequence[Text]) -> list[DatedSentence]:
-    try:
-        return [find_event([*words, born], texts)]
-    except NotComputed:
-        return []
-
-
-def _clock(asked: _DateQuestion, texts: Sequence[Text], today: date) -> DateResult:
+def _clock(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
     """Return the minutes between two times of day, or the time some minutes after one."""
     if len(asked.times) == 2 and asked.period is None and asked.has("long", "count") and asked.unit in ("", *_MINUTES):
         minutes = (asked.times[1] - asked.times[0]) % (24 * 60)
-        hours = f"{minutes // 60}:{minutes % 60:02} h"
-        result = str(minutes) if asked.unit == "minute" else hours
-        night = ", over midnight" if asked.times[1] < asked.times[0] else ""
-        return DateResult(
-            result, f"from {_time(asked.times[0])} to {_time(asked.times[1])}{night}: {minutes} minutes = {hours}"
-        )
+        result = str(minutes) if asked.unit == "minute" else f"{minutes // 60}:{minutes % 60:02} h"
+        span = write_span(minutes, "minute", asked.language)
+        how = f"{_time(asked.times[0])} – {_time(asked.times[1])}: {span} = {minutes // 60}:{minutes % 60:02} h"
+        return _tell(result, how, asked.language)
     back, on = asked.has("before", "ago"), asked.has("after", "since", "from")
     if len(asked.times) != 1 or asked.period is None or asked.period[1] not in _MINUTES or back == on:
         raise NotComputed
     count, unit = asked.period
     moved = (asked.times[0] + (-1 if back else 1) * count * _MINUTES[unit]) % (24 * 60)
-    direction = "before" if back else "after"
-    return DateResult(_time(moved), f"{count} {unit}s {direction} {_time(asked.times[0])} is {_time(moved)}")
+    span = write_span(count, unit, asked.language)
+    how = f"{_time(asked.times[0])} {'-' if back else '+'} {span} = {_time(moved)}"
+    return _tell(_time(moved), how, asked.language)
 
 
 def _time(minutes: int) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-def show_day(day: date) -> str:
-    """Return a day with its weekday."""
-    return f"{WEEKDAYS[day.weekday()]} {day}"
-
-
-def _length(begin: date, end: date, unit: str) -> str:
-    """Return the time between two days in a unit, with the days that are left.
+def _length(asked: _DateQuestion, begin: date, end: date, events: tuple[DatedSentence, ...]) -> Reckoning:
+    """Return the time between two days in the unit that is asked for, with the days that are left.
 
     Raises: NotComputed: working days, of which nobody says if both ends count, and units of a clock.
     """
-    days = (end - begin).days
-    if unit == "day":
-        return f"{days} days" if days != 1 else "1 day"
+    unit, days, rest = asked.unit or "day", (end - begin).days, 0
+    count = days
     if unit == "week":
-        return _with_rest(days // 7, "week", days % 7)
-    if unit not in ("month", "year"):
+        count, rest = divmod(days, 7)
+    elif unit in ("month", "year"):
+        count = _full_months(begin, end) // (12 if unit == "year" else 1)
+        rest = (end - _move(begin, count, unit)).days
+    elif unit != "day":
         raise NotComputed
-    months = _full_months(begin, end)
-    full = months if unit == "month" else months // 12
-    return _with_rest(full, unit, (end - _move(begin, full, unit)).days)
+    result = write_span(count, unit, asked.language)
+    result += f" + {write_span(rest, 'day', asked.language)}" if rest else ""
+    how = f"{write_day(begin, asked.language)} – {write_day(end, asked.language)}: {result}"
+    return replace(_tell(result, how, asked.language, events), values=frozenset({Decimal(count)}))
 
 
-def _with_rest(count: int, unit: str, days: int) -> str:
-    rest = f" and {days} day{'s' * (days != 1)}" if days else ""
-    return f"{count} {unit}{'s' * (count != 1)}{rest}"
+def _tell(result: str, how: str, language: str, events: Sequence[DatedSentence] = ()) -> Reckoning:
+    """Return a result with how it came about, and the sentences of the evidence that gave a date."""
+    rows = tuple(CitedRow.from_text(each.source, each.start, each.end) for each in dict.fromkeys(events))
+    names = " and ".join(dict.fromkeys(each.name for each in rows))
+    line, lead = f"Computed from {names or 'the calendar'}: {how}.", write_lead(names, how, language) if names else how
+    return Reckoning(result, line, lead, rows)
 
 
 def _full_months(begin: date, end: date) -> int:

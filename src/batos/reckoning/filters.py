@@ -11,7 +11,7 @@ from itertools import pairwise
 from batos.gate import figures
 from batos.reckoning.columns import Column
 from batos.reckoning.periods import date_conditions, is_plain_year
-from batos.reckoning.phrases import Condition, NotComputed, Phrase, Unclear
+from batos.reckoning.phrases import Condition, NotComputed, Phrase, Unclear, choose_only
 
 _COMPARE: dict[str, tuple[str, Callable[[Decimal, Decimal], bool]]] = {
     "gt": (">", Decimal.__gt__),
@@ -176,28 +176,13 @@ def _find_compared(said: Sequence[Phrase], place: int, columns: Sequence[Column]
     """Return the column of numbers that a comparison is about: named beside the number, else before it, else the only
     one.
 
-    Raises: Unclear: several can be meant.
+    Raises: Unclear: several can be meant. NotComputed: its numbers have several units.
     """
     after = next((each for each in said[place + 1 :] if each.kind not in _SMALL), None)
     near = [after] if after else []
     near += [each for each in reversed(said[:place]) if each.columns]
-    for mention in near:
-        measures = [columns[each] for each in sorted(mention.columns) if columns[each].is_measure]
-        if len(measures) == 1:
-            return _expect_one_unit(measures[0])
-        if measures:
-            raise Unclear(each.name for each in measures)
-    measures = [each for each in columns if each.is_measure]
-    if len(measures) == 1:
-        return _expect_one_unit(measures[0])
-    raise Unclear(each.name for each in measures) if measures else NotComputed
-
-
-def _expect_one_unit(column: Column) -> Column:
-    """Return the column.
-
-    Raises: NotComputed: its numbers have several units.
-    """
+    named = ([columns[at] for at in sorted(each.columns) if columns[at].is_measure] for each in near)
+    column = choose_only(next(filter(None, named), [each for each in columns if each.is_measure]))
     if column.is_mixed:
         raise NotComputed(column.unit)
     return column

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from batos.reckoning import record_lists
 from batos.reckoning.columns import Column
-from batos.reckoning.known_phrases import SALES
-from batos.reckoning.phrases import COMPARISONS, COMPOUNDS, Index, NotComputed, Phrase, Unclear
+from batos.reckoning.known_phrases import COMPOUNDS, signs
+from batos.reckoning.phrases import COMPARISONS, Index, NotComputed, Phrase, Unclear, choose_only
 from batos.reckoning.question_words import Word, fold, lexicon, root
 
-_SALES = frozenset(map(root, SALES.split()))
+_SALES = frozenset(map(root, signs("sales")))
 #: The operations and how a line tells each.
 OPERATIONS = {"count": "count of rows", "sum": "sum", "avg": "average", "max": "highest", "min": "lowest"}
 
@@ -23,7 +23,9 @@ _PIECES = {"quantity", "stock"}
 _NO_COUNTS = {"price", "temperature", "age", "grade"}
 #: Kinds of words that mean something only beside a date, and those that have no place in a question to a table.
 _BESIDE_DATES = ("before", "after", "since", "until")
-_ELSEWHERE = ("long", "old", "notice", "ago", "weekday", "clock", "latest", "tomorrow", "next", "calendar", "workday")
+_ELSEWHERE = frozenset(
+    "long old notice ago weekday clock latest tomorrow next calendar workday first later deadline".split()
+)
 _PERIODS = ("day", "week", "month", "year", "hour", "minute")
 
 
@@ -196,11 +198,9 @@ def _target(mentions: Sequence[Phrase], columns: Sequence[Column], operation: st
     if named:
         raise Unclear(each.name for some in named for each in some)
     measures = [each for each in columns if each.is_measure]
-    if len(measures) == 1 and not any(each.kind == "column" and _is_other(each, columns) for each in mentions):
-        return _addable(measures[0], columns, operation)
-    if len(measures) > 1:
-        raise Unclear(each.name for each in measures)
-    raise NotComputed
+    if len(measures) == 1 and any(each.kind == "column" and _is_other(each, columns) for each in mentions):
+        raise NotComputed
+    return _addable(choose_only(measures), columns, operation)
 
 
 def _is_unread(mentions: Sequence[Phrase], at: int, columns: Sequence[Column]) -> bool:
@@ -239,9 +239,7 @@ def _money(mentions: Sequence[Phrase], columns: Sequence[Column]) -> Column:
     measures = [each for each in columns if each.is_measure and "revenue" not in each.concepts]
     bare = [each for each in measures if not each.unit and not each.concepts]
     measures = [each for each in measures if each.is_money] or bare
-    if len(measures) != 1:
-        raise Unclear(each.name for each in measures) if measures else NotComputed
-    return _addable(measures[0], columns, "sum")
+    return _addable(choose_only(measures), columns, "sum")
 
 
 def _find_counted(mentions: Sequence[Phrase], columns: Sequence[Column], index: Index) -> Column | None:
@@ -260,11 +258,7 @@ def _find_counted(mentions: Sequence[Phrase], columns: Sequence[Column], index: 
         return None if behind.kind == "day" and len(days) == 1 and len(set(days[0])) == len(days[0]) else _fail()
     pieces = [each for each in columns if each.is_measure and each.concepts & _PIECES]
     if behind.kind == "value" and not distinct:
-        if len(pieces) == 1:
-            return pieces[0]
-        if pieces:
-            raise Unclear(each.name for each in pieces)
-        return None
+        return choose_only(pieces) if pieces else None
     named = [columns[each] for each in sorted(behind.columns)]
     measures = [each for each in named if each.is_measure]
     if measures and not distinct:
@@ -299,9 +293,7 @@ def _find_counted_entries(
         if behind.kind in ("date", "number", "not", *OPERATIONS):
             raise NotComputed
         return None
-    if len(named) > 1:
-        raise Unclear(each.name for each in named)
-    column = named[0]
+    column = choose_only(named)
     if distinct:
         return column
     if column.is_key or column.flags:
@@ -364,6 +356,4 @@ def _by_concept(concept: str, columns: Sequence[Column]) -> Column:
     found = [each for each in columns if each.is_measure and concept in each.concepts]
     if concept == "price" and not found:
         found = [each for each in columns if each.is_measure and each.is_money]
-    if len(found) > 1:
-        raise Unclear(each.name for each in found)
-    return found[0] if found else _fail()
+    return choose_only(found)

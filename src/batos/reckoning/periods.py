@@ -9,10 +9,11 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from batos.reckoning.columns import Column, Date
-from batos.reckoning.phrases import COMPARISONS, Condition, NotComputed, Phrase, Unclear
+from batos.reckoning.known_phrases import signs
+from batos.reckoning.phrases import COMPARISONS, Condition, NotComputed, Phrase, Unclear, choose_only
 from batos.reckoning.question_words import root
 
-_YEARS = frozenset(map(root, "year jahr an annee ano anno jaar 年 年度".split()))
+_YEARS = frozenset(map(root, signs("years")))
 #: The year that days without one are compared in.
 _ANY_YEAR = 2000
 
@@ -43,11 +44,9 @@ def date_conditions(
     dated = [each for each in columns if each.days]
     mentioned = {place for each in said for place in each.columns}
     dated = [each for each in dated if each.place in mentioned] or dated
-    if len(dated) > 1:
-        raise Unclear(each.name for each in dated)
     if not dated:
         return _without_dates(said, named, columns, about)
-    column = dated[0]
+    column = choose_only(dated)
     meant = _range(said, named, column, today)
     holds = tuple(_is_within(each, meant) for each in column.days)
     if not any(holds):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from batos.gate import dates
 from batos.reckoning import record_lists
 from batos.reckoning.columns import Column, concept_of, month_of
+from batos.reckoning.known_phrases import COMPOUNDS, signs
 from batos.reckoning.question_words import LONGEST, Word, fold, key, lexicon, phrase, root, tokens
 from batos.reckoning.tables import Table
 
@@ -17,7 +18,6 @@ from batos.reckoning.tables import Table
 _PART, _SHORT = 4, 4
 #: Letters of a word by which a cell is tried, and those of a cell that are looked at.
 _TRIED, _LONGEST = 3, 200
-COMPOUNDS = {"gesamt": "sum", "durchschnitts": "avg", "hochst": "max", "mindest": "min", "totaal": "sum"}
 _QUARTER = re.compile(r"[qt]([1-4])")
 _MARKS = frozenset("%‰€$£¥₹°")
 
@@ -37,6 +37,16 @@ class Unclear(NotComputed):
         """Keep the names, each once, in order."""
         super().__init__()
         self.names = tuple(dict.fromkeys(names))
+
+
+def choose_only(found: Sequence[Column]) -> Column:
+    """Return the only column of these.
+
+    Raises: Unclear: there are several. NotComputed: there is none.
+    """
+    if len(found) != 1:
+        raise Unclear(each.name for each in found) if found else NotComputed
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +178,9 @@ def date_at(said: Sequence[Word], at: int, named: dict[int, dates.Day]) -> tuple
         return length, Phrase("date", text, token=token, readings=frozenset({(int(text), 0, 0)}))
     if quarter := _QUARTER.fullmatch(token.word):
         return 1, Phrase("quarter", text, readings=frozenset({(0, 3 * int(quarter[1]) - 2, 0)}))
-    if ((len(text) > 2 and not text.islower()) or text in _LOWER_MONTHS) and (month := month_of(text)):
+    if ((len(text) > 2 and not text.islower()) or text in signs("lower_months")) and (month := month_of(text)):
         return 1, Phrase("date", text, readings=frozenset({(0, month, 0)}))
     return None
-
-
-#: Months that languages with small letters write, and that are no other words.
-_LOWER_MONTHS = frozenset(
-    "janvier février avril mai juin juillet août septembre octobre novembre décembre mars enero febrero marzo"
-    " abril mayo junio julio agosto septiembre octubre noviembre diciembre gennaio febbraio aprile maggio"
-    " giugno luglio settembre ottobre dicembre januari februari maart april mei juni juli augustus september"
-    " oktober november december janeiro fevereiro março maio junho julho setembro outubro novembro dezembro"
-    " january february june july october".split()
-)
 
 
 def _phrase(said: Sequence[Word], at: int, language: str, index: Index) -> tuple[int, Phrase]:

@@ -132,3 +132,13 @@ def longest(said: Sequence[Word], at: int, known: dict[tuple[str, ...], str]) ->
     """Return how many tokens from a place on make the longest phrase of a lexicon; 0 if none does."""
     words = tuple(each.word for each in said[at : at + LONGEST])
     return next((length for length in range(len(words), 0, -1) if words[:length] in known), 0)
+
+
+def kinds_of(said: Sequence[Word], language: str) -> set[str]:
+    """Return the kinds of all phrases of a question that a lexicon knows."""
+    known, found, at = lexicon(language), set[str](), 0
+    while at < len(said):
+        length = longest(said, at, known)
+        found |= {known[tuple(each.word for each in said[at : at + length])]} if length else set()
+        at += max(length, 1)
+    return found

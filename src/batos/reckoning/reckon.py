@@ -3,55 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 
 from batos.gate import languages as gate_languages
 from batos.memory.evidence import Passage
 from batos.reckoning import calculation, days, operations
 from batos.reckoning.calculation import TableResult
-from batos.reckoning.known_phrases import YES_OR_NO
+from batos.reckoning.known_phrases import signs
 from batos.reckoning.phrases import NotComputed, Unclear
-from batos.reckoning.question_words import Word, languages, lexicon, tokens
-from batos.reckoning.tables import Row, Table, Text, read_tables, texts_of
+from batos.reckoning.question_words import Word, kinds_of, languages, lexicon, tokens
+from batos.reckoning.reckonings import CitedRow, Reckoning
+from batos.reckoning.tables import Table, Text, read_tables, texts_of
+from batos.reckoning.written import write_lead, write_number
 
-#: Characters of a question that asks for one computation.
-_LONGEST = 400
-_YES_OR_NO = frozenset(YES_OR_NO.split())
+#: Characters of a question that asks for one computation, and those of a line.
+_LONGEST, _LONGEST_LINE = 400, 600
 #: Terms of a sum, and entries, that its line shows; of more the first ones.
 _SHOWN = 12
-#: The signs of thousands and decimals by language; those that are not here write 1,234.5.
-_COMMA = dict.fromkeys(("German", "Spanish", "Italian", "Dutch", "Portuguese"), (".", ",")) | {"French": (" ", ",")}
-#: Digits before the decimal mark from which on thousands are set apart.
-_GROUPED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class CitedRow:
-    """A span of the evidence that a result was computed from."""
-
-    name: str
-    sha256: str
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reckoning:
-    """A result with its way: `line` is a sentence of plain data for a prompt, `rows` is what it was computed from.
-
-    If columns, values or operations fit equally they are in `ambiguous`, and there is no result. Rows in `left_out`
-    have a cell that is missing or cannot be read.
-    """
-
-    result: str
-    line: str
-    rows: tuple[CitedRow, ...] = ()
-    column: str = ""
-    ambiguous: tuple[str, ...] = ()
-    left_out: tuple[CitedRow, ...] = ()
+def may_ask(question: str) -> bool:
+    """Test if a question has a word that asks for a computation, before any text is read."""
+    said = _words(question)
+    return any(operations.has_operation(said, each) or days.has_date_wish(said, each) for each in languages(said))
 
 
 def reckon(question: str, passages: Sequence[Passage], today: date, partial: Container[str] = ()) -> Reckoning | None:
@@ -65,16 +39,13 @@ def reckon(question: str, passages: Sequence[Passage], today: date, partial: Con
 
 def reckon_texts(question: str, texts: Sequence[Text], today: date) -> Reckoning | None:
     """Return what a question asks to be computed from texts, None if it is not clearly a computation."""
-    said = tokens(question) if len(question) <= _LONGEST else []
-    if not said:
-        return None
+    said = _words(question)
     tables: list[Table] | None = None
     for language in languages(said):
-        if _wants_yes(said, language):
-            continue
-        if found := _by_dates(question, said, language, texts, today):
+        wants_yes = _wants_yes(said, language)
+        if found := _by_dates(question, said, language, texts, today, wants_yes=wants_yes):
             return found
-        if not _may_ask(said, language):
+        if wants_yes or not operations.has_operation(said, language):
             continue
         tables = [table for text in texts for table in read_tables(text)] if tables is None else tables
         if found := _by_tables(question, said, language, tables, today):
@@ -82,29 +53,25 @@ def reckon_texts(question: str, texts: Sequence[Text], today: date) -> Reckoning
     return None
 
 
+def _words(question: str) -> list[Word]:
+    return tokens(question) if len(question) <= _LONGEST else []
+
+
 def _wants_yes(said: Sequence[Word], language: str) -> bool:
     """Test if a question wants yes or no: by the word that it begins with, or by its last one in Chinese."""
     first = said[0].word
-    return (first in _YES_OR_NO and lexicon(language).get((first,)) != "which") or said[-1].word == "吗"
-
-
-def _may_ask(said: Sequence[Word], language: str) -> bool:
-    """Test if a question has a word that asks for an operation, before any table is read."""
-    return operations.has_operation(said, language)
+    return (first in signs("yes_or_no") and lexicon(language).get((first,)) != "which") or said[-1].word == "吗"
 
 
 def _by_dates(
-    question: str, said: Sequence[Word], language: str, texts: Sequence[Text], today: date
+    question: str, said: Sequence[Word], language: str, texts: Sequence[Text], today: date, *, wants_yes: bool
 ) -> Reckoning | None:
     try:
-        found = days.compute(question, said, language, texts, today)
+        return days.compute(question, said, language, texts, today, wants_yes=wants_yes)
     except Unclear as unclear:
         return _unclear(unclear, "the dates")
     except NotComputed:
         return None
-    rows = tuple(_cite(each.source, each.start, each.end) for each in found.events)
-    names = " and ".join(dict.fromkeys(each.name for each in rows))
-    return Reckoning(found.result, f"Computed from {names or 'the calendar'}: {found.said}.", rows)
 
 
 def _by_tables(
@@ -121,7 +88,8 @@ def _by_tables(
         except NotComputed:
             continue
     if len(answers) == 1 and not unclear:
-        return _show(*answers[0], gate_languages.guess(question) or language)
+        alone = "alone" in kinds_of(said, language)
+        return _show(*answers[0], gate_languages.guess(question) or language, alone=alone)
     if len(unclear) == 1 and not answers:
         return _unclear(unclear[0][1], unclear[0][0].source.name)
     fitting = [table for table, _ in (*answers, *unclear)]
@@ -132,33 +100,35 @@ def _by_tables(
 
 
 def _unclear(error: Unclear, name: str) -> Reckoning:
-    choice = "; ".join(error.names)
+    choice = "; ".join(error.names)[:_LONGEST_LINE]
     return Reckoning("", f"Not computed from {name}: the question fits each of these: {choice}.", ambiguous=error.names)
 
 
-def _show(table: Table, answer: TableResult, language: str) -> Reckoning:
+def _show(table: Table, answer: TableResult, language: str, *, alone: bool) -> Reckoning:
     """Return an answer with its line, in the notation of a language."""
     source = table.source
-    value = answer.value if answer.value is not None else Decimal(0)
-    number = write_number(value, language)
+    number = write_number(answer.value, language)
     unit = f" {answer.unit}" if answer.unit and answer.unit not in answer.column else ""
     result = f"{', '.join(answer.labels)} ({number}{unit})" if answer.labels else f"{number}{unit}"
     of = f" of {answer.column}" if answer.column and answer.operation in ("sum", "average", "highest", "lowest") else ""
     where = f" where {' and '.join(answer.said)}" if answer.said else ""
-    line = f"Computed from {source.name}: {answer.operation}{of}{where}: {_way(answer, number, language)}{unit}"
     entries = answer.entries or answer.labels
-    line += f" ({'; '.join(entries)})" if 0 < len(entries) <= _SHOWN else ""
+    how = f"{_way(answer, number, language)}{unit}" + (f" ({'; '.join(entries)})" if 0 < len(entries) <= _SHOWN else "")
     used = f"{len(answer.terms) or len(answer.rows)} of {answer.of} rows"
-    line += f" ({used}" + (
-        f"; {len(answer.left_out)} rows left out, a cell is missing or unreadable)" if answer.left_out else ")"
-    )
+    if answer.left_out:
+        used += f"; {len(answer.left_out)} rows left out, a cell is missing or unreadable"
+    line = f"Computed from {source.name}: {answer.operation}{of}{where}: {how}"
     return Reckoning(
         result,
-        f"{line}.",
-        tuple(_cite_row(source, each) for each in answer.rows),
+        f"{line[:_LONGEST_LINE]} ({used}).",
+        write_lead(source.name, how[:_LONGEST_LINE], language),
+        tuple(CitedRow.from_text(source, each.start, each.end) for each in answer.rows),
         answer.column,
         (),
-        tuple(_cite_row(source, each) for each in answer.left_out),
+        tuple(CitedRow.from_text(source, each.start, each.end) for each in answer.left_out),
+        frozenset({answer.value}),
+        labels=answer.labels,
+        is_alone=alone,
     )
 
 
@@ -168,22 +138,3 @@ def _way(answer: TableResult, number: str, language: str) -> str:
         return number
     terms = " + ".join(write_number(each, language) for each in answer.terms).replace("+ -", "- ")
     return f"{terms} = {number}"
-
-
-def write_number(value: Decimal, language: str) -> str:
-    """Return a number in the notation of a language.
-
-    >>> write_number(Decimal("14421.50"), "German"), write_number(Decimal("7.10"), "English")
-    ('14.421,50', '7.10')
-    """
-    thousands, decimal = _COMMA.get(language, (",", "."))
-    plain = f"{value:,f}" if abs(value) >= 10 ** (_GROUPED - 1) else f"{value:f}"
-    return plain.replace(",", "\0").replace(".", decimal).replace("\0", thousands)
-
-
-def _cite_row(source: Text, row: Row) -> CitedRow:
-    return _cite(source, row.start, row.end)
-
-
-def _cite(source: Text, start: int, end: int) -> CitedRow:
-    return CitedRow(source.name, source.sha256, start, end, source.text[start - source.start : end - source.start])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from batos.gate import dates, figures
-from batos.reckoning.known_phrases import CURRENCIES, MISSING, TOTALS
+from batos.reckoning.known_phrases import signs
 from batos.reckoning.question_words import fold, root
 
 #: The name of a column of bare numbers.
@@ -21,9 +21,6 @@ _INNER = re.compile(r"([^\d:=]{1,30}?)\s*[:=]\s*(.+)")
 _MARKS = re.compile(r"\*\*|__|`")
 #: Characters of a line that can be a record; a longer one is prose.
 _LONGEST = 200
-_CURRENCIES = frozenset(CURRENCIES.split())
-_TOTALS = frozenset(TOTALS.split())
-_MISSING = frozenset(MISSING.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +83,18 @@ def _is_unit(after: str) -> bool:
 
 def is_currency(text: str) -> bool:
     """Test if a text names a currency."""
-    return fold(text).strip(".") in _CURRENCIES
+    return fold(text).strip(".") in signs("currencies")
 
 
 def is_missing(cell: str) -> bool:
     """Test if a cell has no value, or a sign that says so."""
-    return not cell.strip() or cell.strip().casefold() in _MISSING
+    return not cell.strip() or cell.strip().casefold() in signs("missing")
 
 
 def is_total(cell: str) -> bool:
     """Test if a cell names a row that adds up others."""
     words = fold(cell[:_LONGEST]).replace(":", " ").split() if cell[:1].isalpha() else []
-    return bool(words) and all(each in _TOTALS for each in words)
+    return bool(words) and all(each in signs("totals") for each in words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from batos.memory.evidence import Passage
 from batos.reckoning import record_lists
+from batos.reckoning.known_phrases import signs
 from batos.reckoning.record_lists import TextLine
 
 #: Characters of a heading or a cell that may name something; longer ones are prose.
@@ -26,10 +27,6 @@ _MOST_ROWS, _MOST_COLUMNS = 20_000, 200
 _LEVEL = re.compile(r"(#{1,6})\s+(.{1,120})")
 _DATED = re.compile(r"\[?([^\]]{1,60}?)\]?(?:\s+[-–—]\s+|:\s+|\s+\()(\d{4}-\d\d-\d\d|\d{1,2}\.\d{1,2}\.\d{4})\)?")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+\S*", re.IGNORECASE)
-#: Words for the headings of a changelog.
-_RELEASES = (
-    "version release released Version veröffentlicht erschienen versión publicada publiée publicata versie versão"
-)
 #: Blanks that a file may lose at the cut between two passages.
 _BLANKS = 4
 _DELIMITERS = "\t;|,"
@@ -83,8 +80,9 @@ def texts_of(passages: Sequence[Passage], missing: Container[str] = ()) -> list[
         for each in group:
             last = runs[-1] if runs else None
             gap = each.start - last.start - len(last.text) if last else 0
-            if last is not None and gap <= _BLANKS:
-                runs[-1] = replace(last, text=last.text + "\n" * gap + each.text[max(0, -gap) :])
+            if last is not None and (gap <= _BLANKS or gap == len(each.lead)):
+                lead = each.lead if gap == len(each.lead) else "\n" * gap
+                runs[-1] = replace(last, text=last.text + lead + each.text[max(0, -gap) :])
                 continue
             if last is not None:
                 runs[-1] = replace(last, open_end=True)
@@ -128,7 +126,7 @@ def _dated_headings(source: Text, lines: Sequence[TextLine]) -> Table | None:
         return None
     start = source.start
     cells = [Row((each[1], each[2]), start + line.start, start + line.end) for line, each in rows if each]
-    releases = _RELEASES if all(_VERSION.fullmatch(each.cells[0]) for each in cells) else ""
+    releases = " ".join(signs("releases")) if all(_VERSION.fullmatch(each.cells[0]) for each in cells) else ""
     above = next((found[2] for _, found in headings if len(found[1]) < len(level)), "")
     return Table(source, ("", "date"), tuple(cells), f"{_stem(source.name)} \n{above} \n{releases}", True)
 

@@ -1,20 +1,13 @@
-"""Estimates the work that a question is worth: one call, a cycle, or a council, by its length and its request."""
+"""Effort by a question's words: one call, or a council where several points of view are asked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 
 from batos.memory.terms import words
 from batos.routing.features import HEAD, looked_at
 
-#: Questions of up to this many words, without files, are answered by one call.
-REFLEX_WORDS = 6
-#: A part of a message that may speak for a persona of its own has at least so many words, and is given to it at least
-#: so surely; and so many personas make a council, which costs some twenty calls.
-PART_WORDS, PART_SURE, COUNCIL_PARTS = 6, 0.9, 3
 _CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
-_PARTS = re.compile(r"(?<=[.!?;…])\s+|[。！？；\n]+|\s(?=\(?\d[.)]\s)")
 
 #: Words that ask for everybody, or for several points of view, by language; in any case.
 _EVERYBODY = (
@@ -52,26 +45,7 @@ def asks_for_everybody(text: str) -> str | None:
     return found[0].strip() if found else None
 
 
-def parts_of(text: str) -> list[str]:
-    """List the sentences and numbered points of a text that are long enough to be a matter of their own."""
-    return [part for part in map(str.strip, _PARTS.split(looked_at(text))) if size_of(part) >= PART_WORDS]
-
-
-def leading_personas(text: str, leads: Callable[[str], tuple[str, float]]) -> Sequence[str]:
-    """Return the personas that each lead a part of a text; `leads` returns a part's persona and the confidence."""
-    parts = parts_of(text)
-    if len(parts) < COUNCIL_PARTS:
-        return ()
-    led = [leads(part) for part in parts]
-    return tuple(dict.fromkeys(persona for persona, sure in led if sure >= PART_SURE))
-
-
 def size_of(text: str) -> float:
     """Count the words at the head of a text; in a script without blanks two characters count as a word."""
     characters = len(_CHARACTER.findall(text[:HEAD]))
     return characters / 2 if characters else len(words(text[:HEAD]))
-
-
-def simple(text: str, files: int) -> str:
-    """Return `reflex` for a short question without files, else `cycle`."""
-    return "reflex" if not files and size_of(text) <= REFLEX_WORDS else "cycle"

@@ -21,8 +21,9 @@ from batos.routing.protocol_choice import ProtocolChoice
 from batos.routing.question_vectors import NoVectors, Vectors
 from batos.routing.training import LearntLessons, find_or_learn, learn_words
 
-#: A question short enough for a reflex, with no score as high as this, is a plain one; and the persona it goes to.
-SURE, NEUTRAL = 2 / 3, "BABS"
+#: A question of up to so many words, without files, is short: its words alone decide, since a vector of them is not
+#: worth the wait. With no score as high as this it is a plain one; and the persona it goes to.
+SHORT_WORDS, SURE, NEUTRAL = 6, 2 / 3, "BABS"
 #: The multiple of an even share above which a score counts for a persona.
 UNDECIDED = 1.6
 #: A question of so many words or fewer leans to the persona that led the turn before: of one word, this many times,
@@ -64,14 +65,13 @@ class Route:
 
     @property
     def has_two_voices(self) -> bool:
-        """Tell whether two personas think below a council."""
-        return self.effort != "council" and len(self.personas) == 2
+        """Tell whether two personas think at effort cycle."""
+        return self.effort == "cycle" and len(self.personas) == 2
 
     def override(self, persona: str | None, effort: str | None, margin: float = 0.0) -> Route:
         """Return the route with the asker's choice, which wins. A council has all personas, whoever leads it.
 
-        A persona that was asked for thinks alone; where a council is taken back, two do if their scores are within the
-        margin.
+        A persona that was asked for thinks alone; at effort cycle two do if their scores are within the margin.
         """
         effort = effort or self.effort
         if persona is None and effort == self.effort:
@@ -79,10 +79,7 @@ class Route:
         if persona is not None:
             personas = _thinking_personas(self.scores, persona, effort)
             return replace(self, personas=personas, effort=effort, confidence=1.0, reason=CHOSEN)
-        personas = self.personas
-        if "council" in (effort, self.effort):
-            personas = _thinking_personas(self.scores, personas[0], effort, margin)
-        return replace(self, personas=personas, effort=effort)
+        return replace(self, personas=_thinking_personas(self.scores, self.personas[0], effort, margin), effort=effort)
 
     def as_dict(self) -> RouteDocument:
         """Return CONTRACT's `route`."""
@@ -155,25 +152,29 @@ class Router:
     ) -> Route:
         """Decide a mission's route: the same text gets the same decision. The asker's `persona` and `effort` win.
 
-        A question for a single call is scored by its words alone, since waiting for a vector of six words is not worth
-        it. `before` is the persona of the turn before: a text that is too short to tell stays with it. If both are
-        given nothing is embedded. `vectors` has the paid vectors, or pays for them. Never fails because of the
-        embedder.
+        A single call answers unless the text asks for several points of view: more calls are made where the asker wants
+        them. A short question is scored by its words alone. `before` is the persona of the turn before: a text that is
+        too short to tell stays with it. If both are given nothing is embedded. `vectors` has the paid vectors, or pays
+        for them. Never fails because of the embedder.
         """
-        found, why = self._effort(text, files)
-        heard = await self._score(text, vectors, worth_it=persona is None and (effort or found) != "reflex")
+        asked = efforts.asks_for_everybody(text)
+        found = effort or ("reflex" if asked is None else "council")
+        short = not files and efforts.size_of(text) <= SHORT_WORDS
+        worth_it = persona is None and effort != "reflex" and (found != "reflex" or not short)
+        heard = await self._score(text, vectors, worth_it=worth_it)
         scores = _lean(heard.scores, text, before)
         leader = max(scores, key=lambda name: scores[name])
         stays = leader == before and leader != heard.leader
         said, margin = self._reason(text, leader, scores[leader], stays=stays), self.margin
-        if found == "reflex" and before is None and self._plain(text, leader, scores[leader]):
+        if short and before is None and self._plain(text, leader, scores[leader]):
             leader, said, margin = NEUTRAL, f"a plain question, for no persona in particular: {NEUTRAL}'s", 0.0
         personas = _thinking_personas(scores, leader, found, margin)
         route = Route(personas, found, scores[leader], said, scores, heard.embeds)
         near = f"{personas[1]} is as near" if route.has_two_voices else None
+        why = f"it asks for several views ({asked!r})" if asked is not None and effort is None else None
         reasons = (route.reason, near, why, heard.without)
         route = replace(route, reason="; ".join(reason for reason in reasons if reason))
-        route = route.override(persona, effort, margin)
+        route = route.override(persona, None, margin)
         return replace(route, protocols=self._protocols.find(text, route.personas, heard.vector))
 
     @property
@@ -219,21 +220,6 @@ class Router:
             self.leave_alone()
             _log.warning("router.words_alone", model=self._embedder.model, reason=str(error))
             return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
-
-    def _effort(self, text: str, files: int) -> tuple[str, str | None]:
-        """Return the effort of a question, and the reason if it is a council."""
-        asked = efforts.asks_for_everybody(text)
-        if asked is not None:
-            return "council", f"it asks for several views ({asked!r})"
-        sought = efforts.leading_personas(text, self._leader)
-        if len(sought) >= efforts.COUNCIL_PARTS:
-            return "council", f"it has parts for {', '.join(sought)}"
-        return efforts.simple(text, files), None
-
-    def _leader(self, part: str) -> tuple[str, float]:
-        scores = self.scores(part)
-        leader = max(scores, key=lambda name: scores[name])
-        return leader, scores[leader]
 
     def _plain(self, text: str, leader: str, score: float) -> bool:
         """Tell whether a short text speaks for nobody surely, and says no word that calls for its leader."""
@@ -286,10 +272,12 @@ def _lean(scores: Mapping[str, float], text: str, before: str | None) -> dict[st
 
 
 def _thinking_personas(scores: Mapping[str, float], leader: str, effort: str, margin: float = 0.0) -> tuple[str, ...]:
-    """Name who thinks: the leader, and whoever is within the margin behind it; at a council everybody."""
+    """Name who thinks: the leader, at a cycle whoever is within the margin behind it too, at a council everybody."""
     others = sorted((name for name in scores if name != leader), key=lambda name: -scores[name])
     if effort == "council":
         return (leader, *others)
+    if effort == "reflex":
+        return (leader,)
     return (leader, *(name for name in others[:1] if 0 <= scores[leader] - scores[name] < margin))
 
 

@@ -139,7 +139,7 @@ def test_people_follow_each_step() -> None:
         "    tamland has no answer",
         "",
         "It cost nothing.",
-        "The gate found a fault in this; it is being revised.",
+        "This text is withdrawn: another follows.",
         "",
         "It cost 3.2 million crowns [1].",
         "",

@@ -11,6 +11,7 @@ from batos.cli.render.mission import notes_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.mission_record import mission_text
 from batos.cli.render.voices import changes_lines, voices_lines
+from batos.minds.parts.protocols import CHANGING
 from batos.terminal.console import Console
 
 
@@ -87,6 +88,6 @@ def test_a_protocol_is_told_as_one() -> None:
         Console(said, said, as_json=False, has_colour=False), quiet=False, streams=True, shows_voices=False
     )
     printer.on_event("mission.token", {"mission": "m-1", "path": "brick/synthesizing#0", "text": "So it is."})
-    printer.on_event("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0"})
+    printer.on_event("mission.retracted", {"mission": "m-1", "path": "brick/protocol/lantern#0", "reason": CHANGING})
     assert "fault" not in said.getvalue()
     assert "key protocol" in said.getvalue()

@@ -9,6 +9,7 @@ from tests.minds.scripted import QUESTION, ask, kind
 
 from batos.errors import BatosError
 from batos.inference.ollama.bridge import ChatRequest
+from batos.minds.calls import division
 
 
 async def test_the_request_is_short_and_names_nobody(mind: Mind) -> None:
@@ -52,3 +53,25 @@ async def test_a_retry_pays_for_neither_reply_again(mind: Mind) -> None:
     assert again["cost"]["from_journal"] == first["cost"]["calls"]
     paths = [each["path"] for each in mind.uvm.readings.prompts(first["id"])]
     assert paths[:2] == ["brick/decomposing#0", "brick/decomposing#0/again1"]
+
+
+async def test_what_is_no_question_is_not_divided(mind: Mind) -> None:
+    """A feeling or an order goes to each part as it is, and the rule is told."""
+    shown = await ask(mind.uvm, "I failed my driving test today and feel awful.")
+    assert "decomposition" not in [kind(each) for each in mind.bridge.history]
+    assert {voice["query"] for voice in shown["voices"]} == {"I failed my driving test today and feel awful."}
+    assert shown["provenance"]["combined"]["undivided"] == division.NO_QUESTION
+
+
+async def test_a_sub_query_keeps_what_it_asks_about(mind: Mind) -> None:
+    """One that names nothing of the question is followed by it."""
+    queries = {"q1": f"{QUESTION} Who?", "q2": "Within what time?", "q3": f"Why? {QUESTION}"}
+    mind.bridge.respond = lambda request: (
+        json.dumps(queries) if kind(request) == "decomposition" else mind.script(request)
+    )
+    shown = await ask(mind.uvm)
+    assert [voice["query"] for voice in shown["voices"]] == [
+        queries["q1"],
+        f"Within what time? ({QUESTION})",
+        queries["q3"],
+    ]

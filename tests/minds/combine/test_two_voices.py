@@ -12,6 +12,7 @@ from tests.minds.scripted import BAD, GOOD, submit
 
 from batos.cli.render.mission import notes_text
 from batos.errors import BatosError, OllamaUnreachable, Runaway, StreamCut
+from batos.minds.combine.two_voices import say_the_same
 from batos.mission_documents import as_mission
 
 
@@ -65,6 +66,22 @@ async def test_where_both_say_the_same_nothing_is_joined(duet: tuple[Mind, Voice
     assert shown["answer"] == GOOD
     assert shown["provenance"]["combined"]["decided"] == "alike"
     assert "combined both voices said nearly the same: the answer of" in notes_text(as_mission(shown), voices=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (WINDING, f"{WINDING} {OIL}", True),
+        ("You could sell the boat and rent a smaller one.", "Sell the boat, and then rent one that is smaller.", True),
+        ("The lamp was lit in 1887.", "The lamp was lit in 1888.", False),
+        ("Yes, sell the boat this spring.", "No, sell the boat never this spring.", False),
+        (WINDING, OIL, False),
+    ],
+)
+def test_voices_that_say_the_same_are_one(one: str, other: str, same: bool) -> None:
+    """Whichever speaks first: the words of the shorter one stand in the other, and no number or answer differs."""
+    asked = "What would you do about it?"
+    assert say_the_same(one, other, asked) is say_the_same(other, one, asked) is same
 
 
 async def test_a_join_of_no_use_leaves_the_better_voice(duet: tuple[Mind, Voices]) -> None:

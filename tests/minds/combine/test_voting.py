@@ -31,6 +31,15 @@ def alike(one: str, other: str, question: str = QUESTION) -> bool:
     return voting.same(first, second)
 
 
+LONG = "It is a wide and quiet place above the water, where keepers used to sit in the evening and watch the boats"
+
+
+def test_a_free_text_is_none_to_vote_on() -> None:
+    """More than a sentence, with neither a yes nor a number of its own; an open part is no text at all."""
+    assert voting.are_free(parts("Anna Lund.", f"{LONG} as they come home."), QUESTION)
+    assert not voting.are_free(parts("Anna Lund.", "", f"Yes. {LONG} come.", f"{LONG}, all 86 of them."), QUESTION)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -65,17 +65,17 @@ async def test_both_are_told_everywhere(duet: tuple[Mind, Voices]) -> None:
     assert all(each["changed"] for each in changes)
 
 
-async def test_a_reflex_stays_one_call_in_the_manner_of_both(duet: tuple[Mind, Voices]) -> None:
-    """The first persona speaks, under its own path, in the manner of both; no voice is apart."""
+async def test_a_reflex_stays_one_call_of_one_voice(duet: tuple[Mind, Voices]) -> None:
+    """The first persona speaks alone, under its own path."""
     mind, _ = duet
     shown = await speak(mind, effort="reflex")
-    first, second = shown["route"]["personas"]
+    (first,) = shown["route"]["personas"]
     assert shown["cost"]["calls"] == 1
     assert paths(mind, shown["id"]) == [f"{first.lower()}/reflex#0"]
     (request,) = mind.bridge.history
-    assert request.messages[-1]["content"].startswith("Be warm and kind, and a finder of facts.")
+    assert "and a finder of facts" not in request.messages[-1]["content"]
     assert shown["voices"] == []
-    assert shown["provenance"]["personas"] == [first, second]
+    assert shown["provenance"]["personas"] == [first]
 
 
 async def test_a_small_models_line_names_both(duet: tuple[Mind, Voices]) -> None:

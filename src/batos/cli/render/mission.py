@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ _NOTICED = 0.1
 _NOTHING = "nothing was spent"
 
 
-#: Doubts of the gate that the line under an answer names.
+#: Doubts of the gate that the line under an answer names, and rows of a computation.
 _TOLD: Final = 3
 
 
@@ -35,12 +35,9 @@ def retracted_text(keys: Mapping[str, Any]) -> str:
     >>> retracted_text({"mission": "m-1"})
     'The stream broke off; the answer starts again from its beginning'
     """
-    path = keys.get("path")
-    if path is None:
+    if keys.get("path") is None:
         return "The stream broke off; the answer starts again from its beginning"
-    if "/protocol/" in str(path):
-        return "A key protocol revises this; the final answer follows"
-    return "The gate found a fault in this; it is being revised"
+    return f"This text is withdrawn: {str(keys.get('reason') or 'another follows').rstrip('.')}"
 
 
 def mission_error(mission: MissionDocument) -> BatosError:
@@ -149,7 +146,7 @@ def notes_text(mission: MissionDocument, *, voices: bool, named: bool = False) -
     """
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combination_lines(provenance)]
-    lines += [*_sources(provenance), *_gate(provenance)]
+    lines += [*_sources(provenance), *(f"computed {line}" for line in computed_lines(provenance)), *_gate(provenance)]
     if voices:
         lines += changes_lines(provenance)
     lines += ran_lines(provenance)
@@ -211,6 +208,16 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
 
 def _mark_of(recalled: Mapping[str, Any]) -> str:
     return f" {recalled['standing']}" if "standing" in recalled else ""
+
+
+def computed_lines(provenance: ProvenanceDocument) -> Iterator[str]:
+    """Yield a line for each computation, and one with the first of the rows that it was made from."""
+    for each in provenance.get("computed", ()):
+        yield each["line"]
+        rows = [f'"{" ".join(row["quote"].split())}"' for row in each["rows"][:_TOLD]]
+        more = f"; and {each['of'] - len(rows)} more" if each["of"] > len(rows) else ""
+        if rows:
+            yield f"  from {'; '.join(rows)}{more}"
 
 
 def _sources(provenance: ProvenanceDocument) -> list[str]:

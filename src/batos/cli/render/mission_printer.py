@@ -130,6 +130,8 @@ class MissionPrinter:
         if event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
             # A model that was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
+        elif event == "mission.rule" and keys["decision"] == "mapping":
+            self.console.say(f"{keys['why'][:1].upper()}{keys['why'][1:]}.", dim=True)
         elif event == "connection.lost":
             self._close_line()
             self.console.say("The server is gone; the mission is in the image, and this command waits for the server.")

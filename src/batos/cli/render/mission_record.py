@@ -158,7 +158,10 @@ def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument]
         if "input" in call:
             lines.append(f"--- embedded\n{call['input']}")
             continue
-        lines.append(f"--- answer\n{(call['response'] or {}).get('text', 'none yet')}")
+        response = call["response"] or {}
+        if response.get("thinking"):
+            lines.append(f"--- thoughts, which are no part of the answer\n{response['thinking']}")
+        lines.append(f"--- answer\n{response.get('text', 'none yet')}")
     return reveal("\n".join(lines))
 
 

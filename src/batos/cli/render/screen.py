@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from batos.cli.render.mission import moment, personas_text, placements
+from batos.cli.render.mission import computed_lines, moment, personas_text, placements
 from batos.cli.render.voices import voices_lines
 from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import count_text
@@ -19,7 +19,7 @@ def screen_lines(mission: MissionDocument, *, voices: bool) -> list[str]:
     """Give what stands under an answer above its last lines; nothing where it has no source and nothing waits."""
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=True)] if voices else []
-    lines += [*footnotes(provenance), *unseen_lines(provenance)]
+    lines += [*footnotes(provenance), *computed_lines(provenance), *unseen_lines(provenance)]
     return [*lines, *_waiting(provenance), *placements(provenance, ("spilled",))]
 
 

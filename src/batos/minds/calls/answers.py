@@ -16,7 +16,7 @@ from batos.event_payloads import (
     MissionRetracted,
     MissionToken,
 )
-from batos.gate import checks, citations
+from batos.gate import checks, citations, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, attribute
 from batos.gate.citations import Citation
@@ -25,7 +25,7 @@ from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.gate.growing import GrowingAttribution
 from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText, V
 from batos.memory.evidence import Evidence
-from batos.minds import prompt
+from batos.minds import computed_results, prompt, without_memory
 from batos.minds.calls import decisions
 from batos.minds.calls.meanings import find_meanings
 from batos.minds.calls.questions import ModelReply, Question, infer
@@ -43,8 +43,10 @@ def ground_of(context: MindContext, synthesis: Synthesis, given: str = "") -> Gr
     `given` is what a protocol was told beside the answer.
     """
     asked = "\n".join(filter(None, (context.mission.brief.text if context.mind.inner else "", given)))
-    recalled = synthesis.recalled.merge(context.trace.seen)
-    return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=context.mission.shared.asked_at[:10])
+    # A note or an offer, which a rule wrote, is no answer from documents.
+    recalled = Evidence() if context.trace.told else synthesis.recalled.merge(context.trace.seen)
+    today, computed = context.mission.shared.asked_at[:10], computed_results.line_of(context, context.mind.question)
+    return Ground(context.mind.question, recalled, OWN_NAMES, asked=asked, today=today, computed=computed)
 
 
 def attributor_of(synthesis: Synthesis, ground: Ground) -> Attributor:
@@ -71,14 +73,14 @@ def stand(context: MindContext, synthesis: Synthesis, part: PartResult, path: st
 
 
 async def revise(
-    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, why: str
 ) -> MindAnswer:
-    """Ask once more with the faults as the only addition."""
+    """Ask once more with the faults as the only addition; the answer before is withdrawn for the reason `why`."""
     before = synthesis.standing
     faults = [fault.what for fault in before.verdict.faults[:MOST_TOLD]]
-    then = prompt.revision(context.mind.voice, before.answer.answer, faults)
-    synthesis.revised = before.verdict
-    retract(context, question.path)
+    order = wording.repair("again", {}, checks.fault_language(context.mind.question))
+    then = prompt.revision(context.mind.voice, before.answer.answer, faults, order)
+    retract(context, question.path, why)
     again = replace(question, path=revising_path(context), then=then)
     return await say(interpreter, context, synthesis, again)
 
@@ -146,22 +148,22 @@ class _Teller:
         self._blanks = text[len(bare) :] if bare or self._told else ""
         if bare:
             self._cite(bare)
-            if not self._told:
-                self._context.trace.note_words(self._path)
+            _tell_lead(self._context, self._path)
+            self._context.trace.note_words(self._path, bare)
             self._told.append(bare)
             # A literal, not a call of the type: that takes 100 ns more, for each token.
             told: MissionToken = {"mission": self._context.mission.id, "path": self._path, "text": bare}
             self._context.io.events.emit(MISSION_TOKEN, told)
 
-    def again(self) -> None:
+    def again(self, why: str) -> None:
         self._told, self._blanks, self._heard = [], "", None
-        retract(self._context, self._path)
+        retract(self._context, self._path, why)
 
     def settle(self, text: str) -> None:
         """Tell the text anew if what was told is more than it, and the citations that were not told yet."""
         if "".join(self._told) != text:
             self._told, self._heard = [text], None
-            tell_again(self._context, self._path, text)
+            tell_again(self._context, self._path, text, "the text as it stands is shorter than what was streamed")
         self._cite("")
         if self._heard is not None:
             self._tell(self._heard.finish())
@@ -183,8 +185,16 @@ class _Teller:
 def tell(context: MindContext, path: str, text: str) -> None:
     """Send a whole text to the listener, except that of a mind within another."""
     if not context.mind.inner:
-        context.trace.note_words(path)
+        _tell_lead(context, path)
+        context.trace.note_words(path, text)
         context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=text))
+
+
+def _tell_lead(context: MindContext, path: str) -> None:
+    """Send the line that stands before the answer, if there is one, before its first words."""
+    if not context.trace.streamed and (lead := without_memory.lead_of(context)):
+        context.trace.note_words(path, lead)
+        context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=lead))
 
 
 def tell_citations(context: MindContext, path: str, found: Iterable[Citation], evidence: Evidence) -> None:
@@ -204,24 +214,28 @@ def settle_stream(context: MindContext, synthesis: Synthesis) -> None:
     trace, said = context.trace, synthesis.standing.answer
     if not trace.stream_path:
         return
-    if not trace.stream_has_words:
+    if not trace.streamed:
         tell(context, trace.stream_path, said.answer)
     left = [each for each in said.citations if (each.document, each.start) not in trace.stream_cited]
     if left:
         tell_citations(context, trace.stream_path, left, ground_of(context, synthesis).evidence)
 
 
-def tell_again(context: MindContext, path: str, text: str) -> None:
+def tell_again(context: MindContext, path: str, text: str, why: str) -> None:
     """Withdraw what was streamed, and send the answer that stands to the listener again."""
-    retract(context, path)
+    retract(context, path, why)
     tell(context, path, text)
 
 
-def retract(context: MindContext, path: str) -> None:
-    """Withdraw the text that was streamed under a path; nothing is streamed of a mind within another."""
+def retract(context: MindContext, path: str, why: str) -> None:
+    """Withdraw the text that was streamed, for a reason; what follows is streamed under this path.
+
+    Nothing is streamed of a mind within another.
+    """
     if not context.mind.inner:
-        context.trace.note_withdrawal(path)
-        context.io.events.emit(MISSION_RETRACTED, MissionRetracted(mission=context.mission.id, path=path))
+        context.trace.note_withdrawal(path, why)
+        told = MissionRetracted(mission=context.mission.id, path=path, reason=why)
+        context.io.events.emit(MISSION_RETRACTED, told)
 
 
 def shown_answer(part: PartResult) -> str:
@@ -237,13 +251,16 @@ def stands_alone(synthesis: Synthesis) -> bool:
 async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, ground: Ground) -> JudgedAnswer:
     """Return an answer with its citations, the sub-queries that it leaves open, and the gate's verdict on it.
 
+    An answer that does not say what was computed for its question is made to say it first.
     Where words leave a sentence alone and there is an embedder, the sentence is also compared by its meaning.
     """
+    said = _with_result(context, said)
     attributor = attributor_of(synthesis, ground)
-    judged = await judge_alone(said, ground, attributor=attributor)
+    said_beside = prompt.instructions(context.mission.shared, context.mind.voice)
+    judged = await judge_alone(said, ground, attributor=attributor, instructions=said_beside)
     vectors = await find_meanings(context, judged.attribution, ground)
     if vectors is not None:
-        judged = await judge_alone(said, ground, vectors, attributor=attributor)
+        judged = await judge_alone(said, ground, vectors, attributor=attributor, instructions=said_beside)
     if stands_alone(synthesis) or not synthesis.parts:
         return judged
     numbers = frozenset(part.number for part in synthesis.parts)
@@ -253,15 +270,34 @@ async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, gr
     return replace(judged, answer=replace(judged.answer, unanswered=unanswered))
 
 
+def _with_result(context: MindContext, said: MindAnswer) -> MindAnswer:
+    """Return an answer that says what was computed for its question; one that did not is told again."""
+    text = computed_results.with_result(context, said.answer)
+    if text == said.answer:
+        return said
+    path, why = context.trace.stream_path, "the answer did not say what was computed"
+    context.decide_by_rule(path or context.mind.name, "result", why)
+    if path:
+        tell_again(context, path, text, why)
+    return replace(said, answer=text)
+
+
 async def judge_alone(
-    said: MindAnswer, ground: Ground, vectors: SentenceVectors | None = None, *, attributor: Attributor | None = None
+    said: MindAnswer,
+    ground: Ground,
+    vectors: SentenceVectors | None = None,
+    *,
+    attributor: Attributor | None = None,
+    instructions: str = "",
 ) -> JudgedAnswer:
     """Return an answer to the question itself with its citations and the gate's verdict on it.
+
+    `instructions` is what the prompt said beside the ground.
 
     The gate runs in a thread for a long answer or long evidence: the checks cost more than reading.
     """
     size = 24 * len(said.answer) + 4 * sum(len(passage.text) for passage in ground.passages)
-    draft = Draft(said.answer, ground, said.was_cut)
+    draft = Draft(said.answer, ground, said.was_cut, instructions)
     judged = await offload(size, lambda: checks.judge(draft, vectors, attributor=attributor))
     found = judged.attribution
     silent = not said.answer.strip() or citations.finds_nothing(found)

@@ -89,6 +89,15 @@ def bears_on(text: str, question: str) -> bool:
     return not wanted or not wanted.isdisjoint(_stems(text))
 
 
+def common_words(text: str, question: str) -> int:
+    """Count the words of a question, as far as their first letters, that a text has too, without small words.
+
+    >>> common_words("Within what time?", "Who repairs the heating, and within what time?")
+    1
+    """
+    return len(_stems(text) & _stems(question))
+
+
 def _stems(text: str) -> set[str]:
     return {term[:STEM] for term in terms(text) if term not in languages.SMALL_WORDS}
 

@@ -16,17 +16,27 @@ from batos.minds import prompt
 from batos.minds.calls import decisions, degenerate, several
 from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
+from batos.minds.question_kind import kind_of
 
 #: Stands for the question where only the words of the request are wanted; no request has it.
 _NOTHING: Final = "\ufffc"
 #: Sub-queries that a small model is asked for.
 LEAN_PARTS: Final = 2
-#: The reason for which a small model is not asked.
+#: The reasons for which no model is asked: of a small one, and of any.
 ONE_THING: Final = "the question holds one thing to ask"
+NO_QUESTION: Final = "it is not a question"
+#: A sub-query has so many words of the question, none of them small, or the question is shown behind it.
+LEAST_WORDS: Final = 2
 
 
 def reason_for_whole(context: MindContext, parts: int) -> str:
-    """Return the reason why a question is not divided at all, without asking; "" if the model is asked."""
+    """Return the reason why a question is not divided at all, without asking; "" if the model is asked.
+
+    A feeling, a wish or an order is no question: its parts would ask the model about the asker.
+    """
+    asked = context.mind.question
+    if kind_of(asked) != "fact" and not degenerate.asks(asked):
+        return NO_QUESTION
     if context.mind.voice.form == "full" or (parts >= LEAN_PARTS and several.asks_several(context.mind.question)):
         return ""
     return ONE_THING
@@ -40,8 +50,15 @@ def shape(context: MindContext, parts: int) -> Decision[BaseModel]:
 
 
 def assign(context: MindContext, slots: Sequence[str], value: BaseModel) -> dict[str, str]:
-    """Return the query of each slot: the last ones get the sub-queries, any others the question itself."""
-    divided = decisions.sub_queries(value)
+    """Return the query of each slot: the last ones get the sub-queries, any others the question itself.
+
+    A sub-query that has lost what it asks about ("Within what time?") is followed by the question.
+    """
+    asked = " ".join(context.mind.question.split())
+    divided = [
+        each if degenerate.common_words(each, asked) >= LEAST_WORDS else f"{each} ({asked})"
+        for each in decisions.sub_queries(value)
+    ]
     whole = [context.mind.question] * (len(slots) - len(divided))
     return dict(zip(slots, (*whole, *divided), strict=True))
 

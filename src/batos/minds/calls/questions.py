@@ -13,7 +13,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
 from batos.memory.sentences import whole_sentences
-from batos.minds import lean, prompt
+from batos.minds import computed_results, lean, prompt
 from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
 from batos.minds.task import Task
@@ -27,7 +27,7 @@ WORDLESS: Final = (AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway)
 class Question:
     """The question of one step of a cycle; `then` is appended to the prompt (a revision).
 
-    `on_token` gets the reply as it grows, `on_again` is called if that text is withdrawn. `shorter` returns the task
+    `on_token` gets the reply as it grows, `on_again` the reason if that text is withdrawn. `shorter` returns the task
     with so many bytes less, and the number of shortened parts; None if nothing may be shortened. A question that
     `is_short` is the task alone: no persona, form of the reply or time. `fault` returns the reason
     why a valid reply is of no use, "" if it is of use.
@@ -37,7 +37,7 @@ class Question:
     task: Task
     then: tuple[Message, ...] = ()
     on_token: Callable[[str], None] | None = None
-    on_again: Callable[[], None] | None = None
+    on_again: Callable[[str], None] | None = None
     shorter: Callable[[int], tuple[Task, int]] | None = None
     is_short: bool = False
     fault: Callable[[Any], str] = no_fault
@@ -59,6 +59,8 @@ class _Call:
     shared: SharedContext
     question: Question
     guide: str
+    #: The line that was computed for the question, shown before it.
+    computed: str = ""
     shortened: int = 0
     #: The most characters of evidence that a lean prompt shows; None: as many as are in focus.
     most: int | None = None
@@ -66,7 +68,7 @@ class _Call:
     def messages(self, context: MindContext) -> tuple[Message, ...]:
         if self.question.is_short:
             return prompt.compose_short(self.shared, context.mind.voice, self.question.task)
-        task = _with_guide(self.question.task, self.guide)
+        task = replace(_with_guide(self.question.task, self.guide), computed=self.computed)
         return prompt.compose(self.shared, context.mind.voice, task, self.question.then, self.most)
 
     def note_form(self, context: MindContext) -> None:
@@ -126,7 +128,8 @@ async def ask(
     """
     deciding = _deciding(context, evidence, question, decision)
     answer = context.mind.thinking.reserved_tokens(decision)
-    call = _Call(context.mission.shared.with_evidence(evidence), question, deciding.decision.guide)
+    computed = computed_results.line_of(context, question.task.query)
+    call = _Call(context.mission.shared.with_evidence(evidence), question, deciding.decision.guide, computed)
     call = call.lighter(context, prompt.room(context.mind.thinking.window, answer, context.ratio))
     messages = call.messages(context)
     try:

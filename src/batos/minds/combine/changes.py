@@ -190,13 +190,15 @@ def _weaving(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocum
 
 
 def _revising(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocument]:
-    if synthesis.revised is None:
-        return
     path = answers.revising_path(context)
+    if synthesis.revised is None or any(each["path"] == path for each in context.trace.rules):
+        return  # no call was made
     if synthesis.discarded is not None:
-        spent = [fault.what for fault in synthesis.discarded.faults if fault.check == "budget"]
-        many = f"discarded, faults {len(synthesis.revised.faults)} -> {len(synthesis.discarded.faults)}"
-        yield _entry(path, "revising", False, f"{f'failed, {spent[0]}' if spent else many}; the answer is unchanged")
+        found = {fault.check: fault.what for fault in synthesis.discarded.faults}
+        what = f"discarded, faults {len(synthesis.revised.faults)} -> {len(synthesis.discarded.faults)}"
+        what = f"discarded, {found['kept']}" if "kept" in found else what
+        what = f"failed, {found['budget']}" if "budget" in found else what
+        yield _entry(path, "revising", False, f"{what}; the answer is unchanged")
         return
     before, after = synthesis.drafts[:2]
     what = f"{_faults(synthesis.revised, after.verdict)}, {_percent(before.answer, after.answer)} of the words changed"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from batos.codex.protocol_conditions import fold
-from batos.errors import Refused
-from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Ground
-from batos.inference.cost import is_spent
-from batos.minds import prompt
+from batos.memory.exchanges import NOTHING_NEAR
+from batos.minds import prompt, without_memory
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
-from batos.minds.combine import ruled, selection, two_voices, voting, weave
+from batos.minds.combine import repair, ruled, selection, two_voices, voting, weave
 from batos.minds.context import MindContext
 from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
+#: Answers a question without parts.
+Alone: TypeAlias = Callable[[Interpreter, MindContext, Synthesis], Awaitable[MindAnswer]]
 
 
 def mode(context: MindContext) -> Mode:
@@ -30,79 +30,69 @@ def mode(context: MindContext) -> Mode:
 
 
 def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
-    """Return the test that tells when voting parts need not be asked further; None if all are asked at once."""
+    """Return the test that tells when voting parts need not be asked further; None if all are asked at once.
+
+    Parts that compete without being asked to vote are asked no further once one of them wrote a free text: another
+    could not be equal to it, and so would not change the answer.
+    """
     lean = context.mind.voice.form == "lean" and not context.mind.is_council
     if mode(context) != "vote" and not (lean and _compete(context, synthesis.queries.values())):
         return None
-    of, question = len(synthesis.queries), context.mind.question
-    return lambda parts: voting.tally(parts, question, of).majority is not None
+    of, question, asked = len(synthesis.queries), context.mind.question, mode(context) == "vote"
+    return lambda parts: (
+        voting.tally(parts, question, of).majority is not None or (not asked and voting.are_free(parts, question))
+    )
 
 
-async def combine(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> Ground:
+async def combine(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, alone: Alone | None = None
+) -> Ground:
     """Fill the synthesis with an answer and the gate's verdict; answers the ground on which it was judged.
 
-    In a cycle a fault leads to one revision. A reflex is one call, whatever the gate finds; the faults of a mind within
-    another are told with its answer, which is judged again in what it is joined to. Two voices that are kept apart are
-    not revised, because a revision is one text.
+    Without parts `alone` answers, or one call.
+
+    In a cycle a fault leads to one repair. A reflex is one call, of which words of the prompt are left out; the faults
+    of a mind within another are told with its answer, which is judged again in what it is joined to. Two voices that
+    are kept apart are not revised, because a revision is one text.
     """
-    ground = answers.ground_of(context, synthesis)
     if not synthesis.parts:
-        said = await reflex(interpreter, context, synthesis)
+        said = await (alone or reflex)(interpreter, context, synthesis)
+        ground = answers.ground_of(context, synthesis)
         synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
+        if not (said.is_ruled or context.mind.inner):
+            await repair.leave_out(context, synthesis, ground, repair.FOREIGN)
         return ground
+    ground = answers.ground_of(context, synthesis)
     said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
     final = said.is_ruled or context.mind.inner or two_voices.are_standing(synthesis)
     if not (synthesis.standing.verdict.ok or final):
-        await _revise(interpreter, context, synthesis, question, ground)
+        await repair.repair(interpreter, context, synthesis, question, ground)
     return ground
 
 
 async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> MindAnswer:
-    """Return the answer of one call; where it has no words of use, the answer is made by rule."""
+    """Return the answer of one call; where it has no words of use, the answer is made by rule.
+
+    A mission that is to be answered from memory alone, which has nothing, makes no call.
+    """
+    if told := context.trace.told:
+        return ruled.tell(context, synthesis, f"{context.mind.name}/reflex#0", *told)
+    if not context.mind.inner and (text := without_memory.only_text(context)):
+        return ruled.tell(context, synthesis, f"{context.mind.name}/reflex#0", NOTHING_NEAR, text)
     try:
         return await weave.reflex(interpreter, context, synthesis)
     except WORDLESS as wordless:
         path = f"{context.mind.name}/reflex#0"
-        answers.retract(context, path)
+        answers.retract(context, path, wordless.message)
         return ruled.answer(context, synthesis, path, wordless.message)
-
-
-async def _revise(
-    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, ground: Ground
-) -> None:
-    """Let the model revise the answer once; the draft stands if the revision has more faults, or no words of use.
-
-    The draft stands too if the budget has no call left for a revision: the answer is paid for.
-    """
-    before, path = synthesis.standing, answers.revising_path(context)
-    try:
-        said = await answers.revise(interpreter, context, synthesis, question)
-    except WORDLESS as wordless:
-        synthesis.discarded = GateVerdict((), (GateFault("schema", wordless.message),))
-    except Refused as refused:
-        if not is_spent(refused):
-            raise
-        synthesis.discarded = GateVerdict((), (GateFault("budget", refused.message),))
-    else:
-        after = await answers.judge(context, synthesis, said, ground)
-        if len(after.verdict.faults) <= len(before.verdict.faults):
-            synthesis.drafts.append(after)
-            return
-        synthesis.discarded = after.verdict
-    answers.tell_again(context, path, before.answer.answer)
-    answers.tell_citations(context, path, before.answer.citations, ground.evidence)
 
 
 async def _combine(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, ground: Ground
 ) -> tuple[MindAnswer, Question]:
     """Return the answer that stands, and the question that a revision of it would go on from."""
-    how = _mode_of(context, synthesis)
-    standing = selection.candidates(synthesis.parts)
-    if context.mind.is_duet and how == "weave":
-        standing = await two_voices.differing(standing, ground)
-        how = "weave" if len(standing) == 2 else "select"
+    how, standing = await _way(context, synthesis, ground)
     synthesis.combined = {
         "mode": how,
         "decomposed": mode(context) == "weave" and not (context.mind.is_duet or synthesis.is_unasked),
@@ -112,7 +102,7 @@ async def _combine(
     woven = weave.question_of(context, synthesis.parts)
     if not standing:
         return ruled.answer(context, synthesis, woven.path, "no part had an answer"), woven
-    if how == "weave" and two_voices.are_kept(context):
+    if how == two_voices.VOICES:
         return two_voices.keep(context, synthesis, standing, woven.path), woven
     if how == "weave":
         try:
@@ -124,7 +114,7 @@ async def _combine(
             return said, woven
         context.decide_by_rule(woven.path, "weave", lost)
         synthesis.combined["ruled"] = lost
-        return await _stand_best(context, synthesis, standing, ground), woven
+        return await _stand_best(context, synthesis, standing, ground, lost), woven
     if how == "vote":
         standing = await _take_votes(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)
@@ -136,15 +126,32 @@ async def _combine(
     )
 
 
+async def _way(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[str, tuple[PartResult, ...]]:
+    """Return how the parts become one answer, and those whose answers do.
+
+    Free texts cannot be equal, so no vote is held on them: those of personas stand each under its name. Of voices that
+    say the same one stands.
+    """
+    how: str = _mode_of(context, synthesis)
+    standing = selection.candidates(synthesis.parts)
+    if how == "vote" and voting.are_free(standing, context.mind.question):
+        how = two_voices.VOICES if context.mind.is_council else "select"
+    if how == two_voices.VOICES or (how == "weave" and context.mind.is_duet):
+        standing = await two_voices.differing(standing, ground)
+        kept = how == two_voices.VOICES or two_voices.are_kept(context)
+        how = "select" if len(standing) < 2 else two_voices.VOICES if kept else "weave"
+    return how, standing
+
+
 async def _stand_best(
-    context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground
+    context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], ground: Ground, why: str
 ) -> MindAnswer:
     """Return the answer of the part with the fewest faults in place of a weave, since the parts are paid for.
 
     Two voices both stand where there is no document by which one of them could be the better one.
     """
     path = f"{context.mind.name}/synthesizing#0"
-    answers.retract(context, path)
+    answers.retract(context, path, why)
     if context.mind.is_duet and not synthesis.recalled.passages:
         return two_voices.keep(context, synthesis, standing, path)
     synthesis.combined |= {"candidates": len(standing), "decided": "rule"}

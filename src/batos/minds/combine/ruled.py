@@ -28,14 +28,19 @@ def answer(context: MindContext, synthesis: Synthesis, path: str, why: str) -> M
     Without such a sentence the first part's statement that nothing was found is used, or one by rule. A mind within
     another has no answer then, since that one combines what others answered.
     """
-    context.decide_by_rule(path, "answer", why)
-    synthesis.combined["ruled"] = why
     if context.mind.inner:
-        return MindAnswer("", is_ruled=True)
+        return tell(context, synthesis, path, why, "")
     found = focus(synthesis.recalled.passages, context.mind.question)
     text = "\n\n".join(f"> {' '.join(each.text.split())} [{each.number}]" for each in found)
     said = next((part.answer for part in synthesis.parts if part.answer.strip()), "")
     language = languages.guess(context.mind.question) or ""
     text = text or said or _NOTHING.get(language, _NOTHING_ENGLISH)
+    return tell(context, synthesis, path, why, text)
+
+
+def tell(context: MindContext, synthesis: Synthesis, path: str, why: str, text: str) -> MindAnswer:
+    """Return a text as the answer by rule, for a reason, and tell it."""
+    context.decide_by_rule(path, "answer", why)
+    synthesis.combined["ruled"] = why
     answers.tell(context, path, text)
     return MindAnswer(text, is_ruled=True)

@@ -20,7 +20,7 @@ from batos.minds.task import Task
 from batos.objects.message import Interpreter
 
 #: The reason for which a small model is not asked to choose.
-NO_MAJORITY: Final = "no answer has a majority, and a small model is not asked to choose"
+NOT_ASKED: Final = "no answer has a majority, and a small model is not asked to choose"
 _NO_VOTES: Final[Mapping[int, int]] = {}
 
 
@@ -96,9 +96,9 @@ async def select(
     if len(standing) == 1:
         synthesis.combined |= {"candidates": 1, "decided": "alone"}
         return standing[0]
-    if context.mind.voice.form == "lean" and "votes" in synthesis.combined:
+    if context.mind.voice.form == "lean" and context.mind.policy.combine != "select":
         winner, decided = decide_winner((), await _merits(standing, ground, _votes(synthesis)))
-        context.decide_by_rule(f"{context.mind.name}/voting#0", "choice", NO_MAJORITY)
+        context.decide_by_rule(f"{context.mind.name}/voting#0", "choice", NOT_ASKED)
         synthesis.combined |= {"candidates": len(standing), "decided": decided}
         return standing[winner]
     named: list[int | None] = []

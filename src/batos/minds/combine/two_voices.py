@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from batos.gate.ground import Ground
-from batos.minds.calls import answers, degenerate
-from batos.minds.combine import selection
+from batos.minds.calls import answers
+from batos.minds.combine import selection, voting
 from batos.minds.combine.changes import share
 from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, PartResult, Synthesis
@@ -15,15 +15,36 @@ from batos.objects.prototype import lookup
 
 #: The mode of an answer that keeps each voice under its name.
 VOICES: Final = "voices"
+#: The share of the words of the answer with fewer of them from which another says the same.
+SAME: Final = 0.7
 #: The share of the better answer's words that an answer which a small model made of two has left.
 LEAST_KEPT: Final = 0.7
 
 
 async def differing(standing: Sequence[PartResult], ground: Ground) -> tuple[PartResult, ...]:
-    """Return the answers that say something of their own: of two that are alike the better one alone."""
-    if len(standing) == 2 and degenerate.alike(standing[0].answer, standing[1].answer):
-        return (await selection.best(standing, ground),)
-    return tuple(standing)
+    """Return the answers that say something of their own: of several that say the same the best one alone."""
+    groups: list[list[PartResult]] = []
+    for part in standing:
+        same = next((group for group in groups if say_the_same(group[0].answer, part.answer, ground.question)), None)
+        if same is None:
+            groups.append([part])
+        else:
+            same.append(part)
+    return tuple([await selection.best(group, ground) for group in groups])
+
+
+def say_the_same(one: str, other: str, question: str) -> bool:
+    """Test if of two answers the one with fewer words of its own adds nothing: the other has most of them.
+
+    Another number, or a yes where the other has a no, is something of its own.
+    """
+    first, second = voting.ballot(one, question), voting.ballot(other, question)
+    if first.verdict is not second.verdict or first.denies != second.denies:
+        return False
+    if not voting.same_numbers(first, second):
+        return False
+    fewer = min(len(first.words), len(second.words))
+    return len(first.words & second.words) >= SAME * fewer
 
 
 def note_alike(synthesis: Synthesis, standing: Sequence[PartResult]) -> None:

@@ -14,6 +14,8 @@ from batos.minds.results import PartResult
 ALIKE = 0.5
 #: An answer of so many words at most is a short phrase: it says the same as another one that contains it.
 PHRASE = 6
+#: An answer of more words, without a yes or no and without a number of its own, is a free text: no other equals it.
+FREE = 24
 
 _YES = frozenset("yes yeah ja jawohl oui si sì sí sim да 是 是的 对 はい हाँ हां जी".split())
 _NO = frozenset("no nope nein non não nee нет 不 不是 否 いいえ नहीं".split())
@@ -33,7 +35,17 @@ class ComparedAnswer:
     numbers: tuple[frozenset[object], ...]
     words: frozenset[str]
     denies: bool
-    is_brief: bool
+    size: int
+
+    @property
+    def is_brief(self) -> bool:
+        """Test if it is a short phrase."""
+        return self.size <= PHRASE
+
+    @property
+    def is_free(self) -> bool:
+        """Test if it is a free text, which can be compared with no other."""
+        return self.verdict is None and not self.numbers and self.size > FREE
 
 
 def ballot(answer: str, question: str) -> ComparedAnswer:
@@ -62,7 +74,7 @@ def ballot(answer: str, question: str) -> ComparedAnswer:
         numbers,
         own - frozenset(words(question)),
         bool(_NOT.intersection(re.findall(r"[\w']+", answer.casefold().replace("\u2019", "'")))),
-        len(said) <= PHRASE,
+        len(said),
     )
 
 
@@ -74,7 +86,7 @@ def same(one: ComparedAnswer, other: ComparedAnswer) -> bool:
     if one.verdict is not None and other.verdict is not None:
         return one.verdict is other.verdict
     if one.numbers and other.numbers:
-        return _same_numbers(one.numbers, other.numbers)
+        return same_numbers(one, other)
     if one.denies != other.denies:
         return False
     common, all_words = one.words & other.words, one.words | other.words
@@ -87,10 +99,15 @@ def same(one: ComparedAnswer, other: ComparedAnswer) -> bool:
     return len(common) >= ALIKE * len(all_words)
 
 
-def _same_numbers(one: Sequence[frozenset[object]], other: Sequence[frozenset[object]]) -> bool:
+def same_numbers(one: ComparedAnswer, other: ComparedAnswer) -> bool:
     """Test if every number of the answer with fewer numbers is in the other; 1.200 may be 1200 or 1.2."""
-    fewer, more = sorted((one, other), key=len)
+    fewer, more = sorted((one.numbers, other.numbers), key=len)
     return all(any(number & another for another in more) for number in fewer)
+
+
+def are_free(parts: Sequence[PartResult], question: str) -> bool:
+    """Test if parts answered with free texts, on which no vote can be held."""
+    return any(ballot(part.gist or part.answer, question).is_free for part in parts if not part.open)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def mind_of(root: Root, route: Route, question: str, policy: MindPolicy) -> Mind
     voice = context_building.voice_of(leader)
     name = str(leader.name).lower() if route.effort != "council" else NAME
     return Mind(
-        name=DUET if second is not None and route.effort == "cycle" else name,
+        name=DUET if second is not None else name,
         persona=leader,
         voice=voice if second is None else voice.beside(context_building.voice_of(second)),
         thinking=context_building.thinking_of(leader),

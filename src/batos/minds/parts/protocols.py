@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from batos.codex import protocol_conditions
 from batos.errors import BatosError, ObjectError
+from batos.gate.checks import GateFault
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
 from batos.inference.cost import is_spent
-from batos.minds.calls import answers, decisions, sample_paths
+from batos.minds.calls import answers, decisions, degenerate, sample_paths
 from batos.minds.combine import two_voices
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import toolmaking
@@ -18,6 +21,9 @@ from batos.minds.results import Synthesis
 from batos.mission_documents import ProtocolDocument
 from batos.objects.message import send
 from batos.objects.prototype import lookup
+
+#: The reason for which an answer is withdrawn while a protocol changes it.
+CHANGING: Final = "a key protocol changes it"
 
 
 def choose(context: MindContext, synthesis: Synthesis) -> str | None:
@@ -53,7 +59,7 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         return
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
     told = synthesis.protocol = _document(context, slot)
-    answers.retract(context, sample_paths.protocol(context.mind.name, slot))
+    answers.retract(context, sample_paths.protocol(context.mind.name, slot), CHANGING)
     try:
         changed = await _change_answer(interpreter, context, synthesis, slot, told)
     except BatosError as error:
@@ -66,14 +72,23 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         if context.trace.seen or "given" in told:
             ground = answers.ground_of(context, synthesis, told.get("given", ""))
         judged = await answers.judge(context, synthesis, after, ground)
-        told["faults"] = [fault.as_dict() for fault in judged.verdict.faults]
-        told["applied"] = len(judged.verdict.faults) <= len(verdict.faults) and told.get("tool", slot) is not None
+        faults = (*judged.verdict.faults, *_leaks(context, slot, changed, said.answer))
+        told["faults"] = [fault.as_dict() for fault in faults]
+        told["applied"] = len(faults) <= len(verdict.faults) and told.get("tool", slot) is not None
         if told["applied"]:
             synthesis.drafts.append(judged)
     if not told["applied"]:
         path = sample_paths.protocol(context.mind.name, slot)
-        answers.tell_again(context, path, said.answer)
+        answers.tell_again(context, path, said.answer, "the key protocol changed nothing for the better")
         answers.tell_citations(context, path, said.citations, ground.evidence)
+
+
+def _leaks(context: MindContext, slot: str, changed: str, before: str) -> Iterator[GateFault]:
+    """Yield a fault if a changed answer has words of the order to change it, which the answer before had not."""
+    intent = intent_of(context.mind.persona, slot)
+    order = "" if intent is None else f"{intent.text}\n{intent.line}"
+    if degenerate.copies(changed, order, f"{before}\n{context.mind.question}"):
+        yield GateFault("prompt", "it has words of the order to change it")
 
 
 def _document(context: MindContext, slot: str) -> ProtocolDocument:

@@ -1,0 +1,90 @@
+"""The documents of what an answer was made from: citations, computed rows, recalled texts, sentences."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypeAlias, TypedDict, final
+
+
+class CitationDocument(TypedDict):
+    """A sentence of a document that carries one of an answer; `span` is its place in the file."""
+
+    document: int
+    span: list[int]
+    quote: str
+    sentence: str
+    score: float
+    name: NotRequired[str]
+    sha256: NotRequired[str]
+
+
+class ComputedRow(TypedDict):
+    """A row or sentence of a file that a result was computed from; `span` is its place in the file."""
+
+    name: str
+    sha256: str
+    span: list[int]
+    quote: str
+
+
+class ComputedDocument(TypedDict):
+    """A computation for a question: the `line` that a model was shown, the `lead` of an answer without the result.
+
+    `of` is how many rows the result comes of, `rows` are the first of them.
+    Without a `result` the names in `ambiguous` fit the question equally. Rows in `left_out` have no value.
+    """
+
+    question: str
+    result: str
+    line: str
+    lead: str
+    column: str
+    ambiguous: list[str]
+    of: int
+    rows: list[ComputedRow]
+    left_out: list[ComputedRow]
+
+
+class SentenceDocument(TypedDict):
+    """A sentence of an answer: its place there, whether evidence carries it, and the reason if none does."""
+
+    span: list[int]
+    state: str
+    reason: NotRequired[str]
+
+
+@final
+class RecalledPassage(TypedDict):
+    """A passage of a file that a model was shown, a memory with `why` it was found, and its mark as `standing`."""
+
+    document: int
+    name: str
+    sha256: str
+    start: int
+    length: int
+    trust: str
+    memory: NotRequired[str]
+    chunk: NotRequired[int]
+    why: NotRequired[str]
+    standing: NotRequired[str]
+
+
+@final
+class RecalledView(TypedDict):
+    """A summary that stood for older turns: `turns` are the first and the last; at `undone` between them stood none."""
+
+    turns: list[int]
+    by_model: bool
+    trust: str
+    undone: NotRequired[list[int]]
+
+
+@final
+class RecalledTurn(TypedDict):
+    """An earlier turn that a model was shown word for word."""
+
+    mission: str
+    turn: int
+    trust: str
+
+
+Recalled: TypeAlias = RecalledPassage | RecalledView | RecalledTurn

@@ -1,0 +1,134 @@
+"""The one repair of an answer with faults: its faulty sentences are left out by rule, or the model writes it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from batos.errors import Refused
+from batos.gate.answer_reader import AttributedSentence
+from batos.gate.checks import GateFault, GateVerdict
+from batos.gate.ground import Ground
+from batos.inference.cost import is_spent
+from batos.minds.calls import answers
+from batos.minds.calls.questions import WORDLESS, Question
+from batos.minds.combine.changes import own_words, share
+from batos.minds.context import MindContext
+from batos.minds.results import JudgedAnswer, Synthesis
+from batos.objects.message import Interpreter
+
+#: The check that finds words of the prompt, which no answer is better with.
+FOREIGN: Final = frozenset({"prompt"})
+#: Checks that find a sentence to rest on nothing: without it the answer is right.
+UNFOUNDED: Final = frozenset(
+    {"carried", "days", "documents", "names", "numbers", "prompt", "quotations", "subjects", "superseded"}
+)
+#: The share of an answer's words that its faultless sentences have at least where the others are left out, and the
+#: share of theirs that an answer which was written again has at least.
+LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
+#: Reasons for which an answer is withdrawn.
+LEFT_OUT, REVISING = "sentences at fault are left out", "the gate found a fault; it is being revised"
+#: The fault of a revision that says less than the answer, and its reason.
+LOST: Final = GateFault("kept", "it leaves out what had no fault")
+
+#: A row of a table, and a line of which a removal left nothing but its mark.
+_ROW, _BARE = re.compile(r"^\s*\||\s\|\s", re.MULTILINE), re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])?\s*")
+
+
+async def repair(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, ground: Ground
+) -> None:
+    """Put a better answer in the place of the standing one, if there is one: the answer is never made worse.
+
+    Where what is at fault are a few sentences that rest on nothing, the answer stands without them, and no call is
+    made. Else the model writes it once more, and that stands only if it has fewer faults and still says what had none.
+    Where the budget has no call left the model is not asked: the answer is paid for.
+    """
+    faults = synthesis.standing.verdict.faults
+    mendable = all(each.check in UNFOUNDED and each.sentence for each in faults)
+    if not (mendable and await leave_out(context, synthesis, ground, UNFOUNDED)):
+        await _rewrite(interpreter, context, synthesis, question, ground)
+
+
+async def leave_out(context: MindContext, synthesis: Synthesis, ground: Ground, checks: frozenset[str]) -> bool:
+    """Let the answer stand without the sentences that some checks find fault with; False where that mends nothing."""
+    before = synthesis.standing
+    shorter = without_faulty(before, checks)
+    if not shorter:
+        return False
+    after = await answers.judge(context, synthesis, replace(before.answer, answer=shorter), ground)
+    if len(after.verdict.faults) >= len(before.verdict.faults):
+        return False
+    path = answers.revising_path(context)
+    context.decide_by_rule(path, "revision", LEFT_OUT)
+    synthesis.revised = before.verdict
+    synthesis.drafts.append(after)
+    answers.tell_again(context, path, after.answer.answer, LEFT_OUT)
+    answers.tell_citations(context, path, after.answer.citations, ground.evidence)
+    return True
+
+
+def without_faulty(judged: JudgedAnswer, checks: frozenset[str]) -> str:
+    """Return an answer without the sentences that some checks find fault with; "" where leaving them out is no repair.
+
+    That is so if one stands in a table or in code, or if less than half of the answer would be left.
+    """
+    spans = list(_faulty(judged, checks))
+    text = judged.answer.answer
+    if any(text[each.start :].startswith("```") or _ROW.search(each.text) for each in spans):
+        return ""
+    kept = _without(text, spans)
+    return kept if spans and len(own_words(kept)) >= LEAST_LEFT * len(own_words(text)) else ""
+
+
+def is_better(after: JudgedAnswer, before: JudgedAnswer, question: str) -> bool:
+    """Test if an answer that was written again has fewer faults, and still says most of what had none."""
+    return len(after.verdict.faults) < len(before.verdict.faults) and _says_the_rest(after, before, question)
+
+
+def _says_the_rest(after: JudgedAnswer, before: JudgedAnswer, question: str) -> bool:
+    rest = _without(before.answer.answer, _faulty(before))
+    kept, brought = share(rest, after.answer.answer, question)
+    return kept >= LEAST_KEPT * brought
+
+
+def _faulty(judged: JudgedAnswer, checks: frozenset[str] | None = None) -> Iterator[AttributedSentence]:
+    """Yield the sentences that a fault is in, of some checks or of any."""
+    faults = judged.verdict.faults
+    named = {each.sentence for each in faults if each.sentence and (checks is None or each.check in checks)}
+    return (each for each in judged.attribution.sentences if each.text in named)
+
+
+def _without(text: str, sentences: Iterable[AttributedSentence]) -> str:
+    """Return a text without some of its sentences, and without the lines of which this leaves the mark of a list."""
+    for each in sorted(sentences, key=lambda each: -each.start):
+        begins, tail = text.rfind("\n", 0, each.start) + 1, text[each.end :]
+        before, (rest, _, below) = text[begins : each.start], tail.partition("\n")
+        text = text[:begins] + (below if _BARE.fullmatch(before + rest) else before + tail.lstrip(" "))
+    return text.strip()
+
+
+async def _rewrite(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, ground: Ground
+) -> None:
+    before, path = synthesis.standing, answers.revising_path(context)
+    synthesis.revised = before.verdict
+    try:
+        said = await answers.revise(interpreter, context, synthesis, question, REVISING)
+    except WORDLESS as wordless:
+        synthesis.discarded = GateVerdict((), (GateFault("schema", wordless.message),))
+    except Refused as refused:
+        if not is_spent(refused):
+            raise
+        synthesis.discarded = GateVerdict((), (GateFault("budget", refused.message),))
+    else:
+        after = await answers.judge(context, synthesis, said, ground)
+        if is_better(after, before, context.mind.question):
+            synthesis.drafts.append(after)
+            return
+        fewer = len(after.verdict.faults) < len(before.verdict.faults)
+        synthesis.discarded = GateVerdict((), (LOST,)) if fewer else after.verdict
+    answers.tell_again(context, path, before.answer.answer, "the revision is no better; the answer before it stands")
+    answers.tell_citations(context, path, before.answer.citations, ground.evidence)

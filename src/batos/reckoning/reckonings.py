@@ -1,0 +1,103 @@
+"""A computed result, and the answer that says it: as a model worded it, led by the result, or replaced by it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from batos.gate import dates, figures, numerals
+from batos.reckoning.question_words import fold, tokens
+from batos.reckoning.tables import Text
+
+#: Numbers of a list stand for nothing.
+_NUMBERING = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class CitedRow:
+    """A span of the evidence that a result was computed from."""
+
+    name: str
+    sha256: str
+    start: int
+    end: int
+    text: str
+
+    @classmethod
+    def from_text(cls, source: Text, start: int, end: int) -> CitedRow:
+        """Return a span of a text, by its places in the file."""
+        return cls(source.name, source.sha256, start, end, source.text[start - source.start : end - source.start])
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """A result with its way: `line` is a sentence of plain data for a prompt, `rows` is what it was computed from.
+
+    `lead` is a sentence for a person, in the question's language. If columns, values or operations fit equally they are
+    in `ambiguous`, and there is no result. Rows in `left_out` have a cell that is missing or cannot be read. An answer
+    has to have one of the `values`, the `day`, and the `labels`; nothing but the result if that `is_alone` asked for.
+    """
+
+    result: str
+    line: str
+    lead: str = ""
+    rows: tuple[CitedRow, ...] = ()
+    column: str = ""
+    ambiguous: tuple[str, ...] = ()
+    left_out: tuple[CitedRow, ...] = ()
+    values: frozenset[Decimal] = frozenset()
+    day: date | None = None
+    labels: tuple[str, ...] = ()
+    is_alone: bool = False
+    is_truth: bool = False
+
+    def lead_answer(self, question: str, answer: str) -> str:
+        """Return an answer that says the result: as it is if it does, led by it if it says nothing else of the kind.
+
+        An answer that gives another number or day in its place is left out: nobody can tell which of its words hold.
+        """
+        if not self.result:
+            return answer
+        said = _SaidValues(answer, f"{question}\n{self.line}\n" + "\n".join(each.text for each in self.rows))
+        if self._is_said(said):
+            return answer
+        if self.is_alone:
+            return self.result
+        return self.lead if said.foreign is not None or self.is_truth else f"{self.lead}\n\n{answer}".strip()
+
+    def _is_said(self, said: _SaidValues) -> bool:
+        """Test if the result is said, before any number or day that the question and the rows do not have."""
+        first = said.foreign
+        if self.day is not None:
+            return any(start <= (first or start) and _is_day(self.day, each) for start, each in said.days)
+        named = {each.word for each in tokens(said.text)}
+        if not all({each.word for each in tokens(label)} <= named for label in self.labels):
+            return False
+        if not self.values:
+            return True
+        found = [start for start, each in said.numbers if each & self.values]
+        in_words = numerals.numbers_in_words(said.text) & self.values
+        return first is None if in_words and not found else any(first is None or at <= first for at in found)
+
+
+class _SaidValues:
+    """The numbers and days of an answer, and the first of them that is not among those of what it may rest on."""
+
+    def __init__(self, answer: str, known: str) -> None:
+        self.text = fold(_NUMBERING.sub(lambda found: " " * len(found[0]), answer))
+        bare = _NUMBERING.sub(lambda found: " " * len(found[0]), answer)
+        found = dates.find(bare)
+        self.days = [(each.start, each.readings) for each in found]
+        inside = {at for each in found for at in range(each.start, each.end)}
+        self.numbers = [(each.start, each.values) for each in figures.find(bare) if each.values]
+        there, numbers = dates.read_dates(known), figures.read_numbers(known).values
+        years = frozenset(int(each) for each in numbers if 1000 <= each < 3000)
+        foreign = [each.start for each in found if not dates.is_known(each, there, years)]
+        foreign += [at for at, values in self.numbers if at not in inside and not values & numbers]
+        self.foreign = min(foreign, default=None)
+
+
+def _is_day(day: date, readings: frozenset[tuple[int, int, int]]) -> bool:
+    return any(each[0] in (0, day.year) and each[1:] == (day.month, day.day) for each in readings)

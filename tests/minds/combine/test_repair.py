@@ -1,0 +1,106 @@
+"""The repair of a faulty answer: it is never made worse, and what can be left out is left out without a call."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.minds.combine.test_combination import OIL, answer_of, combined, kinds, part
+from tests.minds.conftest import Mind
+from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask
+
+from batos.gate import checks
+from batos.gate.ground import Draft, Ground
+from batos.memory.evidence import Evidence
+from batos.memory.passages import passages
+from batos.minds.combine import repair
+from batos.minds.results import JudgedAnswer, MindAnswer
+
+GROUND = Ground(QUESTION, Evidence(passages([("lamp.txt", "a" * 64, DOCUMENT)])))
+SENTENCES = (GOOD, OIL, f"So {TRIMS}.", BAD, "Whales sing in the cellar.", "Nobody was ever seen at the pump.")
+
+#: An answer of which less than half would be left.
+MOSTLY_BAD = f"{BAD} Whales sing in the cellar. Nobody was ever seen at the pump. {GOOD}"
+
+
+def judged(text: str) -> JudgedAnswer:
+    """An answer to the question with the gate's verdict on it."""
+    found = checks.judge(Draft(text, GROUND))
+    return JudgedAnswer(MindAnswer(text), found.verdict, found.attribution)
+
+
+async def test_a_sentence_that_rests_on_nothing_is_left_out_without_a_call(mind: Mind) -> None:
+    """What has no fault stays word for word; the former text is kept with the reason for which it went."""
+    mind.script.woven, mind.script.revised = f"{GOOD} {BAD}", "This must not be asked."
+    shown = await ask(mind.uvm)
+    assert shown["answer"] == GOOD
+    assert "revised" not in kinds(mind)
+    (gone,) = shown["provenance"]["withdrawn"]
+    assert gone["text"] == f"{GOOD} {BAD}"
+    assert gone["reason"] == repair.LEFT_OUT
+    assert mind.told("mission.retracted")[-1]["reason"] == repair.LEFT_OUT
+    assert [each["decision"] for each in shown["provenance"]["rules"]] == ["revision"]
+    assert shown["provenance"]["gate"]["ok"]
+    assert not [each for each in shown["provenance"]["changes"] if each["did"] == "revising"]
+
+
+async def test_a_revision_that_says_less_is_discarded(mind: Mind) -> None:
+    """Fewer faults are no gain where what had none is gone; the draft is told again."""
+    mind.script.woven, mind.script.revised = MOSTLY_BAD, OIL
+    synthesis = await combined(mind, (part(1, GOOD),), "weave")
+    assert kinds(mind) == ["woven", "revised"]
+    assert answer_of(synthesis) == mind.script.woven
+    assert synthesis.discarded is not None
+    assert synthesis.discarded.faults == (repair.LOST,)
+    assert mind.told("mission.token")[-1]["text"] == mind.script.woven
+
+
+async def test_a_revision_with_fewer_faults_that_keeps_the_rest_stands(mind: Mind) -> None:
+    """The one way in which a further call changes the answer."""
+    mind.script.woven, mind.script.revised = MOSTLY_BAD, f"{GOOD} {OIL}"
+    synthesis = await combined(mind, (part(1, GOOD),), "weave")
+    assert answer_of(synthesis) == f"{GOOD} {OIL}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        (f"- {GOOD}\n- {BAD}\n- {OIL}", f"- {GOOD}\n- {OIL}"),
+        (f"1. {GOOD}\n2. {OIL}\n3. {BAD}", f"1. {GOOD}\n2. {OIL}"),
+        (f"{GOOD} {BAD} {OIL}", f"{GOOD} {OIL}"),
+        (f"{GOOD}\n\n{OIL} {BAD}\n", f"{GOOD}\n\n{OIL}"),
+        (BAD, ""),
+        (MOSTLY_BAD, ""),
+    ],
+)
+def test_what_is_left_keeps_its_layout(answer: str, left: str) -> None:
+    """Lines of a list go with their marks; where more than half would go, nothing is left out."""
+    assert repair.without_faulty(judged(answer), repair.UNFOUNDED) == left
+
+
+def test_a_table_is_not_cut() -> None:
+    """A row without its cells is no table any more: the model is asked."""
+    table = f"| who | what |\n|---|---|\n| keeper | {GOOD} |\n| nobody | Whales sing in the cellar at 7,777 |\n"
+    found = judged(table)
+    assert found.verdict.faults
+    assert repair.without_faulty(found, repair.UNFOUNDED) == ""
+
+
+@given(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6, unique=True), st.sampled_from([" ", "\n", "\n- "]))
+def test_leaving_out_never_adds(said: list[str], between: str) -> None:
+    """The words that are left are words of the answer in their order, each sentence without fault among them."""
+    before = judged(between.join(said))
+    left = repair.without_faulty(before, repair.UNFOUNDED)
+    if left:
+        words = iter(before.answer.answer.split())
+        assert all(word in words for word in left.split())
+        named = {each.sentence for each in before.verdict.faults}
+        assert all(each.text in left for each in before.attribution.sentences if each.text not in named)
+        assert not named & {each.text for each in judged(left).attribution.sentences}
+
+
+def test_no_answer_is_better_than_itself() -> None:
+    """Equal faults are no gain, whatever is said."""
+    assert WINDS in GOOD
+    for text in (GOOD, BAD, f"{GOOD} {BAD}"):
+        assert not repair.is_better(judged(text), judged(text), QUESTION)
