@@ -109,7 +109,7 @@ def test_two_clients_remember_the_same_folder_at_once(user: User, tmp_path: Path
         listed = user.run("memories", "--json").document["data"]
         assert (listed["documents"], listed["chunks"]) == (590, 590)
         assert user.run("remember", str(folder), "--json").document["data"]["counts"]["known"] == 600
-        assert user.run("recall", "w589", "--json").document["data"]["of"] == 1
+        assert user.run("recall", "w589", "--mode", "text", "--json").document["data"]["of"] == 1
 
 
 def test_what_cannot_be_read_is_told(user: User, tmp_path: Path) -> None:

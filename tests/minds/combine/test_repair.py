@@ -104,3 +104,34 @@ def test_no_answer_is_better_than_itself() -> None:
     assert WINDS in GOOD
     for text in (GOOD, BAD, f"{GOOD} {BAD}"):
         assert not repair.is_better(judged(text), judged(text), QUESTION)
+
+
+WHO = "Who carries the oil up?"
+
+
+@pytest.mark.parametrize("effort", ["reflex", "cycle"])
+async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: str) -> None:
+    """The answer to a question of fact about a file: its name is in no document. The text is kept with the reason."""
+    mind.script.woven = mind.script.revised = "It is carried up by Berta Lund."
+    shown = await ask(mind.uvm, WHO, effort=effort)
+    assert shown["answer"] == "The documents do not say this."
+    gone = shown["provenance"]["withdrawn"][-1]
+    assert (gone["text"], gone["reason"]) == ("It is carried up by Berta Lund.", repair.WITHHELD)
+    assert not shown["provenance"]["gate"]["faults"]
+    assert mind.told("mission.token")[-1]["text"] == shown["answer"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "files"),
+    [
+        (WHO, "Anna Lund carries it up.", True),
+        (WHO, "Anna Lund carries it up. Each can weighs 7,777 pounds.", True),
+        ("Write a letter about the oil.", "It is carried up by Berta Lund.", True),
+        ("Who carried the oil of the first lighthouse?", "It was carried up by Berta Lund.", False),
+    ],
+)
+async def test_what_may_be_right_is_not_withheld(mind: Mind, question: str, answer: str, files: bool) -> None:
+    """A right sentence, a text that was asked for, and what the model may know without a file."""
+    mind.script.woven = answer
+    shown = await ask(mind.uvm, question, **({} if files else {"files": ()}), effort="reflex")
+    assert shown["answer"] == answer

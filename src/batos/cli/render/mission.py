@@ -25,6 +25,8 @@ _NOTICED = 0.1
 _NOTHING = "nothing was spent"
 
 
+#: Characters of a withdrawn text that stand under an answer.
+_SHOWN: Final = 200
 #: Doubts of the gate that the line under an answer names, and rows of a computation.
 _TOLD: Final = 3
 
@@ -146,7 +148,12 @@ def notes_text(mission: MissionDocument, *, voices: bool, named: bool = False) -
     """
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combination_lines(provenance)]
-    lines += [*_sources(provenance), *(f"computed {line}" for line in computed_lines(provenance)), *_gate(provenance)]
+    lines += [
+        *withdrawn_lines(provenance),
+        *_sources(provenance),
+        *(f"computed {line}" for line in computed_lines(provenance)),
+        *_gate(provenance),
+    ]
     if voices:
         lines += changes_lines(provenance)
     lines += ran_lines(provenance)
@@ -251,6 +258,13 @@ def _gate(provenance: ProvenanceDocument) -> list[str]:
     if gate["ok"]:
         return [f"gate     passed{revised} ({count_text(len(gate['checked']), 'check')})"]
     return [f"gate     doubts{revised}:", *(f"         {fault.get('told', fault['what'])}" for fault in gate["faults"])]
+
+
+def withdrawn_lines(provenance: ProvenanceDocument) -> Iterator[str]:
+    """Yield a line for each text of the model that does not stand, with its beginning and the reason."""
+    for each in provenance.get("withdrawn", ()):
+        text = " ".join(each["text"].split())
+        yield f"withdrawn: “{text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}” ({each['reason'].rstrip('.')})"
 
 
 def gate_line(provenance: ProvenanceDocument) -> str:

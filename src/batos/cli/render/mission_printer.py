@@ -19,6 +19,7 @@ from batos.cli.render.mission import (
     retracted_text,
     route_text,
     state_text,
+    withdrawn_lines,
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
 from batos.cli.render.short_names import moment_text
@@ -197,7 +198,9 @@ class MissionPrinter:
             self.console.say(summary_line(mission, again), dim=True)
 
     def _say_doubts(self, mission: MissionDocument) -> None:
-        """Print the doubts of the gate in an answer, in one dim line."""
+        """Print the doubts of the gate in an answer in one dim line, and each text that was withdrawn in another."""
+        for line in withdrawn_lines(mission["provenance"]):
+            self.console.say(line, dim=True)
         if line := gate_line(mission["provenance"]):
             self.console.say(line, dim=True)
 

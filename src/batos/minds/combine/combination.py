@@ -51,9 +51,10 @@ async def combine(
 
     Without parts `alone` answers, or one call.
 
-    In a cycle a fault leads to one repair. A reflex is one call, of which words of the prompt are left out; the faults
-    of a mind within another are told with its answer, which is judged again in what it is joined to. Two voices that
-    are kept apart are not revised, because a revision is one text.
+    An answer of which no document says anything is withheld. In a cycle a fault leads to one repair. A reflex is one
+    call, of which words of the prompt are left out; the faults of a mind within another are told with its answer, which
+    is judged again in what it is joined to. Two voices that are kept apart are not revised, because a revision is one
+    text.
     """
     if not synthesis.parts:
         said = await (alone or reflex)(interpreter, context, synthesis)
@@ -61,6 +62,7 @@ async def combine(
         synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
         if not (said.is_ruled or context.mind.inner):
             await repair.leave_out(context, synthesis, ground, repair.FOREIGN)
+            await repair.withhold(context, synthesis, ground)
         return ground
     ground = answers.ground_of(context, synthesis)
     said, question = await _combine(interpreter, context, synthesis, ground)
@@ -68,6 +70,7 @@ async def combine(
     final = said.is_ruled or context.mind.inner or two_voices.are_standing(synthesis)
     if not (synthesis.standing.verdict.ok or final):
         await repair.repair(interpreter, context, synthesis, question, ground)
+        await repair.withhold(context, synthesis, ground)
     return ground
 
 

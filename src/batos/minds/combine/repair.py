@@ -8,15 +8,18 @@ from dataclasses import replace
 from typing import Final
 
 from batos.errors import Refused
+from batos.gate import checks, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Ground
 from batos.inference.cost import is_spent
+from batos.minds import without_memory
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
 from batos.minds.combine.changes import own_words, share
 from batos.minds.context import MindContext
-from batos.minds.results import JudgedAnswer, Synthesis
+from batos.minds.question_kind import kind_of
+from batos.minds.results import JudgedAnswer, MindAnswer, Synthesis
 from batos.objects.message import Interpreter
 
 #: The check that finds words of the prompt, which no answer is better with.
@@ -25,11 +28,16 @@ FOREIGN: Final = frozenset({"prompt"})
 UNFOUNDED: Final = frozenset(
     {"carried", "days", "documents", "names", "numbers", "prompt", "quotations", "subjects", "superseded"}
 )
+#: Findings of a value that no document gives to what was asked, and the most sentences of an answer that is withheld.
+VALUES: Final = frozenset({"number", "day", "name", "stray", "subject"})
+MOST_WITHHELD: Final = 2
 #: The share of an answer's words that its faultless sentences have at least where the others are left out, and the
 #: share of theirs that an answer which was written again has at least.
 LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
 #: Reasons for which an answer is withdrawn.
 LEFT_OUT, REVISING = "sentences at fault are left out", "the gate found a fault; it is being revised"
+#: The reason for which an answer is withheld.
+WITHHELD: Final = "no document says it"
 #: The fault of a revision that says less than the answer, and its reason.
 LOST: Final = GateFault("kept", "it leaves out what had no fault")
 
@@ -52,10 +60,10 @@ async def repair(
         await _rewrite(interpreter, context, synthesis, question, ground)
 
 
-async def leave_out(context: MindContext, synthesis: Synthesis, ground: Ground, checks: frozenset[str]) -> bool:
+async def leave_out(context: MindContext, synthesis: Synthesis, ground: Ground, of: frozenset[str]) -> bool:
     """Let the answer stand without the sentences that some checks find fault with; False where that mends nothing."""
     before = synthesis.standing
-    shorter = without_faulty(before, checks)
+    shorter = without_faulty(before, of)
     if not shorter:
         return False
     after = await answers.judge(context, synthesis, replace(before.answer, answer=shorter), ground)
@@ -68,6 +76,31 @@ async def leave_out(context: MindContext, synthesis: Synthesis, ground: Ground, 
     answers.tell_again(context, path, after.answer.answer, LEFT_OUT)
     answers.tell_citations(context, path, after.answer.citations, ground.evidence)
     return True
+
+
+async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
+    """Let the answer to a question of fact say that the documents do not say it, where all that it says is ungrounded.
+
+    That is so if each of its few sentences has a value that no document gives to what was asked. Only
+    questions to files, and to the person's own memory, are treated so: the model may know what no document says.
+    """
+    before, asked = synthesis.standing, context.mind.question
+    to_documents = context.mission.passages or without_memory.is_of_own_world(asked)
+    if not (to_documents and kind_of(asked) == "fact" and is_ungrounded(before)):
+        return
+    path, text = answers.revising_path(context), wording.tell("withheld", {}, checks.fault_language(asked))
+    context.decide_by_rule(path, "answer", WITHHELD)
+    synthesis.revised = before.verdict
+    synthesis.drafts.append(await answers.judge(context, synthesis, MindAnswer(text, is_ruled=True), ground))
+    answers.tell_again(context, path, text, WITHHELD)
+
+
+def is_ungrounded(judged: JudgedAnswer) -> bool:
+    """Test if each of the few sentences of an answer that state something has a value that no document gives."""
+    sentences = judged.attribution.sentences
+    faulty = {each.sentence for each in judged.verdict.faults if each.code in VALUES and each.sentence}
+    stating = [each for each in sentences if each.state != "not_checkable" or each.text in faulty]
+    return 0 < len(stating) <= len(sentences) <= MOST_WITHHELD and all(each.text in faulty for each in stating)
 
 
 def without_faulty(judged: JudgedAnswer, checks: frozenset[str]) -> str:
