@@ -57,7 +57,9 @@ class Settings(BaseModel):
     )
     connect_seconds: float = Field(default=5.0, gt=0, le=DAY, description="Deadline for connecting to Ollama.")
     load_seconds: float = Field(default=300.0, gt=0, le=DAY, description="Deadline for loading a model.")
-    first_token_seconds: float = Field(default=120.0, gt=0, le=DAY, description="Deadline for an answer's first token.")
+    first_token_seconds: float = Field(
+        default=120.0, gt=0, le=DAY, description="Deadline for a first token; long prompts have more."
+    )
     between_tokens_seconds: float = Field(default=30.0, gt=0, le=DAY, description="Longest silence inside an answer.")
     progress_seconds: float = Field(
         default=300.0, gt=0, le=DAY, description="Longest standstill of a pull, an upload or a model being made."

@@ -61,6 +61,22 @@ async def test_each_phase_has_its_deadline(scripts: list[Script], phase: str, ho
 
 
 @on_still_clock
+async def test_a_long_prompt_has_longer_for_its_first_token() -> None:
+    """A thousand characters add a quarter of the time: a processor reads some ten tokens a second."""
+    async with serving(streamed("warm"), HOLD) as server, Bridge(server.url, deadlines=HOURS) as bridge:
+        await bridge.think(chat())
+        asking = asyncio.create_task(bridge.think(chat(messages=({"role": "user", "content": "long " * 1_600},))))
+        await server.was_asked(2)
+        await pass_time(8.5 * HOUR)
+        assert not asking.done()
+        await pass_time(HOUR)
+        with pytest.raises(OllamaTimeout) as late:
+            await asking
+        await server.was_left()
+    assert (late.value.phase, late.value.seconds) == ("first_token", 9 * HOUR)
+
+
+@on_still_clock
 async def test_a_wrong_belief_in_a_warm_model_costs_one_try() -> None:
     """After a timeout, another model or other runner options, the next call has the time to load again."""
     warm = streamed("warm")

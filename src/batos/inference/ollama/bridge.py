@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +56,7 @@ T = TypeVar("T")
 Models: TypeAlias = list[ModelRow]  # inside the class `list` is a method
 Runners: TypeAlias = list[RunnerRow]
 EMBED_BATCH = 32  # texts a request: decoding more vectors at once would hold the loop
+LONGER = 0.25  # of the time for a first token: what a thousand characters of a prompt add to it, on a processor
 WARM_SECONDS = 240.0  # less than the daemon's default keep-alive of five minutes
 WHOLE_PACE = 0.5  # seconds a token: what a whole answer, of which nothing shows, may take at the slowest
 
@@ -125,7 +126,7 @@ class Bridge:
         options = checked_options(request.options, self._cpu_threads, num_predict=DEFAULT_NUM_PREDICT)
         self._ready()
         key = runner_key(model, options)
-        phase, seconds = self._first_line(key)
+        phase, seconds = self._first_line(key, (message["content"] for message in request.messages))
         most = options["num_predict"]
         asked = chat_body(request, options, stream=stream)
         if stream:
@@ -173,7 +174,7 @@ class Bridge:
         tokens, load, total = 0, 0, 0
         for start in range(0, len(texts), EMBED_BATCH):
             batch = list(texts[start : start + EMBED_BATCH])
-            phase, seconds = self._first_line(key)
+            phase, seconds = self._first_line(key, batch)
             seconds += self.deadlines.between_tokens * (len(batch) - 1)
             call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
             with limit_replies(bound_of_vectors(len(batch))):
@@ -370,13 +371,15 @@ class Bridge:
             raise InternalError("this bridge is closed")
         return self._client
 
-    def _first_line(self, key: tuple[object, ...]) -> tuple[str, float]:
+    def _first_line(self, key: tuple[object, ...], texts: Iterable[str]) -> tuple[str, float]:
         """Return phase and seconds to wait for the first line. Only the runner that answered last is taken for loaded.
+
+        Reading these texts takes its time, on a processor minutes: a long prompt has more seconds.
 
         If that belief is wrong, the call ends with one OllamaTimeout and the next call waits for the load.
         """
         warm, self._warm = self._warm, None
-        first = self.deadlines.first_token
+        first = self.deadlines.first_token * (1 + LONGER * (sum(map(len, texts)) // 1_000))
         if warm is not None and warm[0] == key and asyncio.get_running_loop().time() - warm[1] < WARM_SECONDS:
             return "first_token", first
         return "load", self.deadlines.load + first

@@ -15,7 +15,8 @@ class Deadlines:
     """The seconds that each phase of a call may take.
 
     `connect` is for the TCP connection. `load` is for bringing a model into memory. The daemon sends nothing while a
-    model loads, so the first line may take load + first_token, or first_token alone if the model is known to be loaded.
+    model loads, so the first line may take load + first_token, or first_token alone if the model is known to be loaded;
+    first_token is that of a short prompt, and a long one may take so much longer as its reading does.
     `between_tokens` is the longest silence inside an answer, `reply` the time for a call that runs no model (list,
     show, ps), `progress` the longest silence inside a pull, create or upload. `drain` is for the end of a stream after
     its line with `done`: the connection can be used again only after the stream ended.
