@@ -87,6 +87,8 @@ class ForkedCommand:
         self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._close()
+        if raised is not None and self.poll() is None:
+            self.kill()  # nobody stops it any more, and the failure is to be told now
         self.wait()
 
     @property
