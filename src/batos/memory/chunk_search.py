@@ -173,7 +173,7 @@ class ChunkSearch:
             with self._holding(extra, query.vector), self._holding_archives(root, archives, query.words):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.said, legs.cosines, objects)
-                names = _ResolverWithin(self._links, within, found)
+                names = _ResolverWithin(self._links, self._text, within, found)
                 named = {id_ for each in names.mentions(query.words) for id_ in names.resolve(each.name)}
                 parts = linked_recall.recall(legs, query.mode, named, partial(_text_of, found), names)
         return replace(found, parts=tuple(parts[:most]))
@@ -342,11 +342,13 @@ class _Within:
 class _ResolverWithin:
     """The names of chunks within reach, for one search: a name that only others have is none."""
 
-    def __init__(self, index: LinkIndex, within: _Within, found: FoundChunks) -> None:
+    def __init__(self, index: LinkIndex, words: TextIndex, within: _Within, found: FoundChunks) -> None:
         self._index = index
+        self._words = words
         self._within = within
         self._found = found
         self._known: dict[object, bool] = {}
+        self._saying: dict[str, Numbers] = {}
 
     def __contains__(self, name: object) -> bool:
         if name not in self._known:
@@ -365,6 +367,25 @@ class _ResolverWithin:
         if own is None or key_of(own_slots(own)["title"]) != name:
             return others
         return [each for each in others if self._document_of(each) is not own]
+
+    def sharing(self, name: str, part: int) -> Sequence[int]:
+        own, ids = self._document_of(part), self._say(name)
+        first, last = (part, part) if own is None or part < 0 else own_slots(own)["chunks"]  # uncommitted: no range
+        others = ids[((ids < first) | (ids > last)) & (ids != part)]
+        return others.tolist() if len(others) <= links.MOST_NAMED else ()
+
+    def count(self, name: str) -> int:
+        return len(self._say(name))
+
+    def title(self, part: int) -> str:
+        own = self._document_of(part)
+        return "" if own is None else key_of(own_slots(own)["title"])
+
+    def _say(self, name: str) -> Numbers:
+        """Return the parts within reach that say a name."""
+        if name not in self._saying:
+            self._saying[name] = self._words.holding(name, self._within.mask)
+        return self._saying[name]
 
     def _document_of(self, part: int) -> UvmObject | None:
         chunk = self._found.find(part)

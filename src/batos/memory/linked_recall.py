@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from batos.memory.inflections import WantedWords
-from batos.memory.mentions import Mention
+from batos.memory.mentions import Mention, names_in
 from batos.memory.sentences import sentence_spans
+from batos.memory.terms import stems
 
 #: A recall uses words and vectors joined with the links between parts, the two without links, or one of them.
 RecallMode: TypeAlias = Literal["linked", "hybrid", "text", "vectors"]
@@ -24,6 +25,11 @@ SEEDS: Final = 7
 #: The gain of a part that a best part names; the least of it that does not hang on the sentence that names it, and the
 #: share of it that hangs on how near the part itself is to the question.
 LINKED, UNSAID, NEAR = 1.0, 0.35, 0.4
+#: The gain of a part that says a name that a best part says too, and what stands for the share of the question where
+#: that name is the best part's own title (decision 0090).
+SHARED, TITLE = 0.5, 0.3
+#: A name that more parts than this say leads less far.
+OFTEN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,18 @@ class NameResolver(Protocol):
         """Return the parts of a name but this one, and those that have it for the title of the same document."""
         ...
 
+    def sharing(self, name: str, part: int) -> Sequence[int]:
+        """Return the parts of other documents that say a name; none where too many do."""
+        ...
+
+    def count(self, name: str) -> int:
+        """Return the number of parts that say a name."""
+        ...
+
+    def title(self, part: int) -> str:
+        """Return the title of a part's document as names are compared, "" for none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SaidWords:
@@ -70,6 +88,10 @@ class SaidWords:
     def share(self, held: Collection[str]) -> float:
         """Return the share of some of the words in the weight of all; `held` are their stems."""
         return sum(self.rarity.get(stem, 0.0) for stem in held) / (sum(self.rarity.values()) or 1.0)
+
+    def has_all(self, name: str) -> bool:
+        """Tell whether the question has every word of a name."""
+        return all(stem in self.words.stem_of for stem in stems(name))
 
     def telling(self) -> SaidWords:
         """Return the same without words that only ask or point, unless there are no others."""
@@ -113,21 +135,22 @@ def fuse(legs: Legs, named: Iterable[int] = ()) -> dict[int, float]:
 
 
 def follow(
-    scores: Mapping[int, float], legs: Legs, text_of: Callable[[int], str | None], names: NameResolver
+    scores: Mapping[int, float],
+    legs: Legs,
+    named: Container[int],
+    text_of: Callable[[int], str | None],
+    names: NameResolver,
 ) -> dict[int, tuple[float, Link]]:
     """Return what parts gain by links from the best parts, each by the best link to it.
 
-    A link counts as much as the part that it comes from, as the share of the question that its sentence has, by rarity,
+    A name leads to none that the question names itself (`named`). A link counts as much as the part that it comes from, as the share of the question that its sentence has, by rarity,
     and as the part that it leads to is near to the question. A name of several parts counts less for each.
     """
     found: list[tuple[float, int, Link]] = []
     for _, seed in heapq.nsmallest(SEEDS, ((-score, id_) for id_, score in scores.items())):
         text = text_of(seed)
-        for mention, sentence, said in _links_of(text, legs.said, names) if text else ():
-            named = names.beside(mention.name, seed)
-            for id_ in named:
-                gain = LINKED * scores[seed] * (UNSAID + said) / math.sqrt(len(named))
-                found.append((gain, id_, Link(seed, mention.name, sentence)))
+        for weight, link, ids in _links_of(seed, text, legs.said, named, names) if text else ():
+            found += [(scores[seed] * weight, id_, link) for id_ in ids]
     nearness = _nearness(legs, {id_ for _, id_, _ in found})
     best: dict[int, tuple[float, Link]] = {}
     for gain, id_, link in found:
@@ -143,22 +166,35 @@ def recall(
     """Return the parts that were found, the best first and ties by number."""
     named = set(named) if mode == "linked" else set()
     scores = fuse(legs, named)
-    gained = follow(scores, legs, text_of, names) if mode == "linked" else {}
+    gained = follow(scores, legs, named, text_of, names) if mode == "linked" else {}
     for id_, (gain, _) in gained.items():
         scores[id_] = scores.get(id_, 0.0) + gain
     ranked = sorted((-score, id_) for id_, score in scores.items())
     return [RankedChunk(id_, -score, gained[id_][1] if id_ in gained else None, id_ in named) for score, id_ in ranked]
 
 
-def _links_of(text: str, question: SaidWords, names: NameResolver) -> Iterable[tuple[Mention, str, float]]:
-    """Yield the names that a text mentions, each with its sentence and the share of the question that this has."""
-    spans, said = sentence_spans(text), dict[tuple[int, int], float]()
-    for mention in names.mentions(text):
-        span = next((each for each in spans if each[0] <= mention.start < each[1]), (0, 0))
+def _links_of(
+    part: int, text: str, question: SaidWords, named: Container[int], names: NameResolver
+) -> Iterator[tuple[float, Link, Sequence[int]]]:
+    """Yield the names that join a part to others: how much each counts for each of these, and these.
+
+    A name leads to what has it for its own, and one that nothing has, or that is the part's, to what says it as well.
+    """
+    for span in sentence_spans(text):
         sentence = text[slice(*span)]
-        if span not in said:
-            said[span] = question.share(question.words.find_in(sentence))
-        yield mention, sentence, said[span]
+        owned = dict.fromkeys(mention.name for mention in names.mentions(sentence))
+        shared = [name for name in names_in(sentence) if name not in owned and not question.has_all(name)]
+        said = UNSAID + question.share(question.words.find_in(sentence)) if owned or shared else 0.0
+        for name in owned:
+            if ids := [each for each in names.beside(name, part) if each not in named]:
+                often = max(1.0, names.count(name) / OFTEN)
+                yield LINKED * said / math.sqrt(len(ids) * often), Link(part, name, sentence), ids
+        for name in shared:
+            if ids := names.sharing(name, part):
+                yield SHARED * said / len(ids), Link(part, name, sentence), ids
+    title = names.title(part)
+    if ids := names.sharing(title, part) if title else ():
+        yield SHARED * (UNSAID + TITLE) / len(ids), Link(part, title, ""), ids
 
 
 def _nearness(legs: Legs, ids: set[int]) -> Mapping[int, float]:

@@ -26,6 +26,8 @@ _ENDS = re.compile(
     r"[(（\[,;:\"“”«»。，、]|``|''|\.\s|\n|\b(?:is|was|are|were|refers|became|has|had|stands|may|can|also|plays|serves|served|began"
     r"|ist|war|sind|waren|wurde|hat|est|était|sont|étaient|fut|a été|es|era|fue|son|è|fu|sono)\b"
 )
+#: Words that a name may have between two with a capital.
+_WITHIN: Final = frozenset("of the and de la du di da del von van der".split())
 _ARTICLES: Final = frozenset("the a an der die das ein eine le la les un une el los las una il lo gli".split())
 
 
@@ -103,6 +105,42 @@ def mentions(text: str, names: Container[str]) -> Iterator[Mention]:
             place = last + 1
 
 
+def names_in(sentence: str) -> list[str]:
+    """Return the names that a sentence says by capitals, as they are compared, in order and each once.
+
+    The word that begins a sentence has its capital for that, and is none by itself.
+
+    >>> names_in("The keepers of Holm Light sailed to Skarn, in the North of Tarn.")
+    ['holm light', 'skarn', 'north of tarn']
+    """
+    tokens, found = _Tokens(sentence), dict[str, None]()
+    place = 0
+    while place < len(tokens):
+        last = _last_of_row(tokens, place)
+        row = [tokens[number] for number in range(place, last + 1)]
+        while row and row[0].key in COMMON:
+            del row[0]
+        key = _join(row)
+        if row and (row[0].start > tokens[0].start or len(row) > 1) and _is_telling(key):
+            found[key] = None
+        place = max(last, place) + 1
+    return list(found)
+
+
+def _last_of_row(tokens: _Tokens, place: int) -> int:
+    """Return the last token of the row of capitalised words that begins at one; the one before it for no row."""
+    last = place - 1
+    for number in range(place, min(len(tokens), place + LONGEST)):
+        token = tokens[number]
+        if number > place and token.start - tokens[number - 1].end != 1:
+            break
+        if tokens.has_capital(number) or (number > place and token.key.isdigit()):
+            last = number
+        elif number == place or token.key not in _WITHIN:
+            break
+    return last
+
+
 def _longest(tokens: _Tokens, place: int, names: Container[str]) -> int | None:
     """Return the last token of the longest name that begins at a token."""
     found, key = None, ""
@@ -133,6 +171,9 @@ class _Tokens:
         if number not in self._read:
             self._read[number] = self._token(number)
         return self._read[number]
+
+    def has_capital(self, number: int) -> bool:
+        return self._words[number][0][0].isupper()
 
     def is_lower(self, number: int) -> bool:
         return self._words[number][0][0].islower()

@@ -16,6 +16,7 @@ from batos.memory.indexes import postings
 from batos.memory.indexes.entries import Among, Entry, Hit, Numbers
 from batos.memory.indexes.postings import Postings, word_of
 from batos.memory.inflections import WantedWords, searched_stems, wanted_words
+from batos.memory.terms import stems
 
 #: Entries that are taken for granted beside those of an index, and the shares of them that hold a common word, and any
 #: other one (decision 0061).
@@ -85,6 +86,19 @@ class _IndexedSegment:
                 self.several.clear()
             found = self.several[forms] = self.postings.runs_of(forms)
         return found
+
+    def holding(self, words: Iterable[bytes]) -> Numbers:
+        """Return the ids of the entries that hold all of some words, one word at least, and are not hidden."""
+        runs = []
+        for word in words:
+            begin, end = self.run(word)
+            if begin == end:
+                return self.postings.ids[:0]
+            runs.append(self.postings.places[begin:end])
+        places, *others = sorted(runs, key=len)
+        for run in others:
+            places = places[run[np.minimum(np.searchsorted(run, places), len(run) - 1)] == places]
+        return self.postings.ids[places[self.shown[places]]]
 
     def live_count(self, forms: tuple[bytes, ...]) -> int:
         """Return the number of entries that hold one of some words and are not hidden."""
@@ -194,6 +208,13 @@ class TextIndex:
 
     def _live_count(self, forms: tuple[bytes, ...]) -> int:
         return sum(part.live_count(forms) for part in self._parts.values())
+
+    def holding(self, text: str, among: Among | None = None) -> Numbers:
+        """Return the ids of the entries that hold each word of a text, in order; none for a text without a word."""
+        wanted = sorted({word_of(each) for each in stems(text)}, key=len, reverse=True)  # what is long is rare
+        found = [part.holding(wanted) for part in self._parts.values()] if wanted else []
+        ids = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+        return ids if among is None else ids[among(ids)]
 
     def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
         """Return the entries that match a query best, at most `most`, the best first and ties by id.
