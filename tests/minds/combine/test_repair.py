@@ -110,13 +110,14 @@ WHO = "Who carries the oil up?"
 
 
 @pytest.mark.parametrize("effort", ["reflex", "cycle"])
-async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: str) -> None:
+@pytest.mark.parametrize("said", ["It is carried up by Berta Lund.", "Zeppelin"])
+async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: str, said: str) -> None:
     """The answer to a question of fact about a file: its name is in no document. The text is kept with the reason."""
-    mind.script.woven = mind.script.revised = "It is carried up by Berta Lund."
+    mind.script.woven = mind.script.revised = said
     shown = await ask(mind.uvm, WHO, effort=effort)
     assert shown["answer"] == "The documents do not say this."
     gone = shown["provenance"]["withdrawn"][-1]
-    assert (gone["text"], gone["reason"]) == ("It is carried up by Berta Lund.", repair.WITHHELD)
+    assert (gone["text"], gone["reason"]) == (said, repair.WITHHELD)
     assert not shown["provenance"]["gate"]["faults"]
     assert mind.told("mission.token")[-1]["text"] == shown["answer"]
 
@@ -125,7 +126,9 @@ async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: s
     ("question", "answer", "files"),
     [
         (WHO, "Anna Lund carries it up.", True),
+        (WHO, "Anna", True),
         (WHO, "Anna Lund carries it up. Each can weighs 7,777 pounds.", True),
+        ("What does oil_up(3) return for the oil?", "It returns 7,777.", True),
         ("Write a letter about the oil.", "It is carried up by Berta Lund.", True),
         ("Who carried the oil of the first lighthouse?", "It was carried up by Berta Lund.", False),
     ],

@@ -13,6 +13,7 @@ from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Ground
 from batos.inference.cost import is_spent
+from batos.memory.terms import words
 from batos.minds import without_memory
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
@@ -31,6 +32,8 @@ UNFOUNDED: Final = frozenset(
 #: Findings of a value that no document gives to what was asked, and the most sentences of an answer that is withheld.
 VALUES: Final = frozenset({"number", "day", "name", "stray", "subject"})
 MOST_WITHHELD: Final = 2
+#: A sentence of so many words at most is nothing but a value: if no document speaks of it, none gives it.
+BARE_VALUE: Final = 3
 #: The share of an answer's words that its faultless sentences have at least where the others are left out, and the
 #: share of theirs that an answer which was written again has at least.
 LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
@@ -41,6 +44,8 @@ WITHHELD: Final = "no document says it"
 #: The fault of a revision that says less than the answer, and its reason.
 LOST: Final = GateFault("kept", "it leaves out what had no fault")
 
+#: The signs of a question about a program, whose values are worked out and stand nowhere.
+_PROGRAM = re.compile(r"\w\(|`|\w_\w")
 #: A row of a table, and a line of which a removal left nothing but its mark.
 _ROW, _BARE = re.compile(r"^\s*\||\s\|\s", re.MULTILINE), re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])?\s*")
 
@@ -86,7 +91,8 @@ async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -
     """
     before, asked = synthesis.standing, context.mind.question
     to_documents = context.mission.passages or without_memory.is_of_own_world(asked)
-    if not (to_documents and kind_of(asked) == "fact" and is_ungrounded(before)):
+    asks_fact = kind_of(asked) == "fact" and not _PROGRAM.search(asked)
+    if not (to_documents and asks_fact and is_ungrounded(before)):
         return
     path, text = answers.revising_path(context), wording.tell("withheld", {}, checks.fault_language(asked))
     context.decide_by_rule(path, "answer", WITHHELD)
@@ -98,7 +104,11 @@ async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -
 def is_ungrounded(judged: JudgedAnswer) -> bool:
     """Test if each of the few sentences of an answer that state something has a value that no document gives."""
     sentences = judged.attribution.sentences
-    faulty = {each.sentence for each in judged.verdict.faults if each.code in VALUES and each.sentence}
+    faulty = {
+        each.sentence
+        for each in judged.verdict.faults
+        if each.code in VALUES or (each.code == "carried" and len(words(each.sentence)) <= BARE_VALUE)
+    } - {""}
     stating = [each for each in sentences if each.state != "not_checkable" or each.text in faulty]
     return 0 < len(stating) <= len(sentences) <= MOST_WITHHELD and all(each.text in faulty for each in stating)
 
