@@ -172,6 +172,6 @@ async def test_names_of_other_users_hide_no_shorter_ones() -> None:
             return [(each.id, each.is_named, each.link.name if each.link else "") for each in parts]
 
         before = [found("Who keeps Holm Light?"), found("Where do gulls live?")]
-        assert before == [[(1, True, "holm"), (2, False, "")], [(2, False, ""), (1, False, "holm")]]
+        assert before == [[(1, True, ""), (2, False, "")], [(2, False, ""), (1, False, "holm")]]
         await store.remember([incoming("# Holm Light\n\nBob keeps it.", "/b", user="bob")])
         assert [found("Who keeps Holm Light?"), found("Where do gulls live?")] == before

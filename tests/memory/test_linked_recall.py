@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.image.open_image import open_image
@@ -11,8 +13,9 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.inflections import wanted_words
-from batos.memory.linked_recall import NOTHING_SAID, Legs, SaidWords, fuse, recall
-from batos.memory.mentions import Mention, mentions
+from batos.memory.linked_recall import NOTHING_SAID, OFTEN, Legs, SaidWords, fuse, recall
+from batos.memory.mentions import Mention, key_of, mentions
+from batos.memory.names_within import FEW
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
 
@@ -32,17 +35,27 @@ NAMES = {"holm light": [1], "ada brun": [2], "tarn": [3]}
 class Table:
     """Names from a table."""
 
-    def __init__(self, names: Mapping[str, Sequence[int]] = NAMES) -> None:
+    def __init__(self, names: Mapping[str, Sequence[int]] = NAMES, counts: Mapping[str, int] | None = None) -> None:
         self._names = names
+        self._counts = counts or {}
 
     def mentions(self, text: str) -> Sequence[Mention]:
         return list(mentions(text, self._names))
 
     def resolve(self, name: str) -> Sequence[int]:
-        return self._names[name]
+        return self._names.get(name, ())
 
     def beside(self, name: str, part: int) -> Sequence[int]:
         return [each for each in self._names[name] if each != part]
+
+    def sharing(self, name: str, part: int) -> Sequence[int]:
+        return [id_ for id_ in TEXTS if id_ != part and key_of(name) in key_of(TEXTS[id_])]
+
+    def count(self, name: str) -> int:
+        return self._counts.get(name, 1)
+
+    def title(self, part: int) -> str:
+        return next((name for name, ids in self._names.items() if ids == [part]), "")
 
 
 def said(question: str) -> SaidWords:
@@ -97,6 +110,55 @@ def test_a_name_of_two_leads_less_to_each() -> None:
     one = recall(legs, "linked", (), TEXTS.get, Table())
     two = recall(legs, "linked", (), TEXTS.get, Table({**NAMES, "ada brun": [2, 4]}))
     assert one[1].score > two[1].score == two[2].score > 0
+
+
+def test_a_name_that_many_say_leads_less_far() -> None:
+    """The more so the more parts say it; a few more or less are no matter."""
+    legs = Legs({1: 5.0}, {}, said("built"))
+    few, same, many = (
+        recall(legs, "linked", (), TEXTS.get, Table(counts={"ada brun": count}))[1] for count in (1, OFTEN, 9 * OFTEN)
+    )
+    assert few.id == same.id == many.id == 2
+    assert few.score == same.score == 3 * many.score
+
+
+def test_what_the_question_names_needs_no_link() -> None:
+    """It has its gain for that, and none beside."""
+    legs = Legs({1: 5.0, 2: 1.0}, {}, said("Who built Holm Light, Ada Brun?"))
+    found = {each.id: each for each in recall(legs, "linked", [1, 2], TEXTS.get, Table({**NAMES, "tarn": []}))}
+    assert found[2].link is None
+    assert found[2].score == fuse(legs, [1, 2])[2]
+
+
+def test_a_name_that_no_part_has_joins_those_that_say_it() -> None:
+    """Unless the question says it, which the legs know."""
+    names = {"holm light": [1]}
+    for question, reached in (("Where did the builder come from?", True), ("Where did Ada Brun come from?", False)):
+        found = recall(Legs({1: 5.0}, {}, said(question)), "linked", (), TEXTS.get, Table(names))
+        led = {each.id: (each.link.chunk, each.link.name) for each in found if each.link}
+        assert led == ({2: (1, "ada brun")} if reached else {})
+
+
+@pytest.mark.parametrize(("wicks", "found"), [(2, {"Skarn"}), (2 * FEW, {"Skarn", "Logbook"})])
+async def test_a_part_is_found_by_the_title_that_it_says(wicks: int, found: set[str]) -> None:
+    """The path has the sentence of the part that was reached, and another part of the same document is none.
+
+    Of so few parts that each tenth one says the name it tells nothing.
+    """
+    texts = {
+        "Skarn": "Skarn is a rock off Tarn.\n\n" + "It is bare. " * 60 + "\n\nNobody lives on Skarn.",
+        "Logbook": "The oil came late. Ada Brun rowed to Skarn with the rest.",
+        **{f"Note {n}": f"The wick of day {n} is short." for n in range(wicks)},
+    }
+    async with open_image(None) as image:
+        await store_of(image).remember([replace(incoming(text, f"/{t}"), title=t) for t, text in texts.items()])
+        with image.snapshot() as root:
+            page = Recollection().recall(root, RecallQuery("Which rock is bare?"), MemoryReach(None), 9)["recalled"]
+    paths = [(each["title"], each["path"]) for each in page]
+    assert {title for title, _ in paths} == found
+    assert all(path is None for title, path in paths if title == "Skarn")
+    reached = [(path["title"], path["name"], path["sentence"].strip()) for _, path in paths if path]
+    assert reached == [("Skarn", "skarn", "Ada Brun rowed to Skarn with the rest.") for _ in found - {"Skarn"}]
 
 
 async def test_a_question_of_two_steps_finds_what_only_a_link_leads_to() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.memory.mentions import key_of, mentions, names_of, opening_name
+from batos.memory.mentions import key_of, mentions, names_in, names_of, opening_name
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,30 @@ def test_any_text_may_be_looked_through(name: str, text: str) -> None:
     for found in mentions(f"{text} {name} {text}", {key}):
         assert found.name == key
         assert key_of(f"{text} {name} {text}"[found.start : found.end]) == key
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("Lamps burn at Holm Light.", ["holm light"]),
+        ("The Bank of Tarn is shut.", ["bank of tarn"]),
+        ("In Tarn, Norway, Ada met Ada.", ["tarn", "norway", "ada"]),
+        ("Convention 169 holds since May 1989.", ["convention 169", "may 1989"]),
+        ("Tarn of the sea", []),
+        ("In 1848 it was lit.", []),
+        ("Nach Tromsø fährt Åse.", ["tromsø", "åse"]),
+        ("这座灯塔有三十米高", []),
+        ("", []),
+    ],
+)
+def test_capitals_say_names(sentence: str, names: list[str]) -> None:
+    """Rows of them, with small words within; a number alone, a common word or the first word of all is none."""
+    assert names_in(sentence) == names
+
+
+@given(st.text(max_size=80))
+def test_names_are_in_their_sentence(sentence: str) -> None:
+    """Each as names are compared, and each once."""
+    found = names_in(sentence)
+    assert len(found) == len(set(found))
+    assert all(each in key_of(sentence) for each in found)

@@ -26,7 +26,7 @@ from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
 from batos.memory.inflections import wanted_words
 from batos.memory.linked_recall import NOTHING_SAID, Legs, Link, RankedChunk, RecallMode, SaidWords
-from batos.memory.mentions import Mention, key_of, mentions
+from batos.memory.names_within import NamesWithin
 from batos.memory.reach import MemoryReach
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -173,7 +173,7 @@ class ChunkSearch:
             with self._holding(extra, query.vector), self._holding_archives(root, archives, query.words):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.said, legs.cosines, objects)
-                names = _ResolverWithin(self._links, self._text, within, found)
+                names = NamesWithin(self._links, self._text, within, partial(_document_of, found))
                 named = {id_ for each in names.mentions(query.words) for id_ in names.resolve(each.name)}
                 parts = linked_recall.recall(legs, query.mode, named, partial(_text_of, found), names)
         return replace(found, parts=tuple(parts[:most]))
@@ -333,63 +333,15 @@ class _Within:
         for place, held in enumerate(others, start=1):
             self._held[-place] = held
 
+    @property
+    def count(self) -> int:
+        """Return the number of chunks."""
+        return int(np.count_nonzero(self._held))
+
     def mask(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Tell of each of some numbers if it is within."""
         known = numbers < len(self._held)
         return self._held[numbers] if known.all() else self._held[np.where(known, numbers, 0)] & known
-
-
-class _ResolverWithin:
-    """The names of chunks within reach, for one search: a name that only others have is none."""
-
-    def __init__(self, index: LinkIndex, words: TextIndex, within: _Within, found: FoundChunks) -> None:
-        self._index = index
-        self._words = words
-        self._within = within
-        self._found = found
-        self._known: dict[object, bool] = {}
-        self._saying: dict[str, Numbers] = {}
-
-    def __contains__(self, name: object) -> bool:
-        if name not in self._known:
-            self._known[name] = self._index.names_any(str(name), self._within.mask)
-        return self._known[name]
-
-    def mentions(self, text: str) -> Sequence[Mention]:
-        return list(mentions(text, self))
-
-    def resolve(self, name: str) -> Sequence[int]:
-        return self._index.resolve(name, self._within.mask)
-
-    def beside(self, name: str, part: int) -> Sequence[int]:
-        others = [each for each in self.resolve(name) if each != part]
-        own = self._document_of(part) if others else None
-        if own is None or key_of(own_slots(own)["title"]) != name:
-            return others
-        return [each for each in others if self._document_of(each) is not own]
-
-    def sharing(self, name: str, part: int) -> Sequence[int]:
-        own, ids = self._document_of(part), self._say(name)
-        first, last = (part, part) if own is None or part < 0 else own_slots(own)["chunks"]  # uncommitted: no range
-        others = ids[((ids < first) | (ids > last)) & (ids != part)]
-        return others.tolist() if len(others) <= links.MOST_NAMED else ()
-
-    def count(self, name: str) -> int:
-        return len(self._say(name))
-
-    def title(self, part: int) -> str:
-        own = self._document_of(part)
-        return "" if own is None else key_of(own_slots(own)["title"])
-
-    def _say(self, name: str) -> Numbers:
-        """Return the parts within reach that say a name."""
-        if name not in self._saying:
-            self._saying[name] = self._words.holding(name, self._within.mask)
-        return self._saying[name]
-
-    def _document_of(self, part: int) -> UvmObject | None:
-        chunk = self._found.find(part)
-        return None if chunk is None else own_slots(chunk)["document"]
 
 
 def _count_different(ids: Numbers) -> int:
@@ -400,6 +352,11 @@ def _count_different(ids: Numbers) -> int:
     held: NDArray[np.bool_] = np.zeros(int(ids.max()) - least + 1, bool)
     held[ids - least] = True
     return int(np.count_nonzero(held))
+
+
+def _document_of(found: FoundChunks, number: int) -> UvmObject | None:
+    chunk = found.find(number)
+    return None if chunk is None else own_slots(chunk)["document"]
 
 
 def _text_of(found: FoundChunks, number: int) -> str | None:

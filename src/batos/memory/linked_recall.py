@@ -28,13 +28,18 @@ LINKED, UNSAID, NEAR = 1.0, 0.35, 0.4
 #: The gain of a part that says a name that a best part says too, and what stands for the share of the question where
 #: that name is the best part's own title (decision 0090).
 SHARED, TITLE = 0.5, 0.3
+#: The best parts whose names are followed to parts that only say them too.
+SHARERS: Final = 4
 #: A name that more parts than this say leads less far.
 OFTEN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The reason why a part was reached: another part mentions its name, in this sentence."""
+    """The reason why a part was reached: another part mentions its name, or one that both say, in this sentence.
+
+    Without a sentence it is the part that was reached that says the name of the other.
+    """
 
     chunk: int
     name: str
@@ -48,6 +53,10 @@ class RankedChunk(NamedTuple):
     score: float
     link: Link | None = None
     is_named: bool = False
+
+
+#: A name that leads somewhere: how much it counts for each part that it leads to, the link, and these parts.
+_Leading: TypeAlias = tuple[float, Link, Sequence[int]]
 
 
 class NameResolver(Protocol):
@@ -143,14 +152,18 @@ def follow(
 ) -> dict[int, tuple[float, Link]]:
     """Return what parts gain by links from the best parts, each by the best link to it.
 
-    A name leads to none that the question names itself (`named`). A link counts as much as the part that it comes from, as the share of the question that its sentence has, by rarity,
-    and as the part that it leads to is near to the question. A name of several parts counts less for each.
+    A name leads to none that the question names itself (`named`). A link counts as much as the part that it comes from,
+    as the share of the question that its sentence has, by rarity, and as the part that it leads to is near to the
+    question. A name of several parts counts less for each.
     """
     found: list[tuple[float, int, Link]] = []
-    for _, seed in heapq.nsmallest(SEEDS, ((-score, id_) for id_, score in scores.items())):
-        text = text_of(seed)
-        for weight, link, ids in _links_of(seed, text, legs.said, named, names) if text else ():
-            found += [(scores[seed] * weight, id_, link) for id_ in ids]
+    seeds = heapq.nsmallest(SEEDS, ((-score, id_) for id_, score in scores.items()))
+    for place, (_, seed) in enumerate(seeds):
+        text = text_of(seed) or ""
+        links = [*_owner_links(seed, text, legs.said, named, names)]
+        if place < SHARERS:
+            links += _shared_links(seed, text, legs.said, names)
+        found += [(scores[seed] * weight, id_, link) for weight, link, ids in links for id_ in ids]
     nearness = _nearness(legs, {id_ for _, id_, _ in found})
     best: dict[int, tuple[float, Link]] = {}
     for gain, id_, link in found:
@@ -173,28 +186,35 @@ def recall(
     return [RankedChunk(id_, -score, gained[id_][1] if id_ in gained else None, id_ in named) for score, id_ in ranked]
 
 
-def _links_of(
+def _owner_links(
     part: int, text: str, question: SaidWords, named: Container[int], names: NameResolver
-) -> Iterator[tuple[float, Link, Sequence[int]]]:
-    """Yield the names that join a part to others: how much each counts for each of these, and these.
-
-    A name leads to what has it for its own, and one that nothing has, or that is the part's, to what says it as well.
-    """
-    for span in sentence_spans(text):
-        sentence = text[slice(*span)]
-        owned = dict.fromkeys(mention.name for mention in names.mentions(sentence))
-        shared = [name for name in names_in(sentence) if name not in owned and not question.has_all(name)]
-        said = UNSAID + question.share(question.words.find_in(sentence)) if owned or shared else 0.0
-        for name in owned:
+) -> Iterator[_Leading]:
+    """Yield the names of other parts that a part says."""
+    for sentence in _sentences(text):
+        said = 0.0
+        for name in dict.fromkeys(mention.name for mention in names.mentions(sentence)):
             if ids := [each for each in names.beside(name, part) if each not in named]:
+                said = said or UNSAID + question.share(question.words.find_in(sentence))
                 often = max(1.0, names.count(name) / OFTEN)
                 yield LINKED * said / math.sqrt(len(ids) * often), Link(part, name, sentence), ids
-        for name in shared:
-            if ids := names.sharing(name, part):
+
+
+def _shared_links(part: int, text: str, question: SaidWords, names: NameResolver) -> Iterator[_Leading]:
+    """Yield the names that a part says and a few others say too: such as no part has, and its own title."""
+    for sentence in _sentences(text):
+        said = 0.0
+        for name in names_in(sentence):
+            ids = () if question.has_all(name) or names.resolve(name) else names.sharing(name, part)
+            if ids:
+                said = said or UNSAID + question.share(question.words.find_in(sentence))
                 yield SHARED * said / len(ids), Link(part, name, sentence), ids
     title = names.title(part)
     if ids := names.sharing(title, part) if title else ():
         yield SHARED * (UNSAID + TITLE) / len(ids), Link(part, title, ""), ids
+
+
+def _sentences(text: str) -> Iterator[str]:
+    return (text[slice(*span)] for span in sentence_spans(text))
 
 
 def _nearness(legs: Legs, ids: set[int]) -> Mapping[int, float]:

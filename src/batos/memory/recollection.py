@@ -28,6 +28,7 @@ from batos.memory.evidence import PERHAPS, PINNED, Passage
 from batos.memory.linked_recall import Link, RecallMode, SaidWords
 from batos.memory.nearness import nearness
 from batos.memory.reach import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
+from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.memory_documents import (
     ChunkDocument,
@@ -367,14 +368,16 @@ def _recalled_chunk(found: FoundChunk, among: FoundChunks, view: View) -> Recall
         "summarised_by": line["summarised_by"],
         "score": round(found.score, 3),
         "why": _reasons(found, among.said, line["title"]),
-        "path": None if found.link is None else _path(found.link, among),
+        "path": None if found.link is None else _path(found.link, own_slots(found.chunk)["text"], among),
     }
 
 
-def _path(link: Link, among: FoundChunks) -> PathDocument:
+def _path(link: Link, text: str, among: FoundChunks) -> PathDocument:
     seed = among.find(link.chunk)
     title = "" if seed is None else own_slots(own_slots(seed)["document"])["title"]
-    return {"chunk": link.chunk, "title": title, "name": link.name, "sentence": link.sentence}
+    saying = (each for span in sentence_spans(text) if {*stems(link.name)} <= {*stems(each := text[slice(*span)])})
+    sentence = link.sentence or next(saying, "")
+    return {"chunk": link.chunk, "title": title, "name": link.name, "sentence": sentence}
 
 
 def _reasons(found: FoundChunk, said: SaidWords, title: str) -> str:

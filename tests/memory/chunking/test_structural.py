@@ -8,7 +8,8 @@ from tests.memory.chunking.test_units import PIECES
 from tests.memory.growing import MOST, growth
 from tests.memory.textual import texts
 
-from batos.memory.chunking.structural import MOST_HEADINGS, structural_chunks
+from batos.memory.chunking.structural import MOST as SMALL
+from batos.memory.chunking.structural import MOST_HEADINGS, PLAIN, structural_chunks
 from batos.memory.chunking.units import tokens_of, units_of
 
 
@@ -60,3 +61,14 @@ def test_a_heading_above_many_parts_is_short() -> None:
     """Each part below it is kept with it."""
     text = f"# {'word ' * 500}\n\n" + "It burns. " * 500
     assert max(len(each.heading) for each in structural_chunks(text)) == 200
+
+
+def test_long_lines_are_paragraphs_and_a_text_without_headings_has_larger_parts() -> None:
+    """The cut is between the lines, and a heading anywhere makes parts as small as below headings."""
+    text = "\n".join(["the lamp burns oil , and the keeper trims its wick . " * 6] * 6)
+    found = [text[each.start : each.end] for each in structural_chunks(text)]
+    assert {each.count("\n") for each in found} == {1}
+    assert [each.strip() for part in found for each in part.split("\n")] == [each.strip() for each in text.split("\n")]
+    assert max(tokens_of(each) for each in found) <= PLAIN
+    below = f"# Lamp\n\n{text}"
+    assert max(tokens_of(below[each.start : each.end]) for each in structural_chunks(below)) <= SMALL

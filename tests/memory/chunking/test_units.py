@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.memory.growing import MOST, growth
 from tests.memory.textual import texts
 
-from batos.memory.chunking.units import CHARACTERS, LONGEST, Unit, chunks_of, tokens_of, units_of
+from batos.memory.chunking.units import CHARACTERS, LONGEST, SENTENCE, UNMARKED, Unit, chunks_of, tokens_of, units_of
 
 #: The most growth where the rest of a text might be copied, which is fast: it would be 34 then.
 MOST_COPYING = 20.0
@@ -86,18 +86,42 @@ def test_what_has_no_end_is_cut_at_last() -> None:
     """A unit is never longer than the limit: first lines are whole, then words, then nothing."""
     for text in ("word " * 5_000, "x" * 20_000, "灯" * 3_000, "a line of words\n" * 2_000):
         found = units_of(text)
-        assert all(tokens_of(text[unit.start : unit.end]) <= LONGEST for unit in found)
+        assert all(tokens_of(text[unit.start : unit.end]) <= UNMARKED for unit in found)
         assert sum(unit.end - unit.start for unit in found) >= len(text.strip()) - len(found)
+
+
+def test_a_long_sentence_is_cut_at_weaker_marks() -> None:
+    """A text in small letters has sentences all the same; a short one keeps its points, and so does code."""
+    for one in ("the lamp of the light burns oil .", "the lamp of the light burns oil ;", "a line of a log"):
+        text = "\n".join([one] * 200) if one.endswith("log") else f"{one} " * 200
+        assert {text[start:end] for start, end, _ in units_of(text)} == {one}
+    assert len(units_of("It burns approx. one litre; no more.")) == 1
+    code = "```\n" + "burn(oil); light(lamp)\n" * 40 + "```"
+    assert SENTENCE < tokens_of(code) < LONGEST
+    assert [text for start, end, _ in units_of(code) if (text := code[start:end])] == [code]
+
+
+def test_a_line_longer_than_any_that_was_wrapped_is_a_paragraph() -> None:
+    """Whatever it ends with; the lines of a text that was wrapped end nothing."""
+    line = "the lamp burns and burns " * 7
+    assert len(units_of(f"{line}\nand burns\n{line}")) == 2
+    assert len(units_of("the lamp burns\nand burns\nand burns")) == 1
+
+
+def test_figures_cost_more_than_letters() -> None:
+    """So a table has smaller parts than prose; prose costs what its length says, nearly."""
+    prose = "The keeper of the light went down to the shore and looked out over the sea, which was calm. " * 9
+    assert tokens_of(prose) == pytest.approx(len(prose) / CHARACTERS, rel=0.05)
+    assert tokens_of("| 1,217.5 | (18.2) |" * 9) > 2 * len("| 1,217.5 | (18.2) |" * 9) / CHARACTERS
 
 
 def cut_by_hand(text: str) -> Iterator[str]:
     """The pieces of a text without an end of a sentence, each cut from the beginning of what is left."""
     rest = text.strip()
-    while len(rest) > LONGEST * CHARACTERS or tokens_of(rest) > LONGEST:
-        window = rest[: int(LONGEST * CHARACTERS)]
-        window = window[:LONGEST] if tokens_of(window) > LONGEST else window
-        heads = (window[: window.rfind(mark)] for mark in "\n " if mark in window)
-        head = next((each for each in heads if each.strip()), window)
+    while len(rest) > UNMARKED * CHARACTERS or tokens_of(rest) > UNMARKED:
+        window = rest[: int(UNMARKED * CHARACTERS)]
+        window = window[:UNMARKED] if tokens_of(window) > UNMARKED else window
+        head = window[: window.rfind(" ")] if " " in window.lstrip() else window
         yield head.strip()
         rest = rest[len(head) :].strip()
     if rest:
@@ -105,9 +129,9 @@ def cut_by_hand(text: str) -> Iterator[str]:
 
 
 @given(
-    st.lists(
-        st.sampled_from(["lamp", "oil", "x" * 999, "灯" * 90, " ", "\noil", "\t \u3000", "\x1c", "a b " * 300])
-    ).map("".join)
+    st.lists(st.sampled_from(["lamp", "oil", "x" * 999, "灯" * 90, " ", "\t \u3000", "\x1c", "a b " * 300])).map(
+        "".join
+    )
 )
 def test_each_piece_begins_where_the_blanks_behind_the_one_before_end(text: str) -> None:
     """Whatever the blanks are, and also where a cut falls among them."""

@@ -34,7 +34,7 @@ def filler(number: int) -> str:
 
 def logs(many: int) -> list[str]:
     """Texts of which a summary takes the first sentence, and of many leaves out the last."""
-    return [f"Log{n} of keeper{n} at Holm. {filler(n)} He saw gull{n}." for n in range(many)]
+    return [f"Log{n} of keeper{n} at the rock. {filler(n)} He saw gull{n}." for n in range(many)]
 
 
 async def folded(

@@ -17,7 +17,7 @@ from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes.entries import Entry, Hit
 from batos.memory.indexes.segment_bytes import number_bytes, pack
 from batos.memory.indexes.text import KIND, TextIndex, build, merge
-from batos.memory.inflections import wanted_words
+from batos.memory.inflections import searched_stems, wanted_words
 from batos.memory.terms import stems
 
 
@@ -150,3 +150,22 @@ def test_parts_that_do_not_fit_are_refused(
     )
     with pytest.raises(IndexDamaged):
         TextIndex().add(0, pack(KIND, sections))
+
+
+@given(entry_lists, texts, st.sets(st.integers(0, 40), max_size=5), st.integers(0, 40))
+def test_entries_that_hold_a_name(entries: list[Entry], name: str, hidden: set[int], cut: int) -> None:
+    """All that have each of its words and are shown, over several segments, in order."""
+    index = TextIndex()
+    for key, some in enumerate((entries[:cut], entries[cut:])):
+        index.add(key, build(some))
+    index.hide(hidden)
+    last = {entry.id: entry for part in (entries[:cut], entries[cut:]) for entry in part}
+    assume(len(last) == len(entries))
+    wanted = {*stems(name)}
+    held = {
+        entry.id: {*searched_stems(f"{entry.title}\n{entry.beside}\n{entry.heading}\n{entry.text}")}
+        for entry in entries
+    }
+    expected = [id_ for id_ in sorted(held) if wanted and wanted <= held[id_] and id_ not in hidden]
+    assert index.holding(name).tolist() == expected
+    assert index.holding(name, lambda ids: ids % 2 == 0).tolist() == [each for each in expected if each % 2 == 0]

@@ -372,11 +372,9 @@ class Bridge:
         return self._client
 
     def _first_line(self, key: tuple[object, ...], texts: Iterable[str]) -> tuple[str, float]:
-        """Return phase and seconds to wait for the first line. Only the runner that answered last is taken for loaded.
+        """Return phase and seconds to wait for the first line, more for longer texts.
 
-        Reading these texts takes its time, on a processor minutes: a long prompt has more seconds.
-
-        If that belief is wrong, the call ends with one OllamaTimeout and the next call waits for the load.
+        Only the runner that answered last is taken for loaded; if that is wrong, the next call waits for the load.
         """
         warm, self._warm = self._warm, None
         first = self.deadlines.first_token * (1 + LONGER * (sum(map(len, texts)) // 1_000))

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from batos.memory.chunking.units import Chunk, Unit, chunks_of, tokens_of, units_of
+from batos.memory.chunking.units import Chunk, Unit, chunks_of, long_line_ends, tokens_of, units_of
 
-#: Tokens that a part has at most, unless one sentence, row or block of code has more.
-MOST: Final = 150
+#: Tokens that a part has at most, unless a single unit has more, and those of a text without a heading (decision 0090).
+MOST, PLAIN = 150, 180
 
 #: Headings of more characters, with nothing between them, are a part of their own: a list, in truth.
 MOST_HEADINGS: Final = 2_000
@@ -17,22 +17,27 @@ MOST_HEADINGS: Final = 2_000
 _GAP = re.compile(r"\n\s*\n")
 
 
-def structural_chunks(text: str, most: float = MOST) -> list[Chunk]:
+def structural_chunks(text: str, most: float | None = None) -> list[Chunk]:
     """Return the parts of a text: whole paragraphs, as many as `most` tokens hold, none of them across a heading.
+
+    Without `most` a text with headings has smaller parts, since what stands above a part tells what it is about.
 
     >>> text = "# Lamp\\n\\nIt burns.\\n\\n# Bell\\n\\nIt rings."
     >>> [(text[each.start : each.end], each.heading) for each in structural_chunks(text)]
     [('# Lamp\\n\\nIt burns.', 'Lamp'), ('# Bell\\n\\nIt rings.', 'Bell')]
     """
     units = units_of(text)
+    most = most or (MOST if any(unit.level for unit in units) else PLAIN)
     return chunks_of(text, units, list(_pack(text, units, list(_paragraphs(text, units)), most)))
 
 
 def _paragraphs(text: str, units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
-    """Yield the runs of units between which is a blank line or which a heading begins."""
+    """Yield the runs of units between which is a blank line or the end of a long one, or which a heading begins."""
     first = 0
+    long = frozenset(long_line_ends(text))
     for at in range(1, len(units) + 1):
-        if at == len(units) or units[at].level or _GAP.search(text, units[at - 1].end, units[at].start):
+        apart = at == len(units) or units[at].level or units[at - 1].end in long
+        if apart or _GAP.search(text, units[at - 1].end, units[at].start):
             yield first, at
             first = at
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from batos.memory.sentences import blanks_end, sentence_spans
 
-#: A token is about so many characters of a script with blanks; of Chinese, Japanese, Korean and emoji it is one.
+#: A token is about so many characters of prose in a script with blanks; a letter of Chinese or Japanese is one.
 CHARACTERS: Final = 4.3
-#: A unit that is longer than so many tokens is no sentence, whatever its marks say; it is cut at lines, then at blanks.
-LONGEST: Final = 1_000
+#: In figures, tables and code it is about so many letters or blanks, so many digits, or one other mark.
+LETTERS, DIGITS = 5.0, 2.0
+#: A sentence of more tokens is cut at what may end one as well: a point before a small letter, a semicolon, a line.
+SENTENCE: Final = 150
+#: A block of code or a row of more tokens is cut at lines, then at blanks; so is a sentence without any mark to cut at.
+LONGEST, UNMARKED = 1_000, 2 * SENTENCE
 #: The characters of a heading that the parts below it have.
 _MOST_WORDS: Final = 200
 #: Stands between two headings, of which the first is above the second.
@@ -29,6 +33,11 @@ _HEADING = re.compile(
     r"^[^\S\n]*+(?:(#{1,6})[^\S\n]++([^\n]+)|(=(?: ?=){0,5})[^\S\n]([^=\n]{1,300}?)[^\S\n]=(?: ?=){0,5}[^\S\n]*+)$",
     re.MULTILINE,
 )
+#: A line that is longer than those of a text that was wrapped: a paragraph.
+_LONG_LINE = re.compile(r"(?<![^\n])[^\n]{160,}(?=\n)")
+_WEAK_END = re.compile(r"""[.!?;]["'”’»)\]]*(?=\s)|\n""")
+_FIGURES = b"0123456789"
+_PLAIN = bytes(each for each in range(128) if chr(each).isalpha() or chr(each).isspace())
 _WIDE = re.compile(r"[⺀-鿿가-힣豈-﫿＀-￯\U0001f000-\U0003ffff]")
 
 
@@ -62,11 +71,14 @@ class Chunk(NamedTuple):
 def tokens_of(text: str) -> float:
     """Return about how many tokens a text has.
 
-    >>> round(tokens_of("The lamp burns."), 1), tokens_of("灯塔")
-    (3.5, 2.0)
+    >>> round(tokens_of("The lamp burns."), 1), tokens_of("灯塔"), tokens_of("| 17.25 |")
+    (3.8, 2.0, 5.4)
     """
     wide = 0 if text.isascii() else len(_WIDE.findall(text))
-    return wide + (len(text) - wide) / CHARACTERS
+    others = text.encode("ascii", "ignore").translate(None, _PLAIN)
+    marks = len(others.translate(None, _FIGURES))
+    letters, digits = len(text) - wide - len(others), len(others) - marks
+    return wide + max((len(text) - wide) / CHARACTERS, letters / LETTERS + digits / DIGITS + marks)
 
 
 def units_of(text: str) -> list[Unit]:
@@ -79,14 +91,34 @@ def units_of(text: str) -> list[Unit]:
         at = bisect_right(starts, end - 1) - 1
         if at < 0 or end >= whole[at][1]:
             ends.add(end)
+    ends.update(_more_ends(text, ends, whole))
+    kept = frozenset(whole)
     found: list[Unit] = []
     start = 0
     begins = [each.start for each in headings]
     for end in sorted(ends.union(*whole)):
         at = bisect_right(begins, end - 1) - 1
-        found.extend(_units_between(text, start, end, headings[at] if at >= 0 else _NO_HEADING))
+        most = LONGEST if (start, end) in kept else UNMARKED
+        found.extend(_units_between(text, start, end, headings[at] if at >= 0 else _NO_HEADING, most))
         start = end
     return found
+
+
+def long_line_ends(text: str) -> list[int]:
+    """Return the ends of the lines that are longer than those of a text that was wrapped, without blanks there."""
+    return [found.start() + len(found[0].rstrip()) for found in _LONG_LINE.finditer(text)]
+
+
+def _more_ends(text: str, ends: Collection[int], whole: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield the ends of long lines, and in sentences that are too long for a part what may end one as well."""
+    kept, starts = frozenset(whole), [start for start, _ in whole]
+    long = [each for each in long_line_ends(text) if not _is_in(each - 1, whole, starts)]
+    yield from long
+    start = 0
+    for end in sorted({*ends, *long}.union(*whole)):
+        if (start, end) not in kept and tokens_of(text[start:end]) > SENTENCE:
+            yield from (found.end() for found in _WEAK_END.finditer(text, start, end))
+        start = end
 
 
 def chunks_of(text: str, units: Sequence[Unit], cuts: Sequence[tuple[int, int]]) -> list[Chunk]:
@@ -107,25 +139,28 @@ def chunks_of(text: str, units: Sequence[Unit], cuts: Sequence[tuple[int, int]])
     return chunks
 
 
-def _units_between(text: str, start: int, end: int, heading: _Heading) -> Iterator[Unit]:
-    """Yield the units of a span, in which no heading begins but at the start; `heading` is the last one up to there."""
+def _units_between(text: str, start: int, end: int, heading: _Heading, most: int) -> Iterator[Unit]:
+    """Yield the units of a span, each of at most so many tokens, in which no heading begins but at the start.
+
+    `heading` is the last one up to there.
+    """
     bare = text[start:end]
     begin, finish = start + len(bare) - len(bare.lstrip()), start + len(bare.rstrip())
     while begin < finish:
         level = heading.level if heading.start <= begin < heading.end else 0
-        room = int(LONGEST * CHARACTERS)
-        if finish - begin <= room and tokens_of(text[begin:finish]) <= LONGEST:
+        room = int(most * CHARACTERS)
+        if finish - begin <= room and tokens_of(text[begin:finish]) <= most:
             yield Unit(begin, finish, level)
             return
-        cut = begin + _cut(text[begin : min(finish, begin + room)])
+        cut = begin + _cut(text[begin : min(finish, begin + room)], most)
         yield Unit(begin, begin + len(text[begin:cut].rstrip()), level)
         begin = blanks_end(text, cut)
 
 
-def _cut(window: str) -> int:
+def _cut(window: str, most: int) -> int:
     """Return the place to cut what is too long: after a line, else after a word, else anywhere."""
-    if tokens_of(window) > LONGEST:
-        window = window[:LONGEST]
+    if tokens_of(window) > most:
+        window = window[:most]
     for mark in ("\n", " "):
         head = window.rpartition(mark)[0]
         if head.strip():

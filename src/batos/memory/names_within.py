@@ -1,0 +1,94 @@
+"""Resolves names to the chunks within reach: those that have a name, and those that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batos.memory.indexes.entries import Numbers
+from batos.memory.indexes.links import MOST_NAMED, LinkIndex
+from batos.memory.indexes.text import TextIndex
+from batos.memory.mentions import Mention, key_of, mentions, names_of
+from batos.objects.prototype import UvmObject, own_slots
+
+#: A name that more than one in so many parts says joins none of them.
+FEW: Final = 10
+
+
+class Within(Protocol):
+    """The chunks that a search may find."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of chunks."""
+        ...
+
+    def mask(self, numbers: Numbers) -> NDArray[np.bool_]:
+        """Tell of each of some numbers if it is within."""
+        ...
+
+
+class NamesWithin:
+    """The names of chunks within reach, for one search: a name that only others have is none."""
+
+    def __init__(
+        self, index: LinkIndex, words: TextIndex, within: Within, document_of: Callable[[int], UvmObject | None]
+    ) -> None:
+        self._index = index
+        self._words = words
+        self._within = within
+        self._document_of = document_of
+        self._known: dict[object, bool] = {}
+        self._saying: dict[str, Numbers] = {}
+        self._most_sharing = min(MOST_NAMED, within.count // FEW)
+
+    def __contains__(self, name: object) -> bool:
+        if name not in self._known:
+            self._known[name] = self._index.names_any(str(name), self._within.mask)
+        return self._known[name]
+
+    def mentions(self, text: str) -> Sequence[Mention]:
+        """Return the names that a text mentions."""
+        return list(mentions(text, self))
+
+    def resolve(self, name: str) -> Sequence[int]:
+        """Return the parts of a name."""
+        return self._index.resolve(name, self._within.mask)
+
+    def beside(self, name: str, part: int) -> Sequence[int]:
+        """Return the parts of a name but this one, and those that have it for the title of the same document."""
+        others = [each for each in self.resolve(name) if each != part]
+        own = self._document_of(part) if others else None
+        if own is None or key_of(own_slots(own)["title"]) != name:
+            return others
+        return [each for each in others if self._document_of(each) is not own]
+
+    def sharing(self, name: str, part: int) -> Sequence[int]:
+        """Return the parts of other documents that say a name; none where too many do."""
+        own, ids = self._document_of(part), self._say(name)
+        if own is not None and part > 0:
+            first, last = own_slots(own)["chunks"]
+            ids = ids[(ids < first) | (ids > last)]
+        others = [] if len(ids) > 2 * self._most_sharing else ids.tolist()
+        if part < 0:  # uncommitted: its document has no range
+            others = [each for each in others if each > 0 or self._document_of(each) is not own]
+        return others if len(others) <= self._most_sharing else ()
+
+    def count(self, name: str) -> int:
+        """Return the number of parts that say a name."""
+        return len(self._say(name))
+
+    def title(self, part: int) -> str:
+        """Return the title of a part's document as names are compared, "" for none that tells anything."""
+        own = self._document_of(part)
+        title = "" if own is None else own_slots(own)["title"]
+        return key if (key := key_of(title)) in names_of(title, "", "", True) else ""
+
+    def _say(self, name: str) -> Numbers:
+        """Return the parts within reach that say a name."""
+        if name not in self._saying:
+            self._saying[name] = self._words.holding(name, self._within.mask)
+        return self._saying[name]
