@@ -56,7 +56,6 @@ T = TypeVar("T")
 Models: TypeAlias = list[ModelRow]  # inside the class `list` is a method
 Runners: TypeAlias = list[RunnerRow]
 EMBED_BATCH = 32  # texts a request: decoding more vectors at once would hold the loop
-LONGER = 0.25  # of the time for a first token: what a thousand characters of a prompt add to it, on a processor
 WARM_SECONDS = 240.0  # less than the daemon's default keep-alive of five minutes
 WHOLE_PACE = 0.5  # seconds a token: what a whole answer, of which nothing shows, may take at the slowest
 
@@ -377,7 +376,7 @@ class Bridge:
         Only the runner that answered last is taken for loaded; if that is wrong, the next call waits for the load.
         """
         warm, self._warm = self._warm, None
-        first = self.deadlines.first_token * (1 + LONGER * (sum(map(len, texts)) // 1_000))
+        first = self.deadlines.first_token_after(texts)
         if warm is not None and warm[0] == key and asyncio.get_running_loop().time() - warm[1] < WARM_SECONDS:
             return "first_token", first
         return "load", self.deadlines.load + first
