@@ -110,7 +110,7 @@ WHO = "Who carries the oil up?"
 
 
 @pytest.mark.parametrize("effort", ["reflex", "cycle"])
-@pytest.mark.parametrize("said", ["It is carried up by Berta Lund.", "Zeppelin"])
+@pytest.mark.parametrize("said", ["It is carried up by Berta Lund.", "McTavish", "Berta Zeppelin."])
 async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: str, said: str) -> None:
     """The answer to a question of fact about a file: its name is in no document. The text is kept with the reason."""
     mind.script.woven = mind.script.revised = said
@@ -127,6 +127,8 @@ async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: s
     [
         (WHO, "Anna Lund carries it up.", True),
         (WHO, "Anna", True),
+        (WHO, "Weekly.", True),
+        (WHO, "Nobody cited anything.", True),
         (WHO, "Anna Lund carries it up. Each can weighs 7,777 pounds.", True),
         ("What does oil_up(3) return for the oil?", "It returns 7,777.", True),
         ("Write a letter about the oil.", "It is carried up by Berta Lund.", True),

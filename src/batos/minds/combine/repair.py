@@ -13,7 +13,6 @@ from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Ground
 from batos.inference.cost import is_spent
-from batos.memory.terms import words
 from batos.minds import without_memory
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
@@ -32,8 +31,6 @@ UNFOUNDED: Final = frozenset(
 #: Findings of a value that no document gives to what was asked, and the most sentences of an answer that is withheld.
 VALUES: Final = frozenset({"number", "day", "name", "stray", "subject"})
 MOST_WITHHELD: Final = 2
-#: A sentence of so many words at most is nothing but a value: if no document speaks of it, none gives it.
-BARE_VALUE: Final = 3
 #: The share of an answer's words that its faultless sentences have at least where the others are left out, and the
 #: share of theirs that an answer which was written again has at least.
 LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
@@ -44,6 +41,8 @@ WITHHELD: Final = "no document says it"
 #: The fault of a revision that says less than the answer, and its reason.
 LOST: Final = GateFault("kept", "it leaves out what had no fault")
 
+#: A name and nothing else: a word with a capital in it, or two to four words that begin with one.
+_BARE_NAME = re.compile(r"(?:[A-Z][a-z]+[A-Z]\w*|[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+){1,3})[.!]?")
 #: The signs of a question about a program, whose values are worked out and stand nowhere.
 _PROGRAM = re.compile(r"\w\(|`|\w_\w")
 #: A row of a table, and a line of which a removal left nothing but its mark.
@@ -107,7 +106,7 @@ def is_ungrounded(judged: JudgedAnswer) -> bool:
     faulty = {
         each.sentence
         for each in judged.verdict.faults
-        if each.code in VALUES or (each.code == "carried" and len(words(each.sentence)) <= BARE_VALUE)
+        if each.code in VALUES or (each.code == "carried" and _BARE_NAME.fullmatch(each.sentence.strip()))
     } - {""}
     stating = [each for each in sentences if each.state != "not_checkable" or each.text in faulty]
     return 0 < len(stating) <= len(sentences) <= MOST_WITHHELD and all(each.text in faulty for each in stating)
