@@ -81,7 +81,7 @@ step "1. Genesis: the codex becomes prototypes in the image, and models in the d
 shown genesis
 
 step "2. A mission about examples/harbour.txt"
-shown ask --stream --file examples/harbour.txt "$question"
+shown ask --stream --effort cycle --file examples/harbour.txt "$question"
 
 step "3. The same mission, read back from the image by a new process"
 mission=$("$batos" missions --json | .venv/bin/python -c 'import json, sys; print(json.load(sys.stdin)["data"]["missions"][0]["id"])')
