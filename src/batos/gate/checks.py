@@ -20,7 +20,7 @@ from batos.gate.quotations import quotations, without_quotations
 from batos.gate.relative_days import find_repeated
 from batos.gate.stray_values import stray
 from batos.gate.totals import single_entries
-from batos.memory.terms import words
+from batos.memory.terms import clip_line, words
 from batos.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
@@ -59,7 +59,7 @@ class GateFault:
     def make(cls, check: str, spot: Spot, language: str, sentence: str = "") -> GateFault:
         """Return a finding of a check as a fault, worded in a language by its English name."""
         values = (("said", spot.said), *spot.values) if spot.said else spot.values
-        shown = {name: _clip(value) for name, value in values}
+        shown = {name: clip_line(value, _SHOWN) for name, value in values}
         what, told = (word(spot.code, shown, language) for word in (wording.repair, wording.tell))
         return cls(check, what, spot.code, values, told, sentence)
 
@@ -166,12 +166,18 @@ def prompt(draft: Draft) -> list[Spot] | None:
     ours = draft.instructions
     if not ours or not draft.ground.passages:
         return None
-    said = answer_sentences(draft.answer)
-    texts = [draft.answer[start:end] for start, end in said]
-    return [Spot("leak", each) for each in texts if _runs(each) & _runs(ours) - _runs(draft.ground.text)]
+    texts = [draft.answer[start:end] for start, end in answer_sentences(draft.answer)]
+    copied = {each: found for each in texts if (found := _runs(each) & _runs_of_orders(ours))}
+    # All evidence is read only where a run has to be looked up there.
+    known = _runs(draft.ground.text) if copied else frozenset()
+    return [Spot("leak", each) for each in texts if each in copied and copied[each] - known]
 
 
 @lru_cache(maxsize=8)
+def _runs_of_orders(instructions: str) -> frozenset[tuple[str, ...]]:
+    return _runs(instructions)
+
+
 def _runs(text: str) -> frozenset[tuple[str, ...]]:
     found = words(text)
     return frozenset(tuple(found[at : at + COPIED]) for at in range(len(found) - COPIED + 1))
@@ -276,8 +282,3 @@ def _speaks_of(spot: Spot, sentence: AttributedSentence) -> bool:
     """Test if a finding is about words of a sentence, or about a quotation that goes on beyond it."""
     said, line = (" ".join(text.split()) for text in (spot.said, figures.plain(sentence.text)))
     return bool(said) and (said in line or said in " ".join(sentence.text.split()) or said.startswith(line))
-
-
-def _clip(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

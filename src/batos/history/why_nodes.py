@@ -13,6 +13,7 @@ from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.image_documents import WhyNode
 from batos.inference.journal import Entries, Record
+from batos.memory.terms import clip_line
 
 #: Longest text of a node, in characters.
 _LONGEST: Final = 400
@@ -48,8 +49,7 @@ class Asking:
 
 def make_node(kind: str, text: str, because: Iterable[WhyNode] = (), ref: str = "", at: str = "") -> WhyNode:
     """Return a node, its text on one line."""
-    line = " ".join(text.split())
-    node = WhyNode(kind=kind, text=line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…", because=[*because])
+    node = WhyNode(kind=kind, text=clip_line(text, _LONGEST), because=[*because])
     if ref:
         node["ref"] = ref
     if at:

@@ -64,7 +64,7 @@ class Step:
         return replace(self, path=f"{self.path}/{tail}")
 
     def stand(self, text: str, why: str) -> None:
-        """Tell whoever heard the answer that only this text of it stands, and the reason."""
+        """Send only this text, which stands, to whoever heard the answer, with the reason."""
         if self.on_again is not None and self.on_token is not None:
             self.on_again(why)
             self.on_token(text)

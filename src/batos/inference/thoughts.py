@@ -265,7 +265,7 @@ class ThoughtFilter:
         return True
 
     def _say(self, size: int) -> bool:
-        """Say the next characters, behind what was taken for the end."""
+        """Write the next characters to what is said, behind those that were taken for the end."""
         text, self._tail = self._tail + self._take(size), ""
         self._out[0] += text
         self._has_said = self._has_said or not text.isspace()

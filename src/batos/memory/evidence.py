@@ -48,7 +48,7 @@ class Passage:
 
     @property
     def is_perhaps(self) -> bool:
-        """Tell whether it is shown because nothing nearer was found."""
+        """Test if it is shown because nothing nearer was found."""
         return self.why.startswith(PERHAPS)
 
     @property

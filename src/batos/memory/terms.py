@@ -31,6 +31,16 @@ def words(text: str) -> list[str]:
     return _TERM.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
+def clip_line(text: str, most: int) -> str:
+    """Return a text on one line, of at most so many characters.
+
+    >>> clip_line("The lamp\\nburns.", 10)
+    'The lamp …'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def line_of(text: str) -> str:
     """Return the words of a text in one line, a blank around each: a phrase is looked for as ` whole words `."""
     return f" {' '.join(words(text))} "

@@ -21,7 +21,7 @@ from batos.memory.exchanges import FORGETS, NOTED, is_memorable, scope_of
 from batos.memory.recollection import Recollection
 from batos.memory.sentences import sentence_spans
 from batos.memory.stated_sentences import statements_of
-from batos.memory.terms import stems
+from batos.memory.terms import clip_line, stems
 from batos.minds.context import MindContext
 from batos.minds.trace import ToldAnswer
 
@@ -96,8 +96,7 @@ def _find_saying(what: str, recalled: Evidence) -> dict[str, Passage]:
 
 
 def _quote(text: str) -> str:
-    line = " ".join(text.split())
-    return f"“{line if len(line) <= _QUOTED else f'{line[: _QUOTED - 1]}…'}”"
+    return f"“{clip_line(text, _QUOTED)}”"
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from batos.gate import languages
 from batos.memory.evidence import Passage
-from batos.memory.terms import line_of
+from batos.memory.terms import clip_line, line_of
 from batos.minds.context import MindContext
 from batos.minds.question_kind import Kind, kind_of
 
@@ -116,9 +116,7 @@ def _begins(text: str, language: str, phrases: Sequence[str]) -> bool:
 
 
 def _quote(passage: Passage) -> str:
-    text = " ".join(passage.text.split())
-    shown = text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
-    return f"- {passage.name}: {shown}"
+    return f"- {passage.name}: {clip_line(passage.text, _QUOTED)}"
 
 
 def _words_of(text: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ _QUOTES: Final = 3
 
 
 def screen_lines(mission: MissionDocument, *, voices: bool) -> list[str]:
-    """Give what stands under an answer above its last lines; nothing where it has no source and nothing waits."""
+    """Return the lines under an answer above its last ones; none where it has no source and nothing waits."""
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=True)] if voices else []
     lines += [*footnotes(provenance), *computed_lines(provenance), *unseen_lines(provenance)]

@@ -30,7 +30,7 @@ def is_trusted(one: Statement, beside: Statement) -> bool:
 
 
 def may_speak_of(one: Statement, other: Statement) -> bool:
-    """Tell whether a statement may decide about another: a person's own, and one by the same speaker or in one talk.
+    """Test if a statement may decide about another: a person's own, and one by the same speaker or in one talk.
 
     Somebody else in a talk of their own contradicts it, and both stand.
     """
@@ -144,7 +144,7 @@ def _matter(statement: Statement) -> frozenset[str]:
 
 
 def _name_others(one: Statement, other: Statement) -> bool:
-    """Tell whether statements of no one talk are about different things, each called otherwise.
+    """Test if statements of no one talk are about different things, each called otherwise.
 
     Where both subjects are clear they tell. Else it is so if both have a number for a value, and each has a name that
     the other has not.
@@ -159,7 +159,7 @@ def _name_others(one: Statement, other: Statement) -> bool:
 
 
 def _is_called_so(fewer: Sequence[str], more: Sequence[str], values: frozenset[str]) -> bool:
-    """Tell whether two subjects can be one: the longer one has only names besides, or tells it closer in front.
+    """Test if two subjects can be one: the longer one has only names besides, or tells it closer in front.
 
     `The big launch of Orion` is `the launch of Orion`, and `the rent of the flat's cellar` is not that of the flat.
     """

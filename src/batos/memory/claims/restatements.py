@@ -75,7 +75,7 @@ def _compare(
 
 
 def _may(older: UvmObject, newer: UvmObject) -> bool:
-    """Tell whether the newer document is trusted as much as the older one and may speak of it, and neither is history.
+    """Test if the newer document is trusted as much as the older one and may speak of it, and neither is history.
 
     Somebody else in a talk of their own contradicts it, and both stand.
     """
