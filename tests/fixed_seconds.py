@@ -15,6 +15,8 @@ _WAITS = {"sleep": 0, "timeout": 0, "wait_for": 1, "wait": 0, "join": 0}
 _KEYWORDS = {
     "timeout", "lease", "patience", "within", "turn_seconds", "wall_seconds", "request_seconds", "chat_seconds",
 }  # fmt: skip
+#: Seconds that no machine outlasts but by a hang.
+_LONG = 60.0
 _CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 
 
@@ -24,35 +26,53 @@ def fixed_seconds(tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
     These are seconds that a call waits at most or sleeps, and comparisons of a clock with a time. The remark stands at
     the line's end or on the line before, as `# any pace: ...`.
     """
-    lines = text.splitlines()
+    lines, short = text.splitlines(), set(_short_times(tree))
     for node in ast.walk(tree):
-        for fault in _faults(node):
+        for fault in _faults(node, short):
             number = getattr(node, "lineno", 1)
             around = lines[max(0, number - 2) : getattr(node, "end_lineno", number)]
             if not any(MARK in line for line in around):
                 yield number, fault
 
 
-def _faults(node: ast.AST) -> Iterator[str]:
+def _short_times(tree: ast.Module) -> Iterator[str]:
+    """Yield the constants of a module that a slow machine may outlast, where they are used as a time."""
+    for node in tree.body:
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            pairs = zip(_parts(target), _parts(node.value), strict=False)
+            yield from (name.id for name, value in pairs if isinstance(name, ast.Name) and 0 < _number(value) < _LONG)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _number(node: ast.expr) -> float:
+    is_number = isinstance(node, ast.Constant) and type(node.value) in {int, float}
+    return float(node.value) if is_number else 0.0  # type: ignore[attr-defined]
+
+
+def _faults(node: ast.AST, short: set[str]) -> Iterator[str]:
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         place = _WAITS.get(name)
         of_text = isinstance(getattr(node.func, "value", None), ast.Constant | ast.JoinedStr)  # ", ".join
-        if place is not None and not of_text and len(node.args) > place and _seconds(node.args[place]):
+        if place is not None and not of_text and len(node.args) > place and _seconds(node.args[place], short):
             yield f"{name} of fixed seconds"
         for given in node.keywords:
-            if given.arg in _KEYWORDS and _seconds(given.value):
+            if given.arg in _KEYWORDS and _seconds(given.value, short):
                 yield f"{given.arg} of fixed seconds"
     elif isinstance(node, ast.Compare) and any(map(_reads_clock, ast.walk(node))):
         yield "a clock is compared with a time"
 
 
-def _seconds(node: ast.expr) -> bool:
-    """Return whether an expression is a number of seconds over zero that stands there as such."""
+def _seconds(node: ast.expr, short: set[str]) -> bool:
+    """Return whether an expression is a number over zero that stands there as such, or one of the `short` constants."""
     if isinstance(node, ast.BinOp):
-        return _seconds(node.left) or _seconds(node.right)
-    number = isinstance(node, ast.Constant) and type(node.value) in {int, float} and node.value
-    return bool(number)
+        return _seconds(node.left, short) or _seconds(node.right, short)
+    return _number(node) > 0 or (isinstance(node, ast.Name) and node.id in short)
 
 
 def _reads_clock(node: ast.AST) -> bool:

@@ -276,6 +276,7 @@ BAD: tuple[tuple[Rule, str, str], ...] = (
     (no_fixed_seconds, "tests/a.py", "process.communicate(timeout=20)"),
     (no_fixed_seconds, "tests/a.py", "thread.join(5)"),
     (no_fixed_seconds, "tests/a.py", "open_image(lease=1.0)"),
+    (no_fixed_seconds, "tests/a.py", "LEASE, LONGER = 1.0, 2.0\nopen_image(lease=LONGER)"),
     (no_fixed_seconds, "tests/a.py", "assert time.monotonic() - began < LEASE"),
 )
 GOOD: tuple[tuple[Rule, str, str], ...] = (

@@ -1,4 +1,4 @@
-"""A node that is stopped in the middle of an effect: PLACE IMAGE LEASE URL GRANT WHERE.
+"""A node that is stopped in the middle of an effect, and wakes after its lease: PLACE IMAGE URL GRANT WHERE.
 
 WHERE is `begun` (between the commit that begins the attempt and its checks) or `sink` (within the sink, which has found
 its target and checks for the last time).
@@ -10,11 +10,12 @@ import asyncio
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tests.agency.acting import acting, patient
+from tests.image.lease_clock import LEASE, Clock
 from tests.image.open_image import say
 from tests.waiting import a_moment
 
@@ -24,14 +25,18 @@ from batos.image.capabilities import SinkClass
 from batos.objects.prototype import UvmObject
 from batos.uvm import EffectSeams, Seams
 
+#: The clock of this node's lease.
+CLOCK = Clock()
+
 
 def stop() -> None:
-    """Stop this process until somebody wakes it.
+    """Stop this process until somebody wakes it, when its lease is over.
 
     The signal is for this thread: after one for the process, it may run for some instructions more.
     """
     say("stopping")
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+    CLOCK.ahead = 2 * LEASE
 
 
 @dataclass
@@ -59,7 +64,7 @@ class StoppingSink:
         return self.inner.find(effect)
 
 
-async def main(place: Path, image: str, lease: float, url: str, grant: str, where: str) -> None:
+async def main(place: Path, image: str, url: str, grant: str, where: str) -> None:
     """Send one message to a capability; say when this is awake again and has tried."""
 
     async def hold(at: Point, effect: str) -> None:
@@ -75,21 +80,21 @@ async def main(place: Path, image: str, lease: float, url: str, grant: str, wher
             place,
             url=url,
             hold=hold,
-            seams=Seams(effects=EffectSeams(sinks=sinks)),
+            seams=Seams(opening=lambda given: replace(given, lease_clock=CLOCK), effects=EffectSeams(sinks=sinks)),
             memory=False,
             image=image,
             journal="",
-            lease=lease,
+            lease=LEASE,
         ) as mind:
             given = ("log.txt", "A line.") if grant == "notes" else ({"text": "A line."},)
             await mind.send(grant, *given)
-            while await mind.uvm.releaser.release_all():  # it may find itself held up before it is stopped
+            while await mind.uvm.releaser.release_all():  # its background task may have it in its hands
                 await a_moment()
             say("tried")
     except BaseException as error:  # told to the parent: others have its lease
-        say("ended by", type(error).__name__)
+        say("ended by", type(error).__name__, error)
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    asyncio.run(main(Path(given[0]), given[1], float(given[2]), *given[3:]))
+    asyncio.run(main(Path(given[0]), *given[1:]))

@@ -86,9 +86,9 @@ def zeo_server(folder: Path, *, msgpack: bool = True, port: int | None = None) -
         f"<filestorage {name}>\n  path {folder}/{file}\n  blob-dir {folder}/{file}.blobs\n</filestorage>\n"
         for name, file in (("1", "live_image.fs"), ("journal", "journal.fs"))
     )
-    configuration.write_text(
-        f"<zeo>\n  address 127.0.0.1:{port}\n  msgpack {str(msgpack).lower()}\n</zeo>\n{stores}", encoding="utf-8"
-    )
+    # As docs/operating.md has it, so that a process which a test stops in the middle of a commit holds nobody up.
+    limits = f"msgpack {str(msgpack).lower()}\n  transaction-timeout 60"
+    configuration.write_text(f"<zeo>\n  address 127.0.0.1:{port}\n  {limits}\n</zeo>\n{stores}", encoding="utf-8")
     command = [sys.executable, "-m", "ZEO.runzeo", "-C", str(configuration)]
     with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file, cwd=folder) as process:
         try:

@@ -6,25 +6,23 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.image.lease_clock import LEASE, Clock, end_of
 from tests.image.open_image import answer, brief, dump, heard, interpreter, open_image, thought_in
 from tests.image.servers import zeo_server
-from tests.waiting import HANG, a_moment, until
+from tests.waiting import a_moment
 
 from batos.errors import ConfigError, ImageError, Refused
 from batos.image import claims, roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
-from batos.image.lease import NodeLease, read_clock
+from batos.image.lease import NodeLease
 from batos.image.publisher import Publisher
-
-#: Seconds of a lease here: no node loses it by being slow.
-LEASE = 10 * HANG
 
 
 @pytest.fixture
@@ -55,32 +53,6 @@ async def think(image: LivingImage, mission: str) -> None:
     """Commit an answer of a mission that runs."""
     with image.transaction(mission) as thinking:
         await thinking.commit(answer(thought_in(image, thinking, mission)))
-
-
-class Clock:
-    """The clock of a node's lease, which may run ahead at each look."""
-
-    def __init__(self) -> None:
-        self.ahead, self.step = 0.0, 0.0
-        #: Called at each look.
-        self.looked: Callable[[], object] = int
-
-    def __call__(self) -> float:
-        self.looked()
-        self.ahead += self.step
-        return read_clock() + self.ahead
-
-
-async def end_of(fence: int, image: LivingImage, clock: Clock) -> None:
-    """Let a node find that another has been silent for a lease: its clock runs ahead."""
-
-    def has_ended() -> bool:
-        with image.snapshot() as root:
-            return bool(root[roots.NODES][fence]["ended"])
-
-    clock.step = LEASE / 8
-    await until(has_ended, "the end of the lease")
-    clock.step = 0.0
 
 
 async def told(sleeper: subprocess.Popen[str]) -> str:

@@ -11,7 +11,7 @@ from tests.inference.still_clock import on_still_clock, pass_time
 from ollama_emulator.clocks import Clock, ManualClock, SystemClock
 
 #: A time that tests wait for, in seconds, on a loop whose clock stands still.
-SHORT = 2.0
+SHORT = 60.0
 
 
 class Clocks(ABC):
