@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.gate import thresholds
+from batos.gate import checks, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import SentenceVectors, answer_sentences, attribute
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
+from batos.gate.ground import Draft, Ground
 from batos.memory.evidence import Evidence, Passage, Turn
 
 SHA = "0" * 64
@@ -268,3 +269,27 @@ def test_vectors_carry_what_is_said_in_other_words() -> None:
         assert attribute(answer, QUESTION, index).sentences[0].state == "not_carried"
         given_vectors = SentenceVectors([[0.9, 0.1] for _ in answer_sentences(answer)], vectors)
         assert attribute(answer, QUESTION, index, vectors=given_vectors).sentences[0].state == state
+
+
+ROWS = "\n".join(f"| Kelby-{n} | {n % 7} | {200 + n} |" for n in range(100, 160))
+HEAD = "All sums are in thousands of crowns.\n| village | wells | deficit |"
+
+
+@pytest.mark.parametrize(
+    ("head", "text"),
+    [(f"Villages of Vell\n{HEAD}", ROWS), ("", f"{HEAD}\n|---|---|---|\n{ROWS}".replace("\n", "\n\n", 1))],
+)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Kelby-149: 2 wells, deficit 349.",
+        "The deficit of Kelby-149 is 349.",
+        "Kelby-149: a deficit of 349 thousand crowns.",
+    ],
+)
+def test_a_row_carries_what_the_names_of_its_columns_say(head: str, text: str, answer: str) -> None:
+    """Also where the part that was remembered has the row alone, and the caption and the names as its head."""
+    shown = Evidence((Passage(1, "a.md", SHA, 900, text, head=head),))
+    [found] = attribute(answer, "What about Kelby-149?", shown).sentences
+    assert [each.quote for each in found.carriers] == ["| Kelby-149 | 2 | 349 |"]
+    assert checks.judge(Draft(answer, Ground("What about Kelby-149?", shown))).verdict.faults == ()

@@ -13,6 +13,7 @@ from batos.gate import languages, thresholds
 from batos.gate.stems import stems
 from batos.memory.evidence import Evidence
 from batos.memory.sentences import sentence_spans
+from batos.memory.table_heads import TableHeads
 from batos.memory.terms import line_of
 
 #: The document number of what was said in the conversation: its turns and summaries are evidence, but no document.
@@ -40,7 +41,7 @@ class EvidenceSentence:
 
 
 class EvidenceIndex:
-    """The sentences of evidence, and the places of each stem among them."""
+    """The sentences of evidence, and the places of each stem among them; rows of a table have the stems of its head."""
 
     def __init__(self, evidence: Evidence, said: str = "") -> None:
         """Split and index all passages, and the turns, the summaries and what else was `said` as one text."""
@@ -61,11 +62,11 @@ class EvidenceIndex:
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._documents: defaultdict[str, list[int]] = defaultdict(list)
         texts = list(_texts(evidence, said))
-        self.language = languages.guess("\n".join(text[:400] for _, _, text in texts))
-        for document, begin, text in texts:
-            self._add(document, begin, text)
+        self.language = languages.guess("\n".join(text[:400] for _, _, text, _ in texts))
+        for document, begin, text, head in texts:
+            self._add(document, begin, text, head)
 
-    def _add(self, document: int, begin: int, text: str) -> None:
+    def _add(self, document: int, begin: int, text: str, head: str) -> None:
         guessed = languages.guess(text)
         self.guesses.add(guessed)
         language = guessed or self.language
@@ -73,9 +74,12 @@ class EvidenceIndex:
         self.languages.append(language)
         self.own_languages.append(guessed)
         held: set[str] = set()
+        head = head.replace("\n", "\n\n", 1)  # the caption stands apart from the heading
+        tables, before = TableHeads(f"{head}\n{text}"), len(head) + 1
         for start, end in evidence_spans(text):
             quote = text[start:end]
-            found = stems(quote, language)
+            above = tables.above(before + start)
+            found = stems(f"{above}\n{quote}" if above else quote, language)
             at = len(self.sentences)
             self.sentences.append(EvidenceSentence(document, begin + start, begin + end, quote))
             self.stems.append(found)
@@ -180,11 +184,11 @@ def index_of(evidence: Evidence, said: str = "") -> EvidenceIndex:
     return EvidenceIndex(evidence, said)
 
 
-def _texts(evidence: Evidence, also: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the number, the place in its file and the text of each passage, then the conversation."""
+def _texts(evidence: Evidence, also: str) -> Iterator[tuple[int, int, str, str]]:
+    """Yield number, place in its file, text and head of each passage, then the conversation."""
     for passage in evidence.passages:
-        yield passage.number, passage.start, passage.text
+        yield passage.number, passage.start, passage.text, passage.head
     turns = (f"{turn.question}\n\n{turn.answer}" for turn in evidence.turns)
     said = "\n\n".join(filter(None, (*(summary.text for summary in evidence.view), *turns, also)))
     if said:
-        yield CONVERSATION, 0, said
+        yield CONVERSATION, 0, said, ""

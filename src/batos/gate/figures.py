@@ -20,7 +20,8 @@ _GROUPS = re.compile(rf"[{_BLANK}'’]")
 
 #: Words that multiply a number, by the power of ten; of a word with two meanings both are tried.
 _SCALES = {
-    3: "thousand k tsd tausend mille mil tusen duizend тыс тысяч тысячи हज़ार",
+    3: "thousand thousands k tsd tausend tausende tausenden mille milliers mil miles mila migliaia milhares tusen"
+    " duizend duizenden тыс тысяч тысячи тысячах हज़ार",
     5: "lakh lakhs लाख",
     6: "million millions m mn mio mill millionen millón millones milhão milhões milione milioni miljoen millioner млн"
     " миллион миллиона миллионов",

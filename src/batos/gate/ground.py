@@ -55,7 +55,8 @@ class Ground:
     @cached_property
     def text(self) -> str:
         """Return everything as one text."""
-        return "\n".join((*(each.text for each in self.evidence.passages), self.said))
+        shown = ("\n".join(filter(None, (each.head, each.text))) for each in self.evidence.passages)
+        return "\n".join((*shown, self.said))
 
     @cached_property
     def figures(self) -> figures.KnownNumbers:

@@ -45,7 +45,10 @@ MemoryKind: TypeAlias = Literal["document", "mission", "turn", "fact", "summary"
 
 
 class ChunkText(NamedTuple):
-    """A chunk of a document: where it begins in the document's text, the headings above it, and its words."""
+    """A chunk of a document: where it begins in the document's text, the headings above it, and its words.
+
+    Of rows of a table the heading has, behind a line break, the caption and the names of the columns.
+    """
 
     start: int
     heading: str

@@ -9,6 +9,7 @@ from batos.memory.chunk_search import FoundChunk
 from batos.memory.indexes.entries import words_beside
 from batos.memory.linked_recall import SaidWords
 from batos.memory.sentences import sentence_spans
+from batos.memory.table_heads import head_within
 from batos.memory.terms import words
 from batos.objects.prototype import UvmObject, own_slots
 
@@ -47,9 +48,8 @@ def coverage(said: SaidWords, chunk: UvmObject, led_by: str = "") -> float:
 
 
 def _is_remnant(chunk: UvmObject) -> bool:
-    """Test if a chunk is a few words between others of a file."""
+    """Test if a chunk is a few words between others of a file, and no row of a table."""
     slots = own_slots(chunk)
     first, last = own_slots(slots["document"])["chunks"]
-    return (
-        first < last and own_slots(slots["document"])["kind"] == "document" and len(words(slots["text"])) < LEAST_WORDS
-    )
+    is_part = first < last and own_slots(slots["document"])["kind"] == "document"
+    return is_part and len(words(slots["text"])) < LEAST_WORDS and not head_within(slots["heading"])

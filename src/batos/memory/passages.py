@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from batos.memory.evidence import Passage
 from batos.memory.sentences import SENTENCE_END, blanks_end
+from batos.memory.table_heads import LONGEST_HEAD, TableHeads
 
 #: Passages are cut at blank lines, and between sentences where a paragraph is longer than this (characters).
 PASSAGE = 1_200
@@ -17,8 +18,6 @@ MANY_LINES = 6
 
 _GAP = re.compile(r"\n\s*\n")
 _HEADING = re.compile(r"^#{1,6}[^\S\n].*$", re.MULTILINE)
-_COLUMN_MARKS = ",;\t|"
-_LONGEST_HEAD = 300
 
 
 def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
@@ -38,22 +37,18 @@ def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
 
 
 class Heads:
-    """The lines that stand above the places of a text: the names of the columns in a table, else the heading."""
+    """The lines that stand above the places of a text: the head of a table for its rows, else the heading."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
         self._headings = [(found.start(), found[0].strip()) for found in _HEADING.finditer(text)]
-        self._gaps = [0, *(found.end() for found in _GAP.finditer(text))]
+        self._tables = TableHeads(text)
 
     def above(self, start: int) -> str:
-        """Return the line above a place that says what stands there, "" if there is none or the place is that line."""
-        paragraph = self._gaps[bisect_right(self._gaps, start) - 1]
-        columns = self._text[paragraph : min(start, paragraph + _LONGEST_HEAD)].partition("\n")[0].strip()
-        row = self._text[start : start + _LONGEST_HEAD].partition("\n")[0] if paragraph < start and columns else ""
-        if any(1 <= columns.count(mark) == row.count(mark) for mark in _COLUMN_MARKS):
-            return columns
+        """Return what stands above a place and says what is there, "" if there is nothing."""
+        if head := self._tables.above(start):
+            return head
         at = bisect_right(self._headings, (start, "")) - 1
-        return self._headings[at][1][:_LONGEST_HEAD] if at >= 0 else ""
+        return self._headings[at][1][:LONGEST_HEAD] if at >= 0 else ""
 
 
 def _join_pieces(text: str) -> list[tuple[int, int]]:

@@ -275,7 +275,7 @@ def _part(chunk: UvmObject) -> ChunkDocument:
     slots = own_slots(chunk)
     return {
         "chunk": slots["number"],
-        "heading": slots["heading"],
+        "heading": slots["heading"].strip(),
         "span": [slots["start"], slots["start"] + len(slots["text"])],
         "text": slots["text"],
         "marks": [_mark(slots["start"], each) for each in memory_claims.marks_of(chunk)],
@@ -333,7 +333,7 @@ def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
             0, name, document["sha256"], slots["start"] + start, f"{key}{text}", document["trust"],
             document["name"], slots["number"], why, document["mission"],
             weight * HISTORY_WEIGHT if standing else weight, standing,
-            head=slots["heading"], day=memory_claims.stated_at(document)[:10], speaker=document["speaker"],
+            head=slots["heading"].strip(), day=memory_claims.stated_at(document)[:10], speaker=document["speaker"],
         )  # fmt: skip
 
 
