@@ -54,7 +54,9 @@ class SentenceDocument(TypedDict):
 
 @final
 class RecalledPassage(TypedDict):
-    """A passage of a file that a model was shown, a memory with `why` it was found, and its mark as `standing`."""
+    """A passage of a file that a model was shown, a memory with `why` it was found, its mark as `standing` and the path
+    of its file as `source`.
+    """
 
     document: int
     name: str
@@ -66,6 +68,7 @@ class RecalledPassage(TypedDict):
     chunk: NotRequired[int]
     why: NotRequired[str]
     standing: NotRequired[str]
+    source: NotRequired[str]
 
 
 @final

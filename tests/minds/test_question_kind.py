@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.minds.question_kind import kind_of, prescribes_form
+from batos.minds.question_kind import kind_of
 
 _DATA: Final = Path(__file__).parents[1] / "data"
 _PIECES: Final = st.sampled_from(
@@ -86,17 +86,9 @@ def test_a_word_may_mislead(question: str, kind: str) -> None:
     assert kind_of(question) == kind
 
 
-def test_a_form_may_be_prescribed() -> None:
-    """A question that names a form is told from one that names none."""
-    assert prescribes_form("The costs as a table, please")
-    assert prescribes_form("箇条書きで教えて")
-    assert not prescribes_form("When does the lease run out?")
-
-
 def test_a_question_that_says_its_form_is_no_plain_fact() -> None:
     """No form of ours is asked for then."""
-    assert prescribes_form("In exactly two words: who built it?")
-    assert not prescribes_form("Who built it?")
+    assert kind_of("Who built it?") == "fact"
     assert kind_of("In exactly two words: who built it?") != "fact"
 
 
@@ -104,7 +96,6 @@ def test_a_question_that_says_its_form_is_no_plain_fact() -> None:
 def test_any_text_has_a_kind(text: str) -> None:
     """No text raises, and a text is of the same kind in other letters of the same meaning."""
     assert kind_of(text) == kind_of(f"  {text} ".strip())
-    assert isinstance(prescribes_form(text), bool)
 
 
 def _took(run: Callable[[], object]) -> float:

@@ -26,7 +26,7 @@ class Passage:
     `mission` that it came of, the reasons `why` it was found, and a `weight`: how well it matches beside the best one.
     A `standing` such as `[superseded since 2026-11-26]` says that it does not simply hold, and stands before its text.
     `lead` are the blanks that stand before it in its file, `head` the heading above it or the names of its columns,
-    `day` the date of its file or of its saying (ISO 8601), and `speaker` who said it.
+    `day` the date of its file or of its saying (ISO 8601), `speaker` who said it, and `source` the path of its file.
     """
 
     number: int
@@ -45,6 +45,7 @@ class Passage:
     head: str = ""
     day: str = ""
     speaker: str = ""
+    source: str = ""
 
     @property
     def is_perhaps(self) -> bool:

@@ -86,7 +86,7 @@ class Recollection:
         if sha256:
             names = {name for each in sha256 for name in memory_places.names_with_content(root, each, reach.user)}
             found = [root[roots.DOCUMENTS][name] for name in sorted(names, reverse=True)]
-            shown = [each for each in found if reach.holds(_range_of_document(each))][:limit]
+            shown = [each for each in found if reach.holds(_range_of(each))][:limit]
         else:
             shown = [memory_records.document_at(root, first) for first in firsts[:limit].tolist()]
         return {"memories": [line_of(each) for each in shown], "documents": len(firsts), "chunks": chunks}
@@ -94,9 +94,7 @@ class Recollection:
     def list_pinned(self, root: Root, reach: MemoryReach, limit: int) -> MemoriesPage:
         """Return the pinned documents within reach."""
         names = memory_pins.list_all_pinned(root, reach.user or "")
-        found = [
-            each for each in (root[roots.DOCUMENTS][name] for name in names) if reach.holds(_range_of_document(each))
-        ]
+        found = [each for each in (root[roots.DOCUMENTS][name] for name in names) if reach.holds(_range_of(each))]
         lines = [line_of(each) for each in found]
         return {"memories": lines[:limit], "documents": len(lines), "chunks": sum(each["chunks"] for each in lines)}
 
@@ -162,7 +160,7 @@ class Recollection:
         """Return the first parts of what is pinned within reach, so many, as evidence."""
         named = memory_pins.list_pinned(root, reach.user or "", reach.scopes or ())
         documents = (root[roots.DOCUMENTS][name] for name in named)
-        within = (each for each in documents if reach.holds(_range_of_document(each)))
+        within = (each for each in documents if reach.holds(_range_of(each)))
         parts = islice((part for each in within for part in memory_records.chunks_of(root, each)), most)
         return tuple(passage for each in parts if _stands(root, each) for passage in _passages(each, PINNED, 1.0))
 
@@ -178,7 +176,7 @@ class Recollection:
         return tuple(
             passage
             for each, why, weight in there
-            if each is not None and reach.holds(_range_of(each))
+            if each is not None and reach.holds(_range_of(own_slots(each)["document"]))
             for passage in _passages(each, why, weight)
         )
 
@@ -195,7 +193,7 @@ def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Itera
     """Yield the parts of the newest facts, turns and notes within reach that are not known, so many."""
     for name in memory_claims.newest_claims_within(root, reach.user or "", reach.scopes, MOST_NEWEST):
         document = root[roots.DOCUMENTS][name]
-        if not reach.holds(_range_of_document(document)):
+        if not reach.holds(_range_of(document)):
             continue
         for chunk in memory_records.chunks_of(root, document):
             if own_slots(chunk)["number"] not in known:
@@ -275,7 +273,7 @@ def _part(chunk: UvmObject) -> ChunkDocument:
     slots = own_slots(chunk)
     return {
         "chunk": slots["number"],
-        "heading": slots["heading"].strip(),
+        "heading": slots["heading"],
         "span": [slots["start"], slots["start"] + len(slots["text"])],
         "text": slots["text"],
         "marks": [_mark(slots["start"], each) for each in memory_claims.marks_of(chunk)],
@@ -304,11 +302,7 @@ def _without_answers(reach: MemoryReach) -> frozenset[MemoryKind]:
     return GIVEN if reach.kinds is None else reach.kinds - ANSWERED
 
 
-def _range_of(chunk: UvmObject) -> ChunkRange:
-    return _range_of_document(own_slots(chunk)["document"])
-
-
-def _range_of_document(document: UvmObject) -> ChunkRange:
+def _range_of(document: UvmObject) -> ChunkRange:
     slots = own_slots(document)
     return ChunkRange(
         slots["chunks"][1], slots["name"], slots["user"], slots["scope"], slots["kind"], slots["standing"],
@@ -334,6 +328,7 @@ def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
             document["name"], slots["number"], why, document["mission"],
             weight * HISTORY_WEIGHT if standing else weight, standing,
             head=slots["heading"].strip(), day=memory_claims.stated_at(document)[:10], speaker=document["speaker"],
+            source=document["source"],
         )  # fmt: skip
 
 
@@ -382,9 +377,10 @@ def _path(link: Link, text: str, among: FoundChunks) -> PathDocument:
 
 def _reasons(found: FoundChunk, said: SaidWords, title: str) -> str:
     """Return the reasons why a chunk was found, in a line."""
+    slots = own_slots(found.chunk)
     there = {
         said.words.stem_of[stem]: term
-        for term in terms(f"{title}\n{own_slots(found.chunk)['text']}")
+        for term in terms(f"{title}\n{slots['heading']}\n{slots['text']}")
         if (stem := next(stems(term))) in said.words.stem_of
     }
     telling = [stem for stem in there if stem not in COMMON_STEMS] or list(there)

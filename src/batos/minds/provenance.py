@@ -157,6 +157,8 @@ def _recalled_passage(passage: Passage) -> RecalledPassage:
         told["memory"], told["chunk"], told["why"] = passage.document, passage.chunk, passage.why
     if passage.standing:
         told["standing"] = passage.standing
+    if passage.source:
+        told["source"] = passage.source
     return told
 
 

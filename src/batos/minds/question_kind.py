@@ -324,8 +324,3 @@ def kind_of(question: str) -> Kind:
         if not without & met and all(group & met for group in needs):
             return kind
     return "other"
-
-
-def prescribes_form(question: str) -> bool:
-    """Test if a question says which form its answer is to have."""
-    return "form" in _classes(question)[0]

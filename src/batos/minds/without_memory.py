@@ -25,6 +25,10 @@ _FACTS: Final = frozenset[Kind]({"fact", "list", "aggregate", "compare", "summar
 _ASKING: Final = ("?", "？", "؟", "か", "吗", "呢")
 #: The words at the beginning of a question of which one asks.
 _OPENING: Final = 4
+#: Stands in a phrase for any words.
+_GAP: Final = " * "
+#: The words at the end of a question among which the second part of such a phrase is.
+_LAST: Final = 2
 #: Characters of a text that is quoted in the place of an answer.
 _QUOTED: Final = 300
 
@@ -74,9 +78,16 @@ def is_of_own_world(question: str) -> bool:
         return False
     return any(
         _has(question, name, words["own"].split())
-        and _has(_opening(question, name), name, (*words["asked"].split(), *words["much"]))
+        and (
+            _has(_opening(question, name), name, (*words["asked"].split(), *words["much"]))
+            or _has_around(question, words)
+        )
         and not _has(question, name, words["general"].split())
-        and (_ends_as_question(question) or _begins(question, name, (*words["asked"].split(), *words["much"])))
+        and (
+            _has_around(question, words)
+            or _ends_as_question(question)
+            or _begins(question, name, (*words["asked"].split(), *words["much"]))
+        )
         for name, words in _table().items()
     )
 
@@ -108,6 +119,15 @@ def _ends_as_question(text: str) -> bool:
 def _has(text: str, language: str, phrases: Sequence[str]) -> bool:
     line = text.casefold() if language in _UNSPACED else line_of(text)
     return any((each if language in _UNSPACED else f" {each} ") in line for each in phrases)
+
+
+def _has_around(text: str, words: Mapping[str, Any]) -> bool:
+    """Test if a text begins with the first part of a phrase with a gap, and ends with the other or soon after it."""
+    line = line_of(text)
+    parts = (each.split(_GAP) for each in words["much"] if _GAP in each)
+    return any(
+        line.startswith(f" {begin} ") and f" {end} " in f" {' '.join(line.split()[-_LAST:])} " for begin, end in parts
+    )
 
 
 def _begins(text: str, language: str, phrases: Sequence[str]) -> bool:

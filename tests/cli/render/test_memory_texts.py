@@ -63,8 +63,17 @@ def test_many_documents_are_counted() -> None:
     assert "And 2 more files skipped" in told
     assert "Left out: 2 hidden." in told
     assert "--all" in memory_texts.recalled_text(
-        {"recalled": [{**LINE, "text": "x", "why": "words: x", "score": 1}], "of": 2}
+        {"recalled": [{**LINE, "heading": "", "text": "x", "why": "words: x", "score": 1}], "of": 2}
     )
+
+
+def test_a_part_is_shown_line_by_line_with_its_file_and_the_head_of_its_table() -> None:
+    """The title says no more than the file's name where it is that; a document's own line breaks stay."""
+    part = {"heading": "Costs\n| part | price |", "text": "| pump | 210 |\n| valve | 35 |", "why": "words: pump"}
+    found = {**LINE, **part, "title": "Heating", "source": "/srv/house/heating.md"}
+    lines = memory_texts.recalled_text({"recalled": [found], "of": 1}).splitlines()
+    assert lines[0] == "Heating, /srv/house/heating.md"
+    assert lines[-3:] == ["  | part | price |", "  | pump | 210 |", "  | valve | 35 |"]
 
 
 def test_history_and_what_gave_way_are_told() -> None:

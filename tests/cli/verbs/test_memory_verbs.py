@@ -83,7 +83,7 @@ def test_a_fact_supersedes_the_older_one(user: User) -> None:
     assert "No current fact is fair" in user.run("remember", "x", "--key", "z", "--supersedes", "fair").out
     found = user.run("recall", "place").out
     assert ("Bremen" in found, "Ulm" in found) == (True, False)
-    history = user.run("recall", "place", "--history").out
+    history = " ".join(user.run("recall", "place", "--history").out.split())
     assert "SUPERSEDED by d-" in history
     assert "[superseded since" in history
     assert "Bremen" in user.run("recall", "place", "--strict", "--newest").out

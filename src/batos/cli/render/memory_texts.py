@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final
 
-from batos.cli.render.short_names import local_time, short
+from batos.cli.render.short_names import local_time, short, title_with_path
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import plain, table, wrap
 
@@ -70,14 +70,14 @@ def recalled_text(found: Mapping[str, Any], filters: Sequence[str] = ()) -> str:
         standing = "" if each["standing"] == "current" else f", {_standing_text(each)}"
         standing += f" in {each['summarised_by']}" if each.get("summarised_by") else ""
         place = f"{each['document']}, {local_time(each['at'])}{trust}{standing}"
-        head = f"{plain(each['title'])}  [{place}; {plain(each['why'])}]"
-        lines = [head, _glance(each["text"], with_lines=bool(each.get("marks")))]
+        head = plain(title_with_path(each["title"], each["source"]))
+        lines = [head, wrap(f"[{place}; {plain(each['why'])}]"), _glance(each["heading"], each["text"])]
         if path := each["path"]:
             lines.append(wrap(f'reached from {plain(path["title"])}: "{plain(" ".join(path["sentence"].split()))}"'))
         blocks.append("\n".join(lines))
     shown = len(found["recalled"])
     tail = (
-        [] if shown == found["of"] else [f"{shown} of {count_text(found['of'], 'part')} that match; --all shows all."]
+        [] if shown >= found["of"] else [f"{shown} of {count_text(found['of'], 'part')} that match; --all shows all."]
     )
     note = [f"Found {plain(found['note'])}."] if found.get("note") else []
     return "\n\n".join([*blocks, *tail, *note])
@@ -90,10 +90,10 @@ def _standing_text(each: Mapping[str, Any]) -> str:
     return f"{each['standing'].upper()}{by}{since}"
 
 
-def _glance(text: str, with_lines: bool) -> str:
-    """Return the beginning of a part; the lines of one with marks stay lines."""
-    lines = text.splitlines() if with_lines else [text]
-    words = "\n".join(" ".join(line.split()) for line in lines)
+def _glance(heading: str, text: str) -> str:
+    """Return the beginning of a part, line by line, below the head of the table that it is of."""
+    lines = [*heading.partition("\n")[2].splitlines(), *text.splitlines()]
+    words = "\n".join(line.rstrip() for line in lines if line.strip())
     words = words if len(words) <= _GLANCE else f"{words[:_GLANCE]}…"
     return "\n".join(map(wrap, words.splitlines()))
 
@@ -115,7 +115,7 @@ def listing_text(found: Mapping[str, Any], *, pinned: bool = False, scope: str |
             each["scope"],
             str(each["chunks"]),
             size(each["size"]),
-            each["title"],
+            title_with_path(each["title"], each["source"]),
         ]
         for each in found["memories"]
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from batos.cli.render.mission import computed_lines, moment, personas_text, placements
+from batos.cli.render.short_names import title_with_path
 from batos.cli.render.voices import voices_lines
 from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import count_text
@@ -34,8 +35,9 @@ def _waiting(provenance: ProvenanceDocument) -> Iterator[str]:
 
 def footnotes(provenance: ProvenanceDocument) -> Iterator[str]:
     """Yield a line for each document that the answer cites, with the sentences that it quotes."""
-    names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
-    found = {each["document"]: each["why"] for each in provenance["recalled"] if "document" in each and "why" in each}
+    recalled = [each for each in provenance["recalled"] if "document" in each]
+    names = {each["document"]: title_with_path(each["name"], each.get("source", "")) for each in recalled}
+    found = {each["document"]: each["why"] for each in recalled if "why" in each}
     quotes: dict[int, dict[str, None]] = {}
     for each in provenance["citations"]:
         quotes.setdefault(each["document"], {})[_short(each["quote"])] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePath
 from typing import Final
 
 #: Characters of an id that are shown at least: its kind and the millisecond of its beginning.
@@ -54,6 +55,25 @@ def short(names: Sequence[str]) -> dict[str, str]:
         length = max([_LEAST, *(_count_shared(name, other) + 1 for other in beside)])
         found[name] = name[:length]
     return found
+
+
+def title_with_path(title: str, source: str) -> str:
+    """Return a title with the path of its file behind it, as a person here would write that.
+
+    >>> title_with_path("Heating", ""), title_with_path("Heating", "/srv/house/heating.md")
+    ('Heating', 'Heating, /srv/house/heating.md')
+    >>> title_with_path("lamp.md", "/srv/lamp.md")
+    '/srv/lamp.md'
+    """
+    if not source.startswith("/"):
+        return title
+    path, where, within = PurePath(source), Path.cwd(), Path.home()
+    shown = str(path)
+    if path.is_relative_to(where):
+        shown = str(path.relative_to(where))
+    elif path.is_relative_to(within):
+        shown = str("~" / path.relative_to(within))
+    return shown if title in (path.name, path.stem) else f"{title}, {shown}"
 
 
 def _count_shared(one: str, other: str) -> int:
