@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from batos.gate import dates, figures, letters, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.ground import Draft, without_spaces
 from batos.gate.stems import is_number, placed_stems
+from batos.memory.terms import words
+
+#: Words of a judgement on what the documents say, which stand in none of them.
+_VERDICTS: Final = frozenset(
+    "answer yes no yeah nope true false both neither antwort ja nein doch beide keiner keine réponse oui non vrai faux"
+    " respuesta sí si verdadero falso risposta vero sim não nee да нет はい いいえ 是 是的 不是 否 不 对 不对"
+    " 네 아니요 نعم لا हाँ नहीं".split()
+)
 
 
 def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[AttributedSentence]:
@@ -24,8 +33,9 @@ def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[Attribut
         return
     asked = {each.stem for each in placed_stems(question, language)}
     few = len(attribution.sentences) <= thresholds.SHORT_ANSWER
-    rows = (each for each in attribution.select("not_carried") if not each.text.startswith("|"))
-    for sentence in rows:
+    for sentence in attribution.select("not_carried"):
+        if sentence.text.startswith("|"):
+            continue
         share, count = known_share(draft, sentence, asked, language)
         strange = (count >= thresholds.KNOWN_WORDS and share < thresholds.KNOWN_SHARE) or (few and count and not share)
         if strange and not _has_values(sentence.text):
@@ -41,6 +51,7 @@ def known_share(draft: Draft, sentence: AttributedSentence, asked: set[str], lan
         for each in placed_stems(sentence.text, language)
         if not is_number(each.stem) and not any(day.start <= each.start < day.end for day in days)
     } - asked
+    new -= {each.stem for each in placed_stems(" ".join(_VERDICTS & {*words(sentence.text)}), language)}
     known = {each for each in new if index.has(each) or _is_made_of(each, draft)}
     whole = index.weigh(new)
     return (index.weigh(known) / whole if whole else 1.0), len(new)

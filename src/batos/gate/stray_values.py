@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Set
 from heapq import nsmallest
 
-from batos.gate import dates, figures, letters, numerals, thresholds
+from batos.gate import dates, figures, letters, numerals, rivals, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.ground import Draft, Ground, Spot
@@ -22,6 +22,12 @@ _HEAD = re.compile(r"\W{0,4}[^\W\d_]{2,20}[^\S\n]?[:：]")
 _ASKING = re.compile(
     r"\b(?:who|what|which|when|where|how|wer|was|welche\w*|wann|wo|wie|qui|que|quel\w*|quand|où|combien|quién|qué|cuál\w*|cuándo|cuánt\w*"
     r"|chi|che|quale|quando|dove|quant\w*|wie|wat|welke?|wanneer|waar|hoe\w*)\b",
+    re.IGNORECASE,
+)
+#: Questions for the name of somebody.
+_FOR_NAME = re.compile(
+    r"\b(?:who|whom|name|wer|wen|wem|heißt|qui|s'appelle|nom|quién|se llama|nombre|chi|si chiama|nome|quem|chama|wie is"
+    r"|heet|naam)\b|誰|だれ|名前|谁|叫什么|名字|姓什么",
     re.IGNORECASE,
 )
 _PARTS = re.compile(r"[,;:?？，；：]|\b(?:and|und|et|y|e|en|и)\b|和|以及", re.IGNORECASE)
@@ -44,18 +50,35 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     asked = frozenset(each for each in stems(ground.question, language) if not is_number(each))
     split = (frozenset(stems(part, language)) & asked for part in _PARTS.split(ground.question))
     parts = [each for each in (asked, *split) if each]
+    for_name = _FOR_NAME.search(ground.question) is not None
     for sentence in attribution.select("not_carried"):
         said = frozenset(each for each in stems(sentence.text, language) if not is_number(each))
         if len(said - asked) > thresholds.STRAY_WORDS:
             continue
-        words = [each for part in parts for each in (part | said, part)]
-        for value, places in _values(sentence, ground):
+        found = [*_values(sentence, ground), *(_names(sentence, ground, language) if for_name else ())]
+        for value, places in found:
             index = ground.index
             told = [at for at in places if index.own_languages[index.document_of[at]] == language]
+            own = frozenset(stems(value, language))
+            words = [each for part in parts for each in (part | (said - own), part)]
             if not words or not places or told != places:
                 continue
-            if max(_share(ground, each, places) for each in words) < thresholds.STRAY_SHARE:
+            if _is_beside_best(ground, asked, places) and (
+                max(_share(ground, each, places) for each in words) < thresholds.STRAY_SHARE
+            ):
                 yield Spot("stray", value, (("near", index.sentences[places[0]].quote),))
+
+
+def _is_beside_best(ground: Ground, asked: Set[str], places: list[int]) -> bool:
+    """Test if a place is in the file that has most of the question: of another one a link may lead to the value."""
+    index, files = ground.index, {each.number: (each.document or each.name, each.sha256) for each in ground.passages}
+    held: dict[tuple[str, str], set[str]] = {}
+    for at in index.hits(asked):
+        if (file := files.get(index.sentences[at].document)) is not None:
+            held.setdefault(file, set()).update(index.stems[at] & asked)
+    weights = {file: index.weigh(found) for file, found in held.items()}
+    most = max(weights.values(), default=0.0)
+    return any(weights.get(files[index.sentences[at].document], 0.0) >= most for at in places)
 
 
 def _share(ground: Ground, words: Set[str], places: list[int]) -> float:
@@ -94,3 +117,14 @@ def _values(sentence: AttributedSentence, ground: Ground) -> Iterator[tuple[str,
     for word, value in numerals.chinese_numbers(text):
         if value not in asked:
             yield word, places.get(value, [])
+
+
+def _names(sentence: AttributedSentence, ground: Ground, language: str | None) -> Iterator[tuple[str, list[int]]]:
+    """Yield the names of several words, with the sentences of documents that have all of these."""
+    asked = frozenset(stems(ground.question, language))
+    for start, end in rivals.spans_of(sentence.text, "name", language):
+        name = sentence.text[start:end]
+        parts = frozenset(stems(name, language))
+        if len(name.split()) > 1 and parts and not parts & asked:
+            held = [frozenset(ground.index.with_stem(each)) for each in sorted(parts)]
+            yield name, sorted(frozenset.intersection(*held))
