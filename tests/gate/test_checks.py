@@ -156,6 +156,7 @@ RIGHT: list[tuple[str, Draft]] = [
     ("subjects", draft("Plot 3 costs 66 pounds, plot 7 costs 98 pounds.", evidence=PLOTS)),
     ("subjects", draft("Plot 3 is cheaper than plot 7, by 32 pounds.", evidence=PLOTS)),
     ("totals", draft("10 + 20 + 40 = 70 cans.", evidence=CANS, question="How many cans in all?")),
+    ("counts", draft("It burns. It is old.", question="What of it, in two sentences?")),
     ("totals", draft("40 cans.", evidence=CANS, question="How many cans on Friday?")),
     ("relative_days", draft("The smith comes on 21 November.", evidence=OLD, question="When does the smith come?")),
     ("relative_days", draft("Tomorrow never dies.", evidence=LAMP)),
@@ -226,6 +227,7 @@ WRONG: list[tuple[str, Draft, str]] = [
     ),
     ("sums", draft("231 km / 25 minutes = 9.28 km/h.", evidence=Evidence()), "9.24"),
     ("subjects", draft("Plot 3 costs 98 pounds, plot 7 costs 66 pounds.", evidence=PLOTS), "Plot 7"),
+    ("counts", draft("It burns.", question="What of it, in two sentences?"), "in two sentences"),
     ("totals", draft("It is 40 cans.", evidence=CANS, question="How many cans in all?"), "40 is one entry"),
     ("relative_days", draft("He comes tomorrow.", evidence=OLD, question="When does the smith come?"), "2026-11-01"),
     ("language", draft("Le gardien remonte la montre pour que la lampe brûle dans la nuit."), "question's language"),
@@ -314,7 +316,7 @@ def test_without_documents_only_written_sums_are_checked() -> None:
 @pytest.mark.parametrize("language", sorted(wording.table()))
 def test_every_fault_is_worded_in_every_language(language: str) -> None:
     """For the model and for the reader, with the same codes and values as in English."""
-    values = dict.fromkeys(("said", "near", "value", "result", "day", "number", "size", "most"), "7")
+    values = dict.fromkeys(("said", "near", "value", "result", "day", "number", "size", "most", "asked", "count"), "7")
     for use in ("repair", "told"):
         english, own = (wording.table()[each][use] for each in ("English", language))
         assert own.keys() == english.keys()

@@ -13,6 +13,7 @@ from batos.gate import figures, history, languages, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
+from batos.gate.counts import other_counts
 from batos.gate.ground import Draft, Spot
 from batos.gate.inventions import find_inventions
 from batos.gate.occurrence import days, documents, names, numbers, written_sums
@@ -198,9 +199,10 @@ CHECKS: Mapping[str, Check] = {
     "totals": single_entries,
     "relative_days": find_repeated,
     "language": language,
+    "counts": other_counts,
 }
 #: The checks of an answer's form alone, which say nothing of what it states.
-FORM = frozenset({"length", "schema", "prompt", "language"})
+FORM = frozenset({"length", "schema", "prompt", "language", "counts"})
 
 #: The check that reads the attribution: a sentence was found in documents, or nothing there speaks of it.
 CARRIED = "carried"
