@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.errors import NotFound
 from batos.image import memory_archives, memory_claims, memory_copies, memory_pins, memory_standings, roots
-from batos.image.memory_places import find_by_source, names_below, names_with_source, place_key
+from batos.image.memory_places import find_by_source, names_below, names_with_content, names_with_source, place_key
 from batos.image.memory_segments import (
     NewSegment,
     Without,
@@ -301,7 +302,7 @@ def document_at(root: Root, first: int) -> UvmObject:
 
 
 def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
-    """Return a document by its name, or else by an unambiguous beginning of it or by its source.
+    """Return a document by its name, else by an unambiguous beginning of it, by its source, or by its whole text.
 
     Raises: NotFound: there is none, or it is another user's.
     """
@@ -311,9 +312,12 @@ def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
     found = set(names_with_source(root, named, user)) if named else set()
     if len(named) > len("d-"):
         found.update(islice(_beginning_with(root, named, user), 2))
+    if not found:
+        found.update(names_with_content(root, hashlib.sha256(named.encode()).hexdigest(), user))
     if len(found) != 1:
         what = "several documents are" if found else "there is no document"
-        remedy = "Give more of its name; " if found else ""
+        near = "`batos recall` finds what is near these words; " if " " in named else ""
+        remedy = "Give more of its name; " if found else near
         raise NotFound(f"{what} named {named!r}", field="name", remedy=f"{remedy}`batos memories` lists them.")
     document: UvmObject = root[roots.DOCUMENTS][found.pop()]
     return document

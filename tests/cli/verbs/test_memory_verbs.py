@@ -23,6 +23,11 @@ def test_texts_are_remembered_listed_shown_and_forgotten(user: User) -> None:
     assert "Oil is dear this winter." in user.run("memories", name).out
     gone = user.run("forget", name)
     assert (gone.code, "Forgotten: oil (1 part)." in gone.out, "history" in gone.out) == (0, True, True)
+    text = "The codeword is Papagei."
+    assert user.run("remember", text).code == 0
+    near = user.run("forget", "codeword Papagei")
+    assert (near.code, "batos recall" in near.err) == (2, True)
+    assert f"Forgotten: {text}" in user.run("forget", text).out
     missing = user.run("forget", name, "--json")
     assert (missing.code, missing.document["error"]["code"]) == (2, "not_found")
     assert user.run("memories", "--scope", "none").out.startswith("Nothing is remembered")

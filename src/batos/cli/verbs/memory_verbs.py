@@ -77,7 +77,7 @@ def recall(called: VerbCall, query: str, every: bool, limit: int, source: str | 
 @click.option("--yes", is_flag=True, help="With --erase: do not ask. Nothing brings it back.")
 @with_server
 def forget(called: VerbCall, documents: tuple[str, ...], erase: bool, yes: bool, every_user: bool, **how: bool) -> int:
-    """Forget documents by their ids, or by where they came from: all that are named, or none.
+    """Forget documents by their ids, by where they came from, or by their whole text: all that are named, or none.
 
     Their words are erased from the present image and its indexes. The answer says where older bytes still are.
 
