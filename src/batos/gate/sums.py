@@ -41,6 +41,7 @@ _CONSTANTS = frozenset(map(Decimal, (12, 24, 30, 31, 52, 60, 100, 360, 365, 366,
 #: Ways to read one sum that are tried, numbers that one has, and numbers on each side of a result that are tried.
 _READINGS, _TERMS, _NEAR = 64, 40, 12
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_ADDING = frozenset("+-()")
 _RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "of": 2, "^": 3}
 
 
@@ -82,13 +83,15 @@ def calculate_sums(text: str, figures: Sequence[Figure]) -> CalculatedSums:
 @dataclass(frozen=True, slots=True)
 class WrittenSum:
     """A written sum with the result that the text states for it: its place, the results that it can have, if it is one
-    of them.
+    of them, and if it only adds and subtracts. `grouped` is its result where `1,200` and the like are thousands.
     """
 
     start: int
     end: int
     results: tuple[Decimal, ...]
     is_right: bool
+    is_addition: bool = False
+    grouped: Decimal = Decimal(0)
 
 
 def written_sums(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
@@ -102,12 +105,14 @@ def written_sums(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
             continue
         stated = figures[place]
         goes_on = place + 1 < len(figures) and _GAP.fullmatch(text, stated.end, figures[place + 1].start)
-        results = tuple(dict.fromkeys(_values(run)))
+        values = list(_values(run))
+        results = tuple(dict.fromkeys(values))
         if results and stated.values and not goes_on:
             units = text[terms[0].start : stated.end + 8]
             near = sign["sign"] != "=" or stated.is_approximate
             right = any(_is_stated(result, stated, units, near=near) for result in results)
-            yield WrittenSum(terms[0].start, stated.end, results, right)
+            adds = all(isinstance(each, Figure) or each in _ADDING for each in run)
+            yield WrittenSum(terms[0].start, stated.end, results, right, adds, values[-1])
 
 
 def _is_stated(result: Decimal, stated: Figure, units: str, *, near: bool) -> bool:

@@ -106,6 +106,17 @@ def test_no_answer_is_better_than_itself() -> None:
         assert not repair.is_better(judged(text), judged(text), QUESTION)
 
 
+@pytest.mark.parametrize("effort", ["reflex", "cycle"])
+async def test_a_wrong_sum_is_put_right(mind: Mind, effort: str) -> None:
+    """Without a call; the model's text is kept with the reason."""
+    said = "The cans and the steps are 1,200 + 86 = 1,300 together."
+    mind.script.woven = mind.script.revised = said
+    shown = await ask(mind.uvm, "How many cans and steps are there together?", effort=effort)
+    assert shown["answer"] == "The cans and the steps are 1,200 + 86 = 1,286 together."
+    assert [each["reason"] for each in shown["provenance"]["withdrawn"]] == [repair.CORRECTED]
+    assert "revised" not in kinds(mind)
+
+
 WHO = "Who carries the oil up?"
 
 

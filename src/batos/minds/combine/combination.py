@@ -62,6 +62,7 @@ async def combine(
         synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
         if not (said.is_ruled or context.mind.inner):
             await repair.leave_out(context, synthesis, ground, repair.FOREIGN)
+            await repair.correct_sums(context, synthesis, ground)
             await repair.withhold(context, synthesis, ground)
         return ground
     ground = answers.ground_of(context, synthesis)
@@ -69,7 +70,9 @@ async def combine(
     synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
     final = said.is_ruled or context.mind.inner or two_voices.are_standing(synthesis)
     if not (synthesis.standing.verdict.ok or final):
-        await repair.repair(interpreter, context, synthesis, question, ground)
+        await repair.correct_sums(context, synthesis, ground)
+        if not synthesis.standing.verdict.ok:
+            await repair.repair(interpreter, context, synthesis, question, ground)
         await repair.withhold(context, synthesis, ground)
     return ground
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from batos.errors import Refused
-from batos.gate import checks, wording
+from batos.gate import checks, sum_correction, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.ground import Ground
+from batos.gate.ground import Draft, Ground
 from batos.inference.cost import is_spent
 from batos.minds import without_memory
 from batos.minds.calls import answers
@@ -36,6 +36,7 @@ MOST_WITHHELD: Final = 2
 LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
 #: Reasons for which an answer is withdrawn.
 LEFT_OUT, REVISING = "sentences at fault are left out", "the gate found a fault; it is being revised"
+CORRECTED: Final = "a sum is worked out again"
 #: The reason for which an answer is withheld.
 WITHHELD: Final = "no document says it"
 #: The fault of a revision that says less than the answer, and its reason.
@@ -80,6 +81,23 @@ async def leave_out(context: MindContext, synthesis: Synthesis, ground: Ground, 
     answers.tell_again(context, path, after.answer.answer, LEFT_OUT)
     answers.tell_citations(context, path, after.answer.citations, ground.evidence)
     return True
+
+
+async def correct_sums(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
+    """Let the answer stand with the right results of its sums, where it states wrong ones: computing them is ours."""
+    before = synthesis.standing
+    right = sum_correction.correct_sums(Draft(before.answer.answer, ground))
+    if not right:
+        return
+    after = await answers.judge(context, synthesis, replace(before.answer, answer=right), ground)
+    if len(after.verdict.faults) >= len(before.verdict.faults):
+        return
+    path = answers.revising_path(context)
+    context.decide_by_rule(path, "answer", CORRECTED)
+    synthesis.revised = before.verdict
+    synthesis.drafts.append(after)
+    answers.tell_again(context, path, right, CORRECTED)
+    answers.tell_citations(context, path, after.answer.citations, ground.evidence)
 
 
 async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
