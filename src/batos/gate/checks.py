@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from batos.gate import figures, history, languages, wording
+from batos.gate.absent_subjects import absent_subjects
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
@@ -253,6 +254,7 @@ def _findings(draft: Draft, attribution: Attribution) -> Iterator[tuple[str, Seq
         )
         spots = [Spot("carried", each.text, _near(each)) for each in bare]
         spots += [each for each in stray(draft, attribution) if each.said not in {spot.said for spot in values}]
+        spots += absent_subjects(draft, attribution)
         held = any(each.carriers or each.parts for each in attribution.sentences)
         yield CARRIED, spots if spots or held else None
     if any(each.standing for each in draft.ground.passages):

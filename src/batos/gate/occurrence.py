@@ -239,6 +239,15 @@ def names(draft: Draft) -> list[Spot] | None:
     return [Spot("name", each) for each in unknown]
 
 
+def full_names(text: str) -> Iterator[str]:
+    """Yield the names of several words in a text, and those after a title, without what only begins a sentence."""
+    for found in _TITLED.finditer(text):
+        yield found[1]
+    for found in _NAME.finditer(text):
+        if " " in (name := _bare(found, text)):
+            yield name
+
+
 def _parts(name: str) -> Iterator[str]:
     """Yield the words of a name that tell it from others: no initials, particles, days or months."""
     for part in re.split(r"[\s-]+", name):

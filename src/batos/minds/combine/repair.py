@@ -29,7 +29,7 @@ UNFOUNDED: Final = frozenset(
     {"carried", "days", "documents", "names", "numbers", "prompt", "quotations", "subjects", "superseded"}
 )
 #: Findings of a value that no document gives to what was asked, and the most sentences of an answer that is withheld.
-VALUES: Final = frozenset({"number", "day", "name", "stray", "subject"})
+VALUES: Final = frozenset({"number", "day", "name", "stray", "subject", "unnamed"})
 MOST_WITHHELD: Final = 2
 #: The share of an answer's words that its faultless sentences have at least where the others are left out, and the
 #: share of theirs that an answer which was written again has at least.
