@@ -265,7 +265,7 @@ async def test_a_changed_codex_acts_at_the_next_check(tmp_path: Path) -> None:
     async with opened(tmp_path, bridge) as uvm:
         await ask(uvm)
         path = tmp_path / "codex" / "mind.toml"
-        rules = path.read_text(encoding="utf-8").replace("- Answer in", "- Be brief.\n- Answer in", 1)
+        rules = path.read_text(encoding="utf-8").replace("- Answer every", "- Be brief.\n- Answer every", 1)
         path.write_text(rules, encoding="utf-8")
         await uvm.readiness.check()
         await ask(uvm)
@@ -284,7 +284,9 @@ async def test_memory_embeds_without_taking_up_a_changed_codex(tmp_path: Path) -
         await uvm.readiness.genesis()
         before = await uvm.readiness.embedder()
         path = tmp_path / "codex" / "mind.toml"
-        path.write_text(path.read_text(encoding="utf-8").replace("- Answer in", "- Be brief.\n- Answer in", 1), "utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8").replace("- Answer every", "- Be brief.\n- Answer every", 1), "utf-8"
+        )
         known = _codex_digest(uvm)
         assert (await uvm.readiness.embedder()).digest == before.digest
         assert _codex_digest(uvm) == known

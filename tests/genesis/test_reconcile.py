@@ -62,7 +62,7 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
 
 async def test_a_codex_that_changes_nothing_of_a_model(stage: Stage) -> None:
     """House rules are in the prompt and in no model: they act at the next mission, and nothing is made."""
-    stage.edit("mind.toml", "- Answer in", "- Be brief.\n- Answer in")
+    stage.edit("mind.toml", "- Answer every", "- Be brief.\n- Answer every")
     requests = await stage.asked_for(stage.ask())
     assert requests == ["GET /api/tags"]
     assert "- Be brief." in stage.prompt(stage.uvm.readings.mission(stage.uvm.readings.newest()[0]["id"]))

@@ -79,6 +79,8 @@ def test_no_language_falls_behind(language: str) -> None:
         ("比較レポートの文体を「です・ます」に統一して", "rewrite"),
         ("", "other"),
         ("Thanks!", "other"),
+        ("Comment s’appelle le président de la chorale ?", "fact"),
+        ("What did the cat weigh in 2024?", "fact"),
     ],
 )
 def test_a_word_may_mislead(question: str, kind: str) -> None:

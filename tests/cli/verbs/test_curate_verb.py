@@ -9,15 +9,15 @@ from tests.memory.curation.test_fold_store import logs
 
 def test_memories_are_folded_and_brought_back(user: User) -> None:
     """What is folded is found by --all, told as summarised, and comes back by the summary's id."""
-    for number, text in enumerate(logs(3)):
+    for number, text in enumerate(logs(4)):
         assert user.run("remember", "-", "--title", f"Log {number}", stdin=text).code == 0
     assert user.run("curate").out.startswith("Nothing to fold")
     looked = user.run("curate", "--dry-run", "--cold-after", "0").out
-    assert "3 documents would be folded: 3 parts become 1." in looked
+    assert "4 documents would be folded: 4 parts become 1." in looked
     folded = user.run("curate", "--cold-after", "0", "--json").document["data"]
     (region,) = folded["regions"]
-    assert (region["reason"], region["written_by"], len(region["documents"])) == ("cold", "model", 3)
-    every = user.run("recall", "gull1", "--all").out
+    assert (region["reason"], region["written_by"], len(region["documents"])) == ("cold", "model", 4)
+    every = " ".join(user.run("recall", "gull1", "--all").out.split())
     assert f"SUMMARISED in {region['summary']}" in every
     assert "stands for Log 1" in user.run("memories", region["summary"]).out
     shown = user.run("memories", region["documents"][1]["document"]).out
