@@ -45,6 +45,7 @@ PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "thresholds.md"
 BEGIN, END = "<!-- measured: python bench/thresholds.py --write -->\n", "<!-- measured until here -->"
 #: The share of the documents that is kept back, as a divisor.
 KEPT: Final = 5
+#: Examples of a family in a smoke run, about.
 QUICK: Final = 12
 #: The examples of the family, which a process that tries a value has of its parent.
 _EXAMPLES: list[IndexedExample] = []

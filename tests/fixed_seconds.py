@@ -50,8 +50,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _number(node: ast.expr) -> float:
-    is_number = isinstance(node, ast.Constant) and type(node.value) in {int, float}
-    return float(node.value) if is_number else 0.0  # type: ignore[attr-defined]
+    value = node.value if isinstance(node, ast.Constant) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
 def _faults(node: ast.AST, short: set[str]) -> Iterator[str]:

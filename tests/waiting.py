@@ -37,4 +37,4 @@ def wait_until(come: Callable[[], T], what: str = "it") -> T:
 
 async def a_moment() -> None:
     """Give what must not happen the time to happen. Where there is an event to wait for, wait for that instead."""
-    await asyncio.sleep(MOMENT)  # any pace: see above
+    await asyncio.sleep(MOMENT)  # any pace: a slow machine only shows less of what must not be

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.image.lease_clock import LEASE
 from tests.image.open_image import brief, open_image
 from tests.image.servers import zeo_server, zeo_uri
 from tests.waiting import until
@@ -21,9 +22,6 @@ from batos.image.image import LivingImage
 from batos.image_documents import NodeLine
 
 pytestmark = pytest.mark.blocks_loop
-
-#: Seconds of a lease here: nobody loses it.
-LEASE = 600.0
 
 
 def lines(image: LivingImage, later: float = 0.0) -> list[NodeLine]:

@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from tests.image.lease_clock import LEASE
 from tests.image.open_image import say
-from tests.missions.pace import LEASE, PATIENT
+from tests.missions.pace import PATIENT
 
 from batos.config import Settings
 from batos.events import Events

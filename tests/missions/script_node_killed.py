@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.image.lease_clock import LEASE
 from tests.image.open_image import say
 from tests.minds.scripted import Script, kind
-from tests.missions.pace import LEASE
 
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.testing import ScriptedBridge, scripted_uvm

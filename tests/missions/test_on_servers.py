@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from tests.history.test_past_questions import Door
+from tests.image.lease_clock import LEASE
 from tests.image.open_image import child, heard, open_image
 from tests.image.servers import zeo_server, zeo_uri
 from tests.minds.scripted import Script, kind
-from tests.missions.pace import LEASE, RacingClock
+from tests.missions.pace import RacingClock
 from tests.waiting import HANG
 
 from batos.history.moments import find_moment

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from BTrees.OOBTree import OOTreeSet
 from persistent.mapping import PersistentMapping
+from tests.image.lease_clock import LEASE
 from tests.image.open_image import child, heard
 from tests.image.servers import zeo_server, zeo_uri
 from tests.minds.scripted import Script
 from tests.missions import script_node_at_work as node_at_work_script
-from tests.missions.pace import LEASE, RacingClock
+from tests.missions.pace import RacingClock
 from tests.missions.script_node_at_work import AT_ONCE, node_at_work
 from tests.waiting import until
 

@@ -51,23 +51,26 @@ def _are_whole(ground: Ground) -> bool:
     return given and is_written_so and not any(each.document for each in evidence.passages)
 
 
-def _absent_names(ground: Ground) -> Iterator[str]:
-    """Yield the names of several words, or after a title, of which no part occurs in a file."""
-    there = {word for text in ground.documents for word in words(text)}
-    for name in occurrence.full_names(ground.question):
+def _absent_names(ground: Ground) -> list[str]:
+    """Return the names of several words, or after a title, of which no part occurs in a file."""
+    named = list(occurrence.full_names(ground.question))
+    there = {word for text in ground.documents for word in words(text)} if named else set()
+
+    def is_there(name: str) -> bool:
         parts = [word for word in words(name) if len(word) > 1]
-        if parts and not any(part in there or any(part in each for each in there) for part in parts):
-            yield name
+        return not parts or any(part in each for part in parts for each in there)
+
+    return [name for name in named if not is_there(name)]
 
 
 def _absent_years(ground: Ground) -> Iterator[str]:
     """Yield the years, in no date, that no file has where it has others."""
-    text = "\n".join(ground.documents)
     days = dates.find(ground.question)
+    years = (found for found in _YEAR.finditer(ground.question))
+    apart = [found[0] for found in years if not any(day.start <= found.start() < day.end for day in days)]
+    text = "\n".join(ground.documents) if apart else ""
     if not _YEAR.search(text):
         return
-    for found in _YEAR.finditer(ground.question):
-        within = any(day.start <= found.start() < day.end for day in days)
-        short = re.search(rf"(?:['’/.-]|\A){found[0][2:]}(?!\d)", text)
-        if not within and found[0] not in text and not short:
-            yield found[0]
+    for year in apart:
+        if year not in text and not re.search(rf"(?:['’/.-]|\A){year[2:]}(?!\d)", text):
+            yield year

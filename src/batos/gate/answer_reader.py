@@ -143,8 +143,7 @@ class AnswerReader:
         found = figures.find(plain)
         carriers: dict[int, Carrier] = {}
         for each in sums.written_sums(plain, found) if len(found) >= _LEAST_OF_A_SUM else ():
-            operands = [number for number in found if each.start <= number.start and number.end < each.end]
-            places = [self._place_of(number.text, text) for number in operands if not sums.is_constant(number)]
+            places = [self._place_of(number.text, text) for number in each.terms if not sums.is_constant(number)]
             if not each.is_right or not places or None in places:
                 return ()
             carriers.update(

@@ -74,11 +74,10 @@ class EvidenceIndex:
         self.languages.append(language)
         self.own_languages.append(guessed)
         held: set[str] = set()
-        head = head.replace("\n", "\n\n", 1)  # the caption stands apart from the heading
-        tables, before = TableHeads(f"{head}\n{text}"), len(head) + 1
+        tables = TableHeads(text, head)
         for start, end in evidence_spans(text):
             quote = text[start:end]
-            above = tables.above(before + start)
+            above = tables.above(start)
             found = stems(f"{above}\n{quote}" if above else quote, language)
             at = len(self.sentences)
             self.sentences.append(EvidenceSentence(document, begin + start, begin + end, quote))

@@ -169,7 +169,7 @@ class Ground:
         """Return the text of each document as far as passages have it."""
         found: dict[tuple[str, str], list[Passage]] = {}
         for each in self.passages:
-            found.setdefault((each.document or each.name, each.sha256), []).append(each)
+            found.setdefault(each.file, []).append(each)
         parts = (sorted(several, key=lambda each: each.start) for several in found.values())
         return tuple("".join((each.lead if at else "") + each.text for at, each in enumerate(one)) for one in parts)
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from batos.gate import dates, figures, languages, letters, numerals, spans_of_time, sums
 from batos.gate.figures import Figure
 from batos.gate.ground import Draft, Ground, Spot
+from batos.gate.sums import WrittenSum
 from batos.memory.terms import words
 
 # Blanks within a line only: where `\s` could also eat line breaks, a text of line breaks takes cubic time.
@@ -97,7 +98,9 @@ def numbers(draft: Draft) -> list[Spot] | None:
 def _strange_figures(text: str, found: list[Figure], worked: sums.CalculatedSums, ground: Ground) -> Iterator[str]:
     """Yield the figures of a text that the ground has not, and that follow from none of those it has."""
     held = [(each.start, each.end) for each in spans_of_time.find(text) if ground.holds_span(each)]
-    wrong = {each.end for each in sums.written_sums(text, found) if not each.is_right}  # another check tells these
+    wrong = {
+        each.stated.end for each in sums.written_sums(text, found) if not each.is_right
+    }  # another check tells these
     sure = {
         place
         for place, each in enumerate(found)
@@ -127,15 +130,24 @@ def _blank_placeholder(found: re.Match[str]) -> str:
 
 def written_sums(draft: Draft) -> list[Spot] | None:
     """Check that the sums which an answer writes out with their results are right, units included."""
-    text = claims(draft.answer)
-    text = _without(text, [(day.start, day.end) for day in dates.find(text)])
-    made = list(sums.written_sums(text, figures.find(text)))
+    text, made = sums_of(draft.answer)
     found = [
-        Spot("sum", " ".join(text[each.start : each.end].split()), (("result", _short_text(each.results[0])),))
+        Spot(
+            "sum",
+            " ".join(text[each.terms[0].start : each.stated.end].split()),
+            (("result", _short_text(each.results[0])),),
+        )
         for each in made
         if not each.is_right
     ]
     return found if made else None
+
+
+def sums_of(answer: str) -> tuple[str, list[WrittenSum]]:
+    """Return what an answer claims, without its dates, and the sums that it writes out, by their places there."""
+    text = claims(answer)
+    text = _without(text, [(day.start, day.end) for day in dates.find(text)])
+    return text, list(sums.written_sums(text, figures.find(text)))
 
 
 def _short_text(result: Decimal) -> str:

@@ -10,6 +10,7 @@ from heapq import nsmallest
 from batos.gate import dates, figures, letters, numerals, rivals, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
+from batos.gate.evidence_index import CONVERSATION
 from batos.gate.ground import Draft, Ground, Spot
 from batos.gate.stems import is_number, stems
 
@@ -50,6 +51,7 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     asked = frozenset(each for each in stems(ground.question, language) if not is_number(each))
     split = (frozenset(stems(part, language)) & asked for part in _PARTS.split(ground.question))
     parts = [each for each in (asked, *split) if each]
+    index, best = ground.index, _passages_of_best(ground, asked)
     for_name = _FOR_NAME.search(ground.question) is not None
     for sentence in attribution.select("not_carried"):
         said = frozenset(each for each in stems(sentence.text, language) if not is_number(each))
@@ -57,28 +59,27 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
             continue
         found = [*_values(sentence, ground), *(_names(sentence, ground, language) if for_name else ())]
         for value, places in found:
-            index = ground.index
             told = [at for at in places if index.own_languages[index.document_of[at]] == language]
             own = frozenset(stems(value, language))
             words = [each for part in parts for each in (part | (said - own), part)]
             if not words or not places or told != places:
                 continue
-            if _is_beside_best(ground, asked, places) and (
+            if not best.isdisjoint(index.sentences[at].document for at in places) and (
                 max(_share(ground, each, places) for each in words) < thresholds.STRAY_SHARE
             ):
                 yield Spot("stray", value, (("near", index.sentences[places[0]].quote),))
 
 
-def _is_beside_best(ground: Ground, asked: Set[str], places: list[int]) -> bool:
-    """Test if a place is in the file that has most of the question: of another one a link may lead to the value."""
-    index, files = ground.index, {each.number: (each.document or each.name, each.sha256) for each in ground.passages}
-    held: dict[tuple[str, str], set[str]] = {}
+def _passages_of_best(ground: Ground, asked: Set[str]) -> frozenset[int]:
+    """Return the passages of the files that have most of a question: of another one a link may lead to a value."""
+    index, files = ground.index, {each.number: each.file for each in ground.passages}
+    held: dict[tuple[str, str], set[str]] = {file: set() for file in files.values()}
     for at in index.hits(asked):
-        if (file := files.get(index.sentences[at].document)) is not None:
-            held.setdefault(file, set()).update(index.stems[at] & asked)
+        if (number := index.sentences[at].document) != CONVERSATION:
+            held[files[number]] |= index.stems[at] & asked
     weights = {file: index.weigh(found) for file, found in held.items()}
     most = max(weights.values(), default=0.0)
-    return any(weights.get(files[index.sentences[at].document], 0.0) >= most for at in places)
+    return frozenset(number for number, file in files.items() if weights[file] >= most)
 
 
 def _share(ground: Ground, words: Set[str], places: list[int]) -> float:

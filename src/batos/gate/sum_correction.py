@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from batos.gate import dates, figures, sums
+from batos.gate import figures
 from batos.gate.figures import Figure
 from batos.gate.ground import Draft
-from batos.gate.occurrence import claims
+from batos.gate.occurrence import sums_of
 from batos.gate.sums import WrittenSum
 
 _PART: Final = re.compile(r"[.,](\d+)\Z")
@@ -26,43 +27,37 @@ def correct_sums(draft: Draft) -> str:
     """
     if "```" in draft.answer:
         return ""
-    text = claims(draft.answer)
-    for day in dates.find(text):
-        text = f"{text[: day.start]}{' ' * (day.end - day.start)}{text[day.end :]}"
-    found = figures.find(text)
     answer = draft.answer
-    for each in sums.written_sums(text, found):
-        stated = next(figure for figure in found if figure.end == each.end)
-        terms = [figure for figure in found if each.start <= figure.start < stated.start]
-        if _is_sure(draft, each, terms, stated):
-            right = write_like(each.grouped, [figure.text for figure in (*terms, stated)])
-            answer = re.sub(rf"(?<![\d.,]){re.escape(stated.text)}(?![.,]?\d)", right, answer)
+    for each in sums_of(draft.answer)[1]:
+        if _is_sure(draft, each):
+            right = write_like(each.grouped, [figure.text for figure in (*each.terms, each.stated)])
+            answer = re.sub(rf"(?<![\d.,]){re.escape(each.stated.text)}(?![.,]?\d)", right, answer)
     return "" if answer == draft.answer else answer
 
 
-def _is_sure(draft: Draft, made: WrittenSum, terms: list[Figure], stated: Figure) -> bool:
+def _is_sure(draft: Draft, made: WrittenSum) -> bool:
     """Test if a sum is wrong, and its right result beyond doubt."""
-    known = draft.ground.figures
-    plain = not any(each.scales or each.is_percent or each.measured for each in (*terms, stated))
+    known, numbers = draft.ground.figures, (*made.terms, made.stated)
+    plain = not any(each.scales or each.is_percent or each.measured for each in numbers)
     return (
         not made.is_right
         and made.is_addition
-        and (len(made.results) == 1 or _are_thousands([*terms, stated]))
+        and (len(made.results) == 1 or _are_thousands(numbers))
         and made.grouped >= 0
         and plain
-        and all(figures.is_known(each, known) for each in terms)
-        and not stated.values & known.values
+        and all(figures.is_known(each, known) for each in made.terms)
+        and not made.stated.values & known.values
     )
 
 
-def _are_thousands(numbers: list[Figure]) -> bool:
+def _are_thousands(numbers: Sequence[Figure]) -> bool:
     """Test if the numbers that could be read in two ways all have one mark of thousands, and no other has that mark."""
     marks = {found[0][0] for each in numbers if (found := _PART.search(each.text)) and len(found[1]) == _GROUP}
     decimals = {found[0][0] for each in numbers if (found := _PART.search(each.text)) and len(found[1]) != _GROUP}
     return len(marks) == 1 and not marks & decimals
 
 
-def write_like(number: Decimal, examples: list[str]) -> str:
+def write_like(number: Decimal, examples: Sequence[str]) -> str:
     """Return a number with the marks and the decimals that other numbers of its sum have.
 
     >>> write_like(Decimal("4400.95"), ["7.738,45", "3.337,50"]), write_like(Decimal(1300), ["1000", "300"])

@@ -82,16 +82,17 @@ def calculate_sums(text: str, figures: Sequence[Figure]) -> CalculatedSums:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSum:
-    """A written sum with the result that the text states for it: its place, the results that it can have, if it is one
-    of them, and if it only adds and subtracts. `grouped` is its result where `1,200` and the like are thousands.
+    """A written sum: its numbers, the result that the text states, those that it can have, and if it is one of them.
+
+    `grouped` is its result where `1,200` and the like are thousands, `is_addition` if it only adds and subtracts.
     """
 
-    start: int
-    end: int
+    terms: tuple[Figure, ...]
+    stated: Figure
     results: tuple[Decimal, ...]
+    grouped: Decimal
     is_right: bool
-    is_addition: bool = False
-    grouped: Decimal = Decimal(0)
+    is_addition: bool
 
 
 def written_sums(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
@@ -112,7 +113,7 @@ def written_sums(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
             near = sign["sign"] != "=" or stated.is_approximate
             right = any(_is_stated(result, stated, units, near=near) for result in results)
             adds = all(isinstance(each, Figure) or each in _ADDING for each in run)
-            yield WrittenSum(terms[0].start, stated.end, results, right, adds, values[-1])
+            yield WrittenSum(tuple(terms), stated, results, values[-1], right, adds)
 
 
 def _is_stated(result: Decimal, stated: Figure, units: str, *, near: bool) -> bool:

@@ -48,6 +48,11 @@ class Passage:
     source: str = ""
 
     @property
+    def file(self) -> tuple[str, str]:
+        """Return the name and the digest of the file, or of the remembered document, that it is of."""
+        return self.document or self.name, self.sha256
+
+    @property
     def is_perhaps(self) -> bool:
         """Test if it is shown because nothing nearer was found."""
         return self.why.startswith(PERHAPS)

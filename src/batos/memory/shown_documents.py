@@ -47,7 +47,7 @@ def documents_of(passages: Iterable[Passage]) -> list[ShownDocument]:
     """
     of: dict[tuple[str, str], list[Passage]] = {}
     for each in passages:
-        of.setdefault((each.document or each.name, each.sha256), []).append(each)
+        of.setdefault(each.file, []).append(each)
     return [_join(sorted(several, key=lambda each: each.start)) for several in of.values()]
 
 

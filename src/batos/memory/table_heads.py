@@ -55,9 +55,12 @@ class TableHeads:
     The time is linear in the text.
     """
 
-    def __init__(self, text: str) -> None:
-        """Find the tables of a text."""
-        self._tables = list(_tables(_lines(text)))
+    def __init__(self, text: str, head: str = "") -> None:
+        """Find the tables of a text, which may begin within one that has this head."""
+        heading, _, rest = head.partition("\n")
+        before = f"{heading}\n\n{rest}\n" if rest else f"{head}\n" if head else ""  # a caption stands alone
+        self._before = len(before)
+        self._tables = list(_tables(_lines(before + text)))
         self._starts = [each.rows for each in self._tables]
 
     def above(self, start: int) -> str:
@@ -67,8 +70,9 @@ class TableHeads:
         >>> TableHeads(text).above(text.index("| Ash"))
         'In crowns:\n| village | deficit |'
         """
-        at = bisect_right(self._starts, start) - 1
-        return self._tables[at].head if at >= 0 and start < self._tables[at].end else ""
+        place = self._before + start
+        at = bisect_right(self._starts, place) - 1
+        return self._tables[at].head if at >= 0 and place < self._tables[at].end else ""
 
 
 def add_head(heading: str, head: str) -> str:
@@ -148,7 +152,7 @@ def _can_name(field: str) -> bool:
 
 
 def _goes_on(cells: Sequence[Sequence[str]]) -> bool:
-    """Tell whether a second line names the columns too: one of them has numbers below it, and none there."""
+    """Test if a second line names the columns too: one of them has numbers below it, and none there."""
     columns = zip(*cells, strict=True)
     numbers = ([bool(_NUMBER.fullmatch(cell)) for cell in column] for column in columns)
     return not any(map(_NUMBER.fullmatch, cells[1])) and any(all(each[2:]) for each in numbers)

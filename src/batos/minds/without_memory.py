@@ -78,18 +78,17 @@ def is_of_own_world(question: str) -> bool:
         return False
     return any(
         _has(question, name, words["own"].split())
-        and (
-            _has(_opening(question, name), name, (*words["asked"].split(), *words["much"]))
-            or _has_around(question, words)
-        )
         and not _has(question, name, words["general"].split())
-        and (
-            _has_around(question, words)
-            or _ends_as_question(question)
-            or _begins(question, name, (*words["asked"].split(), *words["much"]))
-        )
+        and (_has_around(question, words) or _asks_fact(question, name, words))
         for name, words in _table().items()
     )
+
+
+def _asks_fact(question: str, language: str, words: Mapping[str, Any]) -> bool:
+    """Test if a question opens with a word that asks for a fact, and is a question by that word or by its end."""
+    asking = (*words["asked"].split(), *words["much"])
+    asks = _ends_as_question(question) or _begins(question, language, asking)
+    return asks and _has(_opening(question, language), language, asking)
 
 
 def _opening(question: str, language: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cli.render.short_names import local_time, moment_text, short
+from batos.cli.render.short_names import local_time, moment_text, short, title_with_path
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -51,3 +52,18 @@ def test_a_short_id_begins_one_alone(ids: set[str]) -> None:
     for name, beginning in short(names).items():
         assert [each for each in names if each.startswith(beginning)] == [name]
         assert len(beginning) >= 12
+
+
+def test_a_path_is_shown_from_where_a_person_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the working folder, else from the person's own; whole elsewhere, and where the working folder is gone."""
+    here, home, gone = (tmp_path / name for name in ("here", "home", "gone"))
+    for each in (here, home, gone):
+        each.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    assert title_with_path("Heating", f"{here}/house/heating.md") == "Heating, house/heating.md"
+    assert title_with_path("heating", f"{home}/heating.md") == "~/heating.md"
+    assert title_with_path("Heating", "typed by hand") == "Heating"
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert title_with_path("Heating", f"{here}/heating.md") == f"Heating, {here}/heating.md"

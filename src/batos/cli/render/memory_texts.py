@@ -7,6 +7,7 @@ from textwrap import indent
 from typing import Any, Final
 
 from batos.cli.render.short_names import local_time, short, title_with_path
+from batos.memory.table_heads import head_within
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import plain, table, wrap
 
@@ -92,7 +93,7 @@ def _standing_text(each: Mapping[str, Any]) -> str:
 
 def _glance(heading: str, text: str) -> str:
     """Return the beginning of a part, line by line, below the head of the table that it is of."""
-    lines = [*heading.partition("\n")[2].splitlines(), *text.splitlines()]
+    lines = [*head_within(heading).splitlines(), *text.splitlines()]
     words = "\n".join(line.rstrip() for line in lines if line.strip())
     words = words if len(words) <= _GLANCE else f"{words[:_GLANCE]}…"
     return "\n".join(map(wrap, words.splitlines()))

@@ -67,13 +67,25 @@ def title_with_path(title: str, source: str) -> str:
     """
     if not source.startswith("/"):
         return title
-    path, where, within = PurePath(source), Path.cwd(), Path.home()
-    shown = str(path)
-    if path.is_relative_to(where):
-        shown = str(path.relative_to(where))
-    elif path.is_relative_to(within):
-        shown = str("~" / path.relative_to(within))
-    return shown if title in (path.name, path.stem) else f"{title}, {shown}"
+    path, (where, within) = PurePath(source), _here()
+    if where is not None and path.is_relative_to(where):
+        shown = path.relative_to(where)
+    elif within is not None and path.is_relative_to(within):
+        shown = "~" / path.relative_to(within)
+    else:
+        shown = path
+    return str(shown) if title in (path.name, path.stem) else f"{title}, {shown}"
+
+
+def _here() -> tuple[Path | None, Path | None]:
+    """Return the working folder and the person's own one; None for one that is gone."""
+    found: list[Path | None] = []
+    for folder in (Path.cwd, Path.home):
+        try:
+            found.append(folder())
+        except (OSError, RuntimeError):  # the folder was deleted, or the account has none: paths stay whole
+            found.append(None)
+    return found[0], found[1]
 
 
 def _count_shared(one: str, other: str) -> int:

@@ -67,37 +67,34 @@ async def repair(
 
 async def leave_out(context: MindContext, synthesis: Synthesis, ground: Ground, of: frozenset[str]) -> bool:
     """Let the answer stand without the sentences that some checks find fault with; False where that mends nothing."""
-    before = synthesis.standing
-    shorter = without_faulty(before, of)
-    if not shorter:
-        return False
-    after = await answers.judge(context, synthesis, replace(before.answer, answer=shorter), ground)
-    if len(after.verdict.faults) >= len(before.verdict.faults):
-        return False
-    path = answers.revising_path(context)
-    context.decide_by_rule(path, "revision", LEFT_OUT)
-    synthesis.revised = before.verdict
-    synthesis.drafts.append(after)
-    answers.tell_again(context, path, after.answer.answer, LEFT_OUT)
-    answers.tell_citations(context, path, after.answer.citations, ground.evidence)
-    return True
+    shorter = without_faulty(synthesis.standing, of)
+    return bool(shorter) and await _stand_if_better(context, synthesis, ground, shorter, "revision", LEFT_OUT)
 
 
 async def correct_sums(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
     """Let the answer stand with the right results of its sums, where it states wrong ones: computing them is ours."""
     before = synthesis.standing
-    right = sum_correction.correct_sums(Draft(before.answer.answer, ground))
-    if not right:
-        return
-    after = await answers.judge(context, synthesis, replace(before.answer, answer=right), ground)
+    if any(each.code == "sum" for each in before.verdict.faults) and (
+        right := sum_correction.correct_sums(Draft(before.answer.answer, ground))
+    ):
+        await _stand_if_better(context, synthesis, ground, right, "answer", CORRECTED)
+
+
+async def _stand_if_better(
+    context: MindContext, synthesis: Synthesis, ground: Ground, text: str, decision: str, why: str
+) -> bool:
+    """Let a text that a rule made of the answer stand in its place; False where it has no fewer faults."""
+    before = synthesis.standing
+    after = await answers.judge(context, synthesis, replace(before.answer, answer=text), ground)
     if len(after.verdict.faults) >= len(before.verdict.faults):
-        return
+        return False
     path = answers.revising_path(context)
-    context.decide_by_rule(path, "answer", CORRECTED)
+    context.decide_by_rule(path, decision, why)
     synthesis.revised = before.verdict
     synthesis.drafts.append(after)
-    answers.tell_again(context, path, right, CORRECTED)
+    answers.tell_again(context, path, text, why)
     answers.tell_citations(context, path, after.answer.citations, ground.evidence)
+    return True
 
 
 async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
