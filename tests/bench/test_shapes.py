@@ -258,7 +258,9 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 #: The bench that runs as a process of its own: it takes hostile code, and the corpus' harness leaves files open.
 ALONE = "guardian.py"
 #: Benches that measure with the corpus that is kept beside the checkout.
-FED = frozenset({"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py", "tasks.py"})
+FED = frozenset(
+    {"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py", "tasks.py", "thresholds.py"}
+)
 #: Not run here: CI runs it by itself, with more kills and on two storages, and fails where there is harm.
 BY_CI = "crash.py"
 
