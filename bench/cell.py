@@ -25,8 +25,8 @@ from batos.cell.host import MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
-from batos.errors import CellKilled
 from batos.guardian.verdict import SlotUse
+from batos.protocol.errors import CellKilled
 from report import Goal, report
 
 TRIVIAL = prepare("def give(self):\n    return 1\n", SlotUse())

@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.errors import BatosError, DecisionInvalid
 from batos.guardian.audit import Context, audit
 from batos.guardian.parsing import parse
 from batos.image.candidates import Candidate
@@ -33,6 +32,7 @@ from batos.methods.generation.method_spec import Coder, MethodSpec, spec_of_inte
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.methods.generation.written_source import WrittenSource, read_source
 from batos.objects.method import Intent
+from batos.protocol.errors import BatosError, DecisionInvalid
 from batos.uvm import UVM
 from report import Goal, report
 from tools_side import TOOLS, WantedTool

@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from batos.client.wire.verb_shapes import MethodRedefineArgs
 from batos.config import Settings
 from batos.events import Events
+from batos.protocol.verb_shapes import MethodRedefineArgs
 from batos.server.dispatch.method_changes import redefine
 from batos.uvm import UVM, open_uvm
 from ollama_emulator.emulator import Emulator, Options

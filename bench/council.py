@@ -28,8 +28,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, TypeAlias
 
-from batos.brief import as_file
 from batos.config import Settings
+from batos.protocol.brief import as_file
 from batos.uvm import UVM, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.machine.pacing import Prefixes

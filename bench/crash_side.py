@@ -22,13 +22,13 @@ from typing import Any
 from ZODB.Connection import Connection
 
 from batos.config import Settings
-from batos.errors import ImageBusy
 from batos.events import Events
 from batos.image import roots
 from batos.image.filestorage import SoundFileStorage, fsync
 from batos.image.image import LivingImage, Opening
 from batos.image.storage import file_of
 from batos.inference.journal import Journal, Record
+from batos.protocol.errors import ImageBusy
 from batos.uvm import UVM, EffectSeams, Seams, open_uvm
 
 #: Seconds until the image of a killed process is taken over, on a server. A process that gets no processor for so long

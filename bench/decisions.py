@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from batos.brief import as_file
-from batos.errors import BatosError
 from batos.minds.calls import degenerate
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError
 from batos.uvm import UVM
 from quality import is_right
 from report import Goal, report

@@ -14,11 +14,11 @@ from typing import Self
 import structlog
 
 from bare_side import CALLS
-from batos.brief import as_file
 from batos.codex import codex as codices
 from batos.codex.codex import PILLARS
 from batos.config import Settings
 from batos.minds.calls import decisions
+from batos.protocol.brief import as_file
 from batos.uvm import UVM, open_uvm
 
 PERSONA = "BRICK"

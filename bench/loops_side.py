@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx
 
-from batos.brief import as_file
-from batos.errors import BatosError, Runaway
 from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest
 from batos.inference.ollama.chat import REPEATED, chat_body
 from batos.inference.ollama.repetition import BLANK_TOKENS, LONGEST_UNIT, LOOP_TOKENS, TIMES
 from batos.memory.sentences import whole_sentences
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, Runaway
 from batos.uvm import UVM, Seams
 from ollama_emulator.emulator import Emulator, Options
 from voice_side import AttachedQuestion, uvm_over

@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batos import Client
-from batos.brief import as_file
 from batos.client.wire import server_file
 from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
@@ -41,6 +40,7 @@ from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import MEMORABLE, IndexedDocument, pack
 from batos.memory.reach import MemoryReach
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
 from batos.testing import ScriptedBridge, scripted_uvm
 from report import Goal, report
 from vector_stores_side import LIBRARIES, PEERS

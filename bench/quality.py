@@ -31,14 +31,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from batos.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
-from batos.errors import BatosError
 from batos.gate.attribution import attribute
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.memory.document_store import Incoming
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 from batos.memory.sentences import sentence_spans
+from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
+from batos.protocol.errors import BatosError
 from batos.uvm import UVM
 from report import Goal, report
 from voice_side import AttachedQuestion, daemon, parser_of, questions_of, rows_of, uvm_over

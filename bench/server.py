@@ -27,12 +27,12 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire import server_address, server_file
 from batos.config import Settings
-from batos.errors import Busy
 from batos.events import Events
+from batos.protocol.brief import as_file
+from batos.protocol.errors import Busy
 from batos.uvm import open_uvm
 from kernel_side import DOCUMENT, PERSONA, QUESTION, fixed_replies
 from null_process import NullProcess

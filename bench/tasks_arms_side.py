@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from batos.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
-from batos.client.wire.memory_shapes import RememberedFile
-from batos.errors import BatosError, ContextOverflow, OllamaUnreachable, Runaway
 from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest
 from batos.minds.prompt import MARGIN
+from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
+from batos.protocol.errors import BatosError, ContextOverflow, OllamaUnreachable, Runaway
+from batos.protocol.memory_shapes import RememberedFile
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles
 from batos.uvm import UVM
 from quality import run_until

@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from batos import brief as briefs
-from batos.brief import ARGUMENTS_LIMIT, MissionBrief, parse
+from batos.protocol import brief as briefs
+from batos.protocol.brief import ARGUMENTS_LIMIT, MissionBrief, parse
 
 #: JSON that an argument of a message may be.
 json_values = st.recursive(

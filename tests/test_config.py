@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from batos import config, notation
 from batos.config import CONFIG_FILE, Settings
-from batos.errors import ConfigError
 from batos.image.image import LivingImage, Opening
 from batos.inference.ollama.transport import daemon_url
+from batos.protocol.errors import ConfigError
 
 
 def at(home: Path, **environ: str) -> dict[str, str]:

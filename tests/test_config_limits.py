@@ -8,7 +8,7 @@ import pytest
 
 from batos import config
 from batos.config import CONFIG_FILE, Settings
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 NUMBERS = [name for name, field in Settings.model_fields.items() if field.annotation in (int, float)]
 DEEP = "a = " + "[" * 50_000

@@ -17,16 +17,15 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import PydanticUndefined
 
-from batos import errors
-from batos.brief import MissionBrief
 from batos.cli import entry
-from batos.client.wire import protocol, verb_shapes
 from batos.codex import model_options
 from batos.config import Settings
-from batos.event_payloads import EVENTS
 from batos.gate import thresholds as gate_thresholds
 from batos.guardian import dialect
 from batos.memory import thresholds as memory_thresholds
+from batos.protocol import errors, verb_shapes, wire_messages
+from batos.protocol.brief import MissionBrief
+from batos.protocol.event_payloads import EVENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEM = ROOT / "src" / "batos"
@@ -162,7 +161,8 @@ def arguments_tables() -> str:
 def protocol_schema() -> str:
     """The JSON schema of all messages."""
     shapes: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (each, "validation") for each in (protocol.WireRequest, protocol.WireReply, protocol.WireNotice, MissionBrief)
+        (each, "validation")
+        for each in (wire_messages.WireRequest, wire_messages.WireReply, wire_messages.WireNotice, MissionBrief)
     ]
     _, schema = models_json_schema(shapes, title="The wire of BAT OS")
     return f"```json\n{json.dumps(schema, indent=1, ensure_ascii=False)}\n```"
@@ -176,9 +176,9 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "events": events_table,
     "options": options_table,
     "verbs": verbs_help,
-    "requests": lambda: fields_table(protocol.WireRequest),
-    "replies": lambda: fields_table(protocol.WireReply),
-    "notices": lambda: fields_table(protocol.WireNotice),
+    "requests": lambda: fields_table(wire_messages.WireRequest),
+    "replies": lambda: fields_table(wire_messages.WireReply),
+    "notices": lambda: fields_table(wire_messages.WireNotice),
     "arguments": arguments_tables,
     "brief": lambda: fields_table(MissionBrief),
     "schema": protocol_schema,
@@ -336,8 +336,8 @@ def test_an_absent_room_is_found() -> None:
 
 def test_an_absent_path_or_name_is_found() -> None:
     """Files, patterns and names are looked up, and each kind can fail."""
-    there = "`src/batos/missions`, `docs/*.md`, `batos.errors.NotFound`, `batos.toml`"
-    gone = ["src/batos/cognition", "docs/*.rst", "batos.cognition", "batos.errors.Gone"]
+    there = "`src/batos/missions`, `docs/*.md`, `batos.protocol.errors.NotFound`, `batos.toml`"
+    gone = ["src/batos/cognition", "docs/*.rst", "batos.cognition", "batos.protocol.errors.Gone"]
     assert absent(there) == []
     assert absent(", ".join(f"`{name}`" for name in gone)) == gone
 

@@ -11,13 +11,13 @@ from typing import Any, is_typeddict
 import pytest
 from ZODB.POSException import ConflictError
 
-from batos import event_payloads
-from batos.brief import as_file
-from batos.errors import BatosError, InternalError, OllamaUnreachable, StreamCut
-from batos.event_payloads import EVENTS, MISSION_RETRACTED, MISSION_STATUS, Event, MissionRetracted
 from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
-from batos.mission_documents import PlacementDocument
+from batos.protocol import event_payloads
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, InternalError, OllamaUnreachable, StreamCut
+from batos.protocol.event_payloads import EVENTS, MISSION_RETRACTED, MISSION_STATUS, Event, MissionRetracted
+from batos.protocol.mission_documents import PlacementDocument
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "batos"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.brief import as_file, read_file
-from batos.errors import BriefError
 from batos.file_kinds import no_text
+from batos.protocol.brief import as_file, read_file
+from batos.protocol.errors import BriefError
 
 
 @pytest.mark.parametrize(

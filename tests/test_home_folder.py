@@ -9,8 +9,8 @@ import pytest
 
 from batos import config
 from batos.config import CONFIG_FILE
-from batos.errors import ConfigError
 from batos.home_folder import check_own, checkout_folder
+from batos.protocol.errors import ConfigError
 
 DEEP = "a = " + "[" * 50_000
 

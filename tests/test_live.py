@@ -12,13 +12,13 @@ import pytest
 from tests.living import WINDOW, found_model
 from tests.model_files.building import lora
 
-from batos.brief import as_file
 from batos.codex import codex as codices
 from batos.config import Settings
-from batos.errors import ModelMissing
 from batos.events import Events
 from batos.genesis import register
 from batos.inference.ollama.bridge import Bridge
+from batos.protocol.brief import as_file
+from batos.protocol.errors import ModelMissing
 from batos.testing import shipped_models
 from batos.uvm import UVM, open_uvm
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from batos import private_files
-from batos.errors import DiskFull
+from batos.protocol.errors import DiskFull
 
 
 def test_a_file_is_written_for_its_owner_alone(tmp_path: Path) -> None:

@@ -15,7 +15,11 @@ from tests.waiting import a_moment
 
 from batos.codex.codex import PILLARS
 from batos.config import Settings
-from batos.errors import (
+from batos.events import Events
+from batos.image import roots
+from batos.inference.ollama.bridge import Answer, ChatRequest, PullProgress
+from batos.inference.ollama.catalogue import ModelRow
+from batos.protocol.errors import (
     BatosError,
     BriefError,
     CodexError,
@@ -24,10 +28,6 @@ from batos.errors import (
     OllamaTimeout,
     OllamaUnreachable,
 )
-from batos.events import Events
-from batos.image import roots
-from batos.inference.ollama.bridge import Answer, ChatRequest, PullProgress
-from batos.inference.ollama.catalogue import ModelRow
 from batos.routing.lessons import lessons_of
 from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
 from batos.uvm import UVM, Seams, open_uvm

@@ -4,11 +4,11 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from batos.brief import as_file
     from batos.client.asynchronous import AsyncClient
     from batos.client.named_documents import Mission
     from batos.client.synchronous import Client
-    from batos.errors import BatosError
+    from batos.protocol.brief import as_file
+    from batos.protocol.errors import BatosError
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "BatosError", "Client", "Mission", "as_file"]
@@ -16,10 +16,10 @@ __all__ = ["AsyncClient", "BatosError", "Client", "Mission", "as_file"]
 #: Loaded when they are first asked for: `import batos` alone loads no library.
 _PLACES = {
     "AsyncClient": "batos.client.asynchronous",
-    "BatosError": "batos.errors",
+    "BatosError": "batos.protocol.errors",
     "Client": "batos.client.synchronous",
     "Mission": "batos.client.named_documents",
-    "as_file": "batos.brief",
+    "as_file": "batos.protocol.brief",
 }
 
 

@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from batos.errors import ConfigError
 from batos.home_folder import PACKAGE, check_own, checkout_folder, find_home
 from batos.notation import bytes_of, daemon_url, has_userinfo, mask_passwords
+from batos.protocol.errors import ConfigError
 
 CONFIG_FILE = "batos.toml"
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.errors import InternalError
-from batos.event_payloads import EVENTS, MISSION_CITATION, MISSION_TOKEN, Event, Payload
+from batos.protocol.errors import InternalError
+from batos.protocol.event_payloads import EVENTS, MISSION_CITATION, MISSION_TOKEN, Event, Payload
 
 Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 #: The variable by which a person trusts a home whose owner or rights say nothing.
 TRUSTED: Final = "BATOS_TRUST_HOME"

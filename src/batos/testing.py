@@ -14,13 +14,13 @@ from typing import Any
 
 from batos.codex import codex as codices
 from batos.config import Settings
-from batos.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.events import Events
 from batos.inference import thoughts
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, PullProgress
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
 from batos.methods.generation.coder_prompt import HEAD
+from batos.protocol.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.emulator_errors import OptionError

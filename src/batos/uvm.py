@@ -20,7 +20,6 @@ from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
-from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.events import Events
 from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
@@ -57,6 +56,7 @@ from batos.missions.sharing import Sharing
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
+from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
 
 
 @dataclass(frozen=True, slots=True)

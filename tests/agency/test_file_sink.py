@@ -15,7 +15,7 @@ from tests.agency.sink_laws import SinkLaws
 from batos.agency.file_sink import FileSink
 from batos.agency.payloads import append_payload, path_parts
 from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
-from batos.errors import ObjectError
+from batos.protocol.errors import ObjectError
 
 
 def appending(path: str, text: str = "A line.") -> dict[str, Any]:

@@ -19,13 +19,13 @@ from tests.image.open_image import open_image
 from tests.waiting import HANG
 
 from batos.agency import granting
-from batos.errors import BatosError, BriefError, NotFound, Refused
 from batos.guardian.audit import audit
 from batos.image import roots, staged_effects, storage
 from batos.image.protection import protected_changes
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
+from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.testing import ScriptedBridge, plain_reply
 

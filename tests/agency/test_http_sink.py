@@ -17,8 +17,8 @@ from tests.waiting import HANG
 
 from batos.agency.http_sink import HttpSink, check_address
 from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
-from batos.errors import BriefError
 from batos.image.capabilities import SinkClass
+from batos.protocol.errors import BriefError
 
 EFFECT: dict[str, Any] = {
     "effect": "e-1-1", "key": "key-1", "operation": "effect.post", "payload": {"data": {"text": "Grüße"}}, "before": {},

@@ -16,9 +16,9 @@ from tests.image.open_image import child
 from tests.waiting import HANG
 
 from batos.agency.releaser import MOST_ATTEMPTS
-from batos.errors import NotFound, Refused
 from batos.image import staged_effects
 from batos.image.roots import Root
+from batos.protocol.errors import NotFound, Refused
 
 
 @pytest.fixture

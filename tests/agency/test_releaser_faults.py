@@ -17,11 +17,11 @@ from tests.agency.test_releaser import killed
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, Sink, check_nothing
 from batos.care.verification import find_faults
-from batos.errors import BriefError
 from batos.image import roots, staged_effects
 from batos.image.capabilities import SinkClass
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import BriefError
 from batos.uvm import EffectSeams, Seams
 
 

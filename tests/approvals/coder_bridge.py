@@ -8,10 +8,10 @@ from typing import Any
 from tests.minds.scripted import Script
 
 from batos.approvals import documents
-from batos.errors import BatosError
 from batos.image.ids import iso
 from batos.inference.ollama.bridge import ChatRequest
-from batos.method_documents import ApprovalLine
+from batos.protocol.errors import BatosError
+from batos.protocol.method_documents import ApprovalLine
 from batos.testing import Responder, ScriptedBridge
 from batos.uvm import UVM
 from ollama_emulator.speech.authoring import authors, orders

@@ -15,7 +15,6 @@ from tests.waiting import until
 
 from batos.approvals import reasons
 from batos.approvals.approvals import Approvals, Consequences
-from batos.errors import ApprovalNeeded, BatosError, GenerationFailed, NotFound, Refused
 from batos.events import Events
 from batos.image import methods
 from batos.image.ids import utc_now
@@ -23,6 +22,7 @@ from batos.image.image import LivingImage
 from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import ApprovalNeeded, BatosError, GenerationFailed, NotFound, Refused
 
 HOLDER, SELECTOR = "traits_obj", "say_"
 SOURCE = "def say_(self):\n    return 'hello'\n"

@@ -15,13 +15,13 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.approvals import documents
-from batos.errors import BriefError, NotFound
 from batos.image import approvals, roots
 from batos.image.classes import class_factory
 from batos.image.roots import root_of
-from batos.method_documents import ApprovalList
 from batos.objects.method import Intent
 from batos.objects.prototype import reference
+from batos.protocol.errors import BriefError, NotFound
+from batos.protocol.method_documents import ApprovalList
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from tests.approvals.coder_bridge import BRICK, CYCLE, FACET, MESSAGE, QUESTION,
 from tests.methods.execution.method_mind import put
 
 from batos.approvals import documents
-from batos.errors import GenerationFailed, NotFound, Refused
 from batos.image.ids import iso
 from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import GenerationFailed, NotFound, Refused
 from batos.testing import scripted_uvm
 from batos.uvm import UVM, Seams
 

@@ -12,9 +12,9 @@ from tests.memory.test_document_store import incoming
 
 from batos.autotelic.curator import CurationWish
 from batos.autotelic.model_summaries import PATIENCE, ModelSummaries, carried_sentences
-from batos.brief import File
-from batos.errors import OllamaUnreachable
 from batos.memory.curation.fold_store import FoldStore, ReadRegion, WrittenSummary
+from batos.protocol.brief import File
+from batos.protocol.errors import OllamaUnreachable
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import tasks
-from batos.brief import NO_MEMORY
-from batos.errors import BatosError, ContextOverflow, OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, ChatRequest
+from batos.protocol.brief import NO_MEMORY
+from batos.protocol.errors import BatosError, ContextOverflow, OllamaUnreachable
 from batos.testing import ScriptedBridge
 from ollama_emulator.emulator import Emulator, Options
 from tasks_arms_side import (

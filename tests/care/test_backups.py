@@ -18,10 +18,10 @@ from tests.image.open_image import child, heard
 from tests.waiting import a_moment
 
 from batos.care import backups, database_copies, verification
-from batos.errors import BatosError, BriefError, Busy, NotFound, Refused, UsageError
 from batos.history import record_chain
 from batos.image.ids import utc_now
 from batos.image.transactions import snapshot
+from batos.protocol.errors import BatosError, BriefError, Busy, NotFound, Refused, UsageError
 from batos.testing import scripted_uvm
 from batos.uvm import UVM
 

@@ -11,7 +11,7 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.care import database_copies
-from batos.errors import BatosError
+from batos.protocol.errors import BatosError
 
 
 def write(file: Path, value: str) -> None:

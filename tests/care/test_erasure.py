@@ -23,13 +23,13 @@ from batos.autotelic.curator import CurationWish
 from batos.care import verification
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.care.packing import Packer
-from batos.errors import BatosError, BriefError, NotFound, OllamaError, Refused
 from batos.history import record_chain
 from batos.image import memory_segments, roots
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError, BriefError, NotFound, OllamaError, Refused
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

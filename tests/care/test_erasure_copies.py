@@ -16,7 +16,6 @@ from tests.waiting import HANG
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.cli.doctor import consistency
-from batos.errors import NotFound, Refused, WordsErased
 from batos.history import dreams, promotion, record_chain
 from batos.image import roots
 from batos.image.read_only import open_read_only
@@ -27,6 +26,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
 from batos.objects.method import Intent
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import NotFound, Refused, WordsErased
 from batos.server.dispatch.dreaming import promotion_parts
 from batos.server.dispatch.erasing import finish_one
 from batos.testing import ScriptedBridge, author

@@ -22,13 +22,13 @@ from tests.image.open_image import uri_of
 from tests.image.servers import ask_postgres, postgres_server, zeo_server, zeo_uri
 from ZODB.utils import z64
 
-from batos.brief import as_file
 from batos.care import mind_export, verification
-from batos.errors import BatosError, BriefError, Refused, UsageError
 from batos.image import object_states, roots
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage, Opening
 from batos.image.read_only import open_read_only
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, BriefError, Refused, UsageError
 from batos.testing import scripted_uvm
 
 

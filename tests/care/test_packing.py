@@ -19,10 +19,10 @@ from tests.history.test_undoing import asked
 
 from batos.care import verification
 from batos.care.packing import Packer, PackerParts
-from batos.errors import DiskFull, PackedAway
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.transactions import snapshot
+from batos.protocol.errors import DiskFull, PackedAway
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -15,7 +15,6 @@ from tests.image.servers import zeo_server, zeo_uri
 from batos.care import backups, mind_export, verification
 from batos.care.upgrading import backup_folder, home_upgrading, plan_upgrade
 from batos.config import Settings
-from batos.errors import OldFormat, UsageError
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.evolution.evolving import Upgrading
@@ -25,6 +24,7 @@ from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
 from batos.inference.journal import Entries, Record
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import OldFormat, UsageError
 from batos.testing import emulated_uvm
 from batos.uvm import UVM
 from ollama_emulator.emulator import Emulator

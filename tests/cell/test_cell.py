@@ -11,7 +11,7 @@ from tests.cell.hosting import Answers, method, outcome, result, soon, uses
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import MessageAnswer, RaisedError
 from batos.cell.values import Ref
-from batos.errors import CovenantViolation, MethodFailed
+from batos.protocol.errors import CovenantViolation, MethodFailed
 
 
 async def test_a_method_computes(cell: Cell) -> None:

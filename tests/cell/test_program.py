@@ -9,7 +9,7 @@ from tests.cell.hosting import Answers, Uses, method, outcome, result, uses
 
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.program import LONGEST, prepare
-from batos.errors import MethodFailed
+from batos.protocol.errors import MethodFailed
 
 #: Bodies of `def give(self):` with what they return in Python.
 BODIES: dict[str, tuple[str, Any]] = {

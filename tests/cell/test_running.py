@@ -18,8 +18,8 @@ from batos.cell.host import MessageAnswer, Writes
 from batos.cell.program import Program
 from batos.cell.running import MethodRun
 from batos.cell.values import Ref
-from batos.errors import CellKilled
 from batos.events import Events
+from batos.protocol.errors import CellKilled
 
 
 class NestingHost:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batos.cell.lowering.lowered_names import is_allowed_selector, is_allowed_slot
 from batos.cell.values import MARK, Ref, decode, differences, encode, plain, same
-from batos.errors import MethodFailed
+from batos.protocol.errors import MethodFailed
 
 LIMIT = 1 << 20
 LEAVES = st.none() | st.booleans() | st.integers(-(2**200), 2**200) | st.floats(allow_nan=False, allow_infinity=False)

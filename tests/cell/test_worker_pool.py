@@ -21,8 +21,8 @@ from tests.waiting import a_moment, until
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.limits import CellLimits
 from batos.cell.worker_pool import interpreter
-from batos.errors import CellKilled, CellMissing, MethodFailed
 from batos.events import Events
+from batos.protocol.errors import CellKilled, CellMissing, MethodFailed
 
 SMALL = replace(PATIENT, memory=16 << 20)
 #: For methods that would never end.

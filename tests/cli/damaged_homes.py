@@ -14,7 +14,6 @@ from tests.image.installing import install
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 
-from batos.brief import as_file
 from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis import measures
@@ -24,6 +23,7 @@ from batos.image.methods import lineage_of
 from batos.image.roots import Root, root_of
 from batos.inference.journal import canonical_bodies
 from batos.inference.ollama.bridge import Bridge
+from batos.protocol.brief import as_file
 from batos.uvm import open_uvm
 
 BASE = "llama3.1:8b-instruct-q4_K_M"

@@ -34,7 +34,7 @@ def test_an_interrupt_while_the_command_is_loaded_shows_no_traceback() -> None:
         "import sys\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'batos.errors': raise KeyboardInterrupt\n"
+        "        if name == 'batos.protocol.errors': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupt())\n"
         "from batos.cli import entry"
     )

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from batos import errors
 from batos.cli import manual
 from batos.cli.doctor import pages
 from batos.cli.entry import VERBS
-from batos.errors import BatosError, NotFound
+from batos.protocol import errors
+from batos.protocol.errors import BatosError, NotFound
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]

@@ -15,8 +15,6 @@ import zmq
 import zmq.asyncio
 from tests.waiting import HANG, until
 
-from batos import brief as briefs
-from batos.brief import File
 from batos.cli.verb_options import own_folder
 from batos.client.asynchronous import AsyncClient
 from batos.client.line import Patience
@@ -25,10 +23,12 @@ from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Credentials, Keyring
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
-from batos.errors import NotFound
-from batos.event_payloads import MISSION_ACCEPTED, MISSION_STATUS, MissionAccepted, MissionStatus
 from batos.events import Events
 from batos.image import ownership, roots
+from batos.protocol import brief as briefs
+from batos.protocol.brief import File
+from batos.protocol.errors import NotFound
+from batos.protocol.event_payloads import MISSION_ACCEPTED, MISSION_STATUS, MissionAccepted, MissionStatus
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server, ServerLimits

@@ -16,15 +16,15 @@ import zmq.asyncio
 from tests.cli.wire_server import ANY, HASTY, ScriptedUvm, eventually, note_of, wire_server
 from tests.waiting import HANG
 
-from batos.brief import as_file
 from batos.client.asynchronous import AsyncClient
 from batos.client.line import Patience
 from batos.client.wire import server_file
 from batos.client.wire.keys import Credentials
 from batos.client.wire.server_connection import ServerConnection
 from batos.config import Settings
-from batos.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut, Unauthorised
-from batos.event_payloads import MISSION_TOKEN, MissionToken
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BriefError, NoServer, NotFound, ProtocolError, TimedOut, Unauthorised
+from batos.protocol.event_payloads import MISSION_TOKEN, MissionToken
 
 
 def played(home: Path, **more: Any) -> ScriptedUvm:

@@ -15,7 +15,7 @@ from tests.waiting import HANG
 from batos.client.line import UNDER_WAY, WAITING
 from batos.client.wire import server_file
 from batos.config import Settings
-from batos.errors import NoServer, ProtocolError
+from batos.protocol.errors import NoServer, ProtocolError
 from batos.server.zmq.server import ServerLimits
 
 

@@ -19,8 +19,8 @@ from tests.waiting import HANG
 from batos.client.synchronous import Client
 from batos.client.wire import server_file
 from batos.config import Settings
-from batos.errors import NoServer, NotFound
-from batos.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetracted, MissionToken
+from batos.protocol.errors import NoServer, NotFound
+from batos.protocol.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetracted, MissionToken
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ from batos.codex import codex as codices
 from batos.codex import meta_prompts, model_options, protocol_conditions
 from batos.codex.codex import PILLARS, Codex
 from batos.codex.files import LARGEST
-from batos.errors import CodexError, UsageError
+from batos.protocol.errors import CodexError, UsageError
 
 PROTOCOLS = {
     "ROBIN": ("receptive_resonance_protocol_", "sages_koan_protocol_", "lantern_protocol_"),

@@ -8,8 +8,8 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, ask
 
-from batos.brief import as_file
 from batos.concurrency.offload import LIGHT, offload
+from batos.protocol.brief import as_file
 
 
 async def test_a_large_file_never_holds_the_loop(mind: Mind) -> None:

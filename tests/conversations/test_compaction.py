@@ -15,12 +15,12 @@ from tests.minds.scripted import ask, change
 from batos.conversations import compaction, conversations
 from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, summaries_to_join
 from batos.conversations.summaries import Piece
-from batos.errors import BatosError, NotFound, OllamaUnreachable
-from batos.event_payloads import MISSION_ACCEPTED, MissionAccepted
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Turn
+from batos.protocol.errors import BatosError, NotFound, OllamaUnreachable
+from batos.protocol.event_payloads import MISSION_ACCEPTED, MissionAccepted
 
 PLAIN = "It is so."
 

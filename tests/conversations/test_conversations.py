@@ -13,12 +13,12 @@ from tests.conversations.written_turns import exchanges, is_record, recording, w
 from tests.minds.conftest import Mind
 from tests.minds.scripted import QUESTION, ask, begun, submit
 
-from batos.brief import parse
 from batos.conversations import conversations
-from batos.errors import BatosError, BriefError, NotFound
 from batos.image import roots
 from batos.image.roots import connection_of
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.brief import parse
+from batos.protocol.errors import BatosError, BriefError, NotFound
 
 PLAIN = "It is so."
 MANY, SOME = 10_000, 200

@@ -17,11 +17,11 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
 
 from batos.conversations import compaction, conversations
-from batos.errors import OllamaUnreachable, Refused
 from batos.image import retractions, roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.indexes import kinds
+from batos.protocol.errors import OllamaUnreachable, Refused
 
 
 def mission_at(mind: Mind, name: str, position: int) -> str:

@@ -12,9 +12,9 @@ from tests.minds.scripted import change
 
 from batos.conversations import summaries
 from batos.conversations.summaries import LONGEST, SHORTEST, Piece, faults_of, most, sentences
-from batos.errors import BatosError, ContextOverflow, OllamaTimeout, Runaway
 from batos.image import roots
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import BatosError, ContextOverflow, OllamaTimeout, Runaway
 
 SOURCE = "The person: What did Anna Lund seal on 12 May?\nThe answer: 1,200 jars, with Per Olsen."
 

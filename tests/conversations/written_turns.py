@@ -8,12 +8,12 @@ from typing import Any
 
 from tests.minds.scripted import change
 
-from batos.errors import BatosError
 from batos.image import roots
 from batos.image.ids import conversation_id, iso, mission_id, utc_now
 from batos.image.records import Brief, Status
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import BatosError
 from batos.uvm import UVM
 
 #: How many turns one commit of a test's conversation holds.

@@ -19,10 +19,10 @@ from ZODB.FileStorage import FileStorage
 from batos.codex import codex as codices
 from batos.codex import model_names
 from batos.codex.codex import Codex
-from batos.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, ModelRow, PullProgress, RunnerRow
+from batos.protocol.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
 
 __all__ = ["mind"]
 

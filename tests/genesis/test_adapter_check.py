@@ -17,7 +17,6 @@ from tests.waiting import HANG
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
-from batos.errors import AdapterError
 from batos.genesis import adapter_check
 from batos.genesis.adapters.folder import discover, in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
@@ -25,6 +24,7 @@ from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.inference.ollama.bridge import Bridge, ChatRequest
+from batos.protocol.errors import AdapterError
 from ollama_emulator.emulator import Emulator, Options
 
 BASE = "llama3.1:8b-instruct-q4_K_M"

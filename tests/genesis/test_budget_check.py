@@ -16,12 +16,12 @@ from tests.genesis.conftest import Edit, HandDaemon
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.config import Settings
-from batos.errors import BudgetExceeded
 from batos.genesis import budget_check
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import StepProgress
 from batos.inference.ollama.catalogue import ModelCard
 from batos.inference.vram.budget import GIB, STEP
+from batos.protocol.errors import BudgetExceeded
 
 LLAMA: Mapping[str, Any] = {
     "general.architecture": "llama",

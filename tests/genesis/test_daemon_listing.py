@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.genesis.conftest import HandDaemon
 
-from batos.errors import OllamaUnfit
 from batos.genesis.daemon_listing import look
+from batos.protocol.errors import OllamaUnfit
 
 
 async def test_two_requests(daemon: HandDaemon) -> None:

@@ -10,9 +10,9 @@ import pytest
 from tests.genesis.ticks import HOUR_NS, change_just_now
 
 from batos.config import Settings
-from batos.errors import CodexError
 from batos.genesis.file_stamps import SETTLED_NS
 from batos.genesis.home_files import HomeFiles
+from batos.protocol.errors import CodexError
 
 
 @pytest.fixture

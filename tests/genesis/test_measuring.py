@@ -10,10 +10,8 @@ from tests.genesis.conftest import HandDaemon
 from tests.genesis.stages import Stage
 from ZODB.Connection import Connection
 
-from batos.brief import as_file
 from batos.codex import model_names
 from batos.codex.codex import Codex
-from batos.errors import OllamaUnreachable
 from batos.genesis import measures, measuring
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import look
@@ -24,6 +22,8 @@ from batos.genesis.register import GenesisRecord
 from batos.image import roots
 from batos.inference.ollama.catalogue import ModelCard
 from batos.minds.context_building import ratio_of
+from batos.protocol.brief import as_file
+from batos.protocol.errors import OllamaUnreachable
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from batos.codex import model_names
 from batos.codex.codex import Codex
-from batos.errors import CodexError, UsageError
 from batos.genesis import modelfile
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.modelfile import Recipe
+from batos.protocol.errors import CodexError, UsageError
 
 RECIPE = Recipe("ROBIN", "llama3.1:8b", "ab" * 32, "You are ROBIN.", {"num_ctx": 4096, "temperature": 0.8})
 

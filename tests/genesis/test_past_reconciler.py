@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from batos.codex import codex as codices
-from batos.errors import PackedAway, Refused
 from batos.events import Events
 from batos.genesis import register
 from batos.image.past import kept_span, newest_commit, tid_of
+from batos.protocol.errors import PackedAway, Refused
 from batos.testing import scripted_uvm
 from batos.uvm import open_past
 

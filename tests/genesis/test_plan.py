@@ -13,10 +13,10 @@ from tests.genesis.conftest import Edit, HandDaemon
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
-from batos.errors import OllamaUnfit
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.plan import Plan, plan, with_deletions
 from batos.genesis.register import GenesisRecord, model_record
+from batos.protocol.errors import OllamaUnfit
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 

@@ -15,7 +15,12 @@ from tests.waiting import HANG
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
-from batos.errors import (
+from batos.genesis import advice
+from batos.genesis.adapters.folder import discover
+from batos.genesis.plan import Plan, PlanStep, plan
+from batos.genesis.provision import PULL_ATTEMPTS, StepProgress, carry_out
+from batos.inference.ollama.catalogue import PullProgress as Said
+from batos.protocol.errors import (
     ModelMissing,
     OllamaError,
     OllamaTimeout,
@@ -25,11 +30,6 @@ from batos.errors import (
     StreamCut,
     UsageError,
 )
-from batos.genesis import advice
-from batos.genesis.adapters.folder import discover
-from batos.genesis.plan import Plan, PlanStep, plan
-from batos.genesis.provision import PULL_ATTEMPTS, StepProgress, carry_out
-from batos.inference.ollama.catalogue import PullProgress as Said
 
 BASE = "llama3.1:8b-instruct-q4_K_M"
 

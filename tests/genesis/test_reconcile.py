@@ -15,11 +15,11 @@ from tests.test_events import EventRecorder
 from tests.waiting import until
 
 from batos.config import Settings
-from batos.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
 from batos.events import Events
 from batos.genesis import register
 from batos.image import roots
 from batos.image.roots import connection_of
+from batos.protocol.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
 from batos.uvm import Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 

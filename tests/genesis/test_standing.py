@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from tests.waiting import HANG
 
-from batos.errors import DiskFull, OllamaUnreachable
 from batos.genesis import standing
-from batos.image_documents import StandingDocument
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
+from batos.protocol.errors import DiskFull, OllamaUnreachable
+from batos.protocol.image_documents import StandingDocument
 from batos.testing import ScriptedBridge
 
 MODELS = {"BRICK": "batos-brick:1", "BABS": "batos-babs:1"}

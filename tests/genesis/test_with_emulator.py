@@ -9,10 +9,10 @@ import pytest
 from tests.genesis.stages import patient
 
 from batos.codex.codex import Codex
-from batos.errors import OllamaError, OllamaUnreachable
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import StepProgress, carry_out
 from batos.inference.ollama.bridge import Bridge
+from batos.protocol.errors import OllamaError, OllamaUnreachable
 from ollama_emulator.emulator import Emulator, Options
 
 

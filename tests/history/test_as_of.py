@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.history import lived
 
-from batos.errors import PackedAway
 from batos.history.as_of import MOST_KEPT, PastReadings
 from batos.history.moments import Moment
 from batos.image.past import kept_span, newest_commit
+from batos.protocol.errors import PackedAway
 from batos.testing import ScriptedBridge, scripted_uvm
 
 

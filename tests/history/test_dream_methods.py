@@ -11,12 +11,12 @@ from tests.history.test_past_questions import Door
 from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, Learning, learning
 from tests.methods.generation.test_absent_objects import AGENT, Coder, brief
 
-from batos.errors import Refused
 from batos.guardian.policy import SHIPPED
 from batos.history import dreams
 from batos.image import roots, tools
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots, reference
+from batos.protocol.errors import Refused
 from batos.testing import scripted_uvm
 
 BRICK = "brick_prototype_obj"

@@ -13,13 +13,13 @@ import pytest
 from tests.history.test_past_questions import Door
 from tests.image.installing import install
 
-from batos.brief import as_file
-from batos.errors import NotFound, Refused
 from batos.history import dreams, promotion
 from batos.image import roots
 from batos.image.publisher import Publisher
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
+from batos.protocol.errors import NotFound, Refused
 from batos.server.dispatch.dreaming import promotion_parts
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

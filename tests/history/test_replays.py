@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.history.test_past_questions import Door
 
-from batos.brief import as_file
 from batos.codex import codex as codices
-from batos.errors import CodexError, NotFound, Refused
 from batos.image.ids import tid_text
 from batos.image.past import newest_commit
+from batos.protocol.brief import as_file
+from batos.protocol.errors import CodexError, NotFound, Refused
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm, shipped_models
 
 OTHER = "other:1b"

@@ -14,13 +14,13 @@ from tests.history.test_undoing import asked, mind
 from tests.waiting import HANG, a_moment
 from transaction import TransactionManager
 
-from batos.errors import Busy, Refused
 from batos.history import dreams, promotion
 from batos.history.mission_traces import Keeping
 from batos.history.undoing import Undoing
 from batos.image import roots
 from batos.image.publisher import Publisher
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import Busy, Refused
 from batos.server.dispatch.dreaming import promotion_parts
 from batos.uvm import UVM
 

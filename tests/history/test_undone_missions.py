@@ -16,12 +16,12 @@ from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, learning
 from tests.missions.test_late_methods import HeldCoder, waiting
 from tests.waiting import HANG
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots, reference
+from batos.protocol.errors import Refused
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

@@ -11,14 +11,14 @@ from tests.history import lived
 from tests.methods.generation.learning import SAID as SAID_OF
 from tests.methods.generation.learning import SPEAKS
 
-from batos.brief import as_file
-from batos.errors import NotFound
 from batos.history.why import explain
 from batos.image.lookup import find_object
 from batos.image.ownership import owners_after
 from batos.image.roots import root_of
-from batos.image_documents import WhyNode
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
+from batos.protocol.errors import NotFound
+from batos.protocol.image_documents import WhyNode
 from batos.testing import ScriptedBridge, author, plain_reply, scripted_uvm
 from batos.uvm import UVM
 

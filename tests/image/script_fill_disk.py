@@ -21,10 +21,10 @@ import structlog
 from tests.image.missions import thinking
 from tests.image.open_image import say
 
-from batos.brief import as_file
-from batos.errors import BatosError, DiskFull
 from batos.image.filestorage import SoundFileStorage
 from batos.inference.journal import Record
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, DiskFull
 from batos.uvm import UVM
 
 #: What a record of the journal, or a file in the image, is made longer by, so that this one is the longer file.

@@ -14,9 +14,9 @@ from tests.image.missions import thinking
 from tests.image.open_image import say
 from tests.minds.scripted import QUESTION, Script, kind
 
-from batos.errors import BatosError, Refused
 from batos.inference.canonical import canonical
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.protocol.errors import BatosError, Refused
 from batos.testing import ScriptedBridge
 
 #: The text of a mission below, or of a part that was made of it.

@@ -18,8 +18,6 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.cli.verbs.approval_verbs import STATUSES
-from batos.client.wire.verb_shapes import ApprovalsArgs
-from batos.errors import NotFound, Refused
 from batos.guardian.policy import SHIPPED
 from batos.image import approvals, methods, roots
 from batos.image.approvals import ApprovalState
@@ -28,6 +26,8 @@ from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import NotFound, Refused
+from batos.protocol.verb_shapes import ApprovalsArgs
 
 SOURCE = "def say_(self):\n    return 'hello'\n"
 

@@ -27,7 +27,6 @@ from ZODB.blob import Blob
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
-from batos.errors import ForbiddenClass
 from batos.image import roots
 from batos.image.approvals import ask
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
@@ -39,6 +38,7 @@ from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
 from batos.objects import containers
 from batos.objects.method import Intent, Primitive
+from batos.protocol.errors import ForbiddenClass
 
 PAGE = Path(__file__).parents[2] / "docs" / "image-format.md"
 

@@ -15,11 +15,11 @@ import pytest
 from tests.image.missions import thinking
 from tests.image.open_image import answer, brief, child, open_image, thought_in
 
-from batos.errors import ImageError
 from batos.image.filestorage import SoundFileStorage
 from batos.image.storage_quota import disk_full, is_full
 from batos.missions.recovery import yielding_every
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import ImageError
 
 #: Bytes that the image may still grow by: close together where the small writes are.
 LIMITS = (*range(0, 2_400, 200), *range(2_400, 12_000, 600))

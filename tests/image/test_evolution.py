@@ -22,7 +22,6 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.care.mind_export import LINES, export_mind
-from batos.errors import ImageError, NewFormat, OldFormat
 from batos.image import memory_claims, roots, uses, wishes
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
@@ -38,6 +37,7 @@ from batos.image.records import Lineage
 from batos.image.transactions import snapshot
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import ImageError, NewFormat, OldFormat
 
 T = TypeVar("T")
 

@@ -14,11 +14,11 @@ from tests.image.open_image import brief, child, heard, open_image
 from tests.image.power_cut_disk import Losing
 from tests.waiting import HANG
 
-from batos.errors import InternalError
 from batos.image import roots
 from batos.image.filestorage import SoundFileStorage
 from batos.image.image import LivingImage
 from batos.image.stored_files import INLINE_BYTES
+from batos.protocol.errors import InternalError
 
 
 def content(size: int) -> tuple[str, bytes]:

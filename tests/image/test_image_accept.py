@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.image.open_image import brief, child, dump, open_image
 
-from batos.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.stored_files import INLINE_BYTES
+from batos.protocol.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 
 MISSIONS = 1000
 #: How many acknowledgements are read before the process is killed; the rest of the rounds is random.

@@ -12,9 +12,9 @@ from zc.lockfile import LockError
 from ZODB.blob import Blob
 from ZODB.DB import DB
 
-from batos.errors import ImageDamaged
 from batos.image.filestorage import SoundFileStorage
 from batos.image.read_only import is_there, open_read_only
+from batos.protocol.errors import ImageDamaged
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from persistent.mapping import PersistentMapping
 from tests.image.open_image import answer, dump, open_image, passed, thought_in
 from tests.image.writers import WRITERS, start_mission
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.methods import key_of
 from batos.image.records import Lineage
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import Refused
 
 SOURCE = "def ring_(self):\n    return 1\n"
 

@@ -17,12 +17,12 @@ from tests.image.open_image import answer, brief, dump, heard, interpreter, open
 from tests.image.servers import zeo_server
 from tests.waiting import a_moment
 
-from batos.errors import ConfigError, ImageError, Refused
 from batos.image import claims, roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.lease import NodeLease
 from batos.image.publisher import Publisher
+from batos.protocol.errors import ConfigError, ImageError, Refused
 
 
 @pytest.fixture

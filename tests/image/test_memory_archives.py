@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.image.test_memory_records import add, document, without
 
-from batos.errors import IndexDamaged
 from batos.image import memory_archives, memory_records, memory_segments, memory_standings, roots
 from batos.image.memory_archives import ArchivedPart
 from batos.image.memory_segments import NewSegment
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import IndexDamaged
 
 TEXT = st.text(st.characters(), max_size=40)
 MARKS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), TEXT, TEXT), max_size=2).map(tuple)

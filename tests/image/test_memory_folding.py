@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.image.test_memory_records import add, document, without
 
-from batos.errors import NotFound
 from batos.image import memory_archives, memory_folding, memory_records, memory_segments, memory_standings, roots
 from batos.image.memory_folding import FoldedRegion
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.memory_segments import NewSegment, trees_of
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import NotFound
 
 
 def fold(root: Root, name: str, *names: str) -> bool:

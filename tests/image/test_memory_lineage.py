@@ -10,10 +10,10 @@ import pytest
 from tests.image import installing
 from tests.memory.test_document_store import incoming
 
-from batos.brief import as_file
 from batos.image import memory_lineage, roots
 from batos.image.memory_lineage import MemoryEffects
 from batos.objects.method import Intent
+from batos.protocol.brief import as_file
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

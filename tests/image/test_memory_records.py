@@ -7,11 +7,11 @@ from collections.abc import Container
 import pytest
 from tests.image.open_image import open_image
 
-from batos.errors import NotFound
 from batos.image import memory_places, memory_records, memory_segments, memory_standings, ownership, roots
 from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import NotFound
 
 
 def document(name: str, source: str = "", user: str = "ann", scope: str = "default", chunks: int = 2) -> NewDocument:

@@ -15,15 +15,15 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.errors import BatosError, NotFound, Refused
 from batos.image import methods, roots, uses
 from batos.image.classes import class_factory
 from batos.image.erased_words import ErasedWords
 from batos.image.records import Lineage
 from batos.image.roots import root_of
-from batos.method_documents import UseDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import BatosError, NotFound, Refused
+from batos.protocol.method_documents import UseDocument
 
 
 def wish() -> Intent:

@@ -7,8 +7,8 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import BriefError
 from batos.image.naming import back, complete_id, newest_first
+from batos.protocol.errors import BriefError
 
 IDS = st.sets(st.text(st.sampled_from("0123ABYZ"), min_size=26, max_size=26), min_size=1, max_size=8)
 

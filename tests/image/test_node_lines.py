@@ -19,7 +19,7 @@ from batos.config import Settings
 from batos.image import node_lines, roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
-from batos.image_documents import NodeLine
+from batos.protocol.image_documents import NodeLine
 
 pytestmark = pytest.mark.blocks_loop
 

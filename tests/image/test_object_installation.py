@@ -12,13 +12,13 @@ from tests.image.installing import AT, candidate, provenance
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.errors import Refused
 from batos.image import approvals, methods, object_installation, roots, tools
 from batos.image.candidates import Candidate
 from batos.image.classes import class_factory
 from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import Refused
 
 NAME = "agent"
 API = "add_(a, b) adds.\nhalve_(a) halves."

@@ -13,13 +13,13 @@ from tests.image.writers import WRITERS, start_mission
 
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
-from batos.errors import Refused
 from batos.genesis import graph
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.organisation import IDENTITIES, identities
 from batos.image.roots import named_objects
 from batos.objects.prototype import UvmObject, own_slots, parents_of, reparent
+from batos.protocol.errors import Refused
 
 ROBIN = "robin_prototype_obj"
 

@@ -13,11 +13,11 @@ from tests.image.open_image import brief, child, open_image
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
-from batos.errors import ImageDamaged
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
+from batos.protocol.errors import ImageDamaged
 
 
 def ids(image: LivingImage) -> tuple[str, str]:

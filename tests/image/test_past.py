@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from batos.errors import PackedAway
 from batos.image import roots
 from batos.image.past import PastImage, kept_span, moment_of, newest_commit, published_at, tid_of
+from batos.protocol.errors import PackedAway
 from batos.testing import scripted_uvm
 
 

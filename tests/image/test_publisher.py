@@ -12,11 +12,11 @@ from tests.image.counting import CountingStorage
 from tests.image.missions import thinking
 from tests.image.open_image import answer, brief, dump, open_image, thought_in
 
-from batos.errors import InternalError
 from batos.image import roots
 from batos.image.ids import tid_text, utc_now
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
+from batos.protocol.errors import InternalError
 
 MISSIONS, AT_ONCE = 200, 16
 

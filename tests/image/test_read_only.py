@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from batos.errors import ImageDamaged
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
 from batos.image.read_only import is_there, open_read_only
+from batos.protocol.errors import ImageDamaged
 
 
 def uri_of(home: Path) -> str:

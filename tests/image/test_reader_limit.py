@@ -14,10 +14,10 @@ from tests.image.open_image import brief, open_image
 from tests.image.servers import ask_postgres, postgres_server
 from tests.waiting import HANG, MOMENT, a_moment
 
-from batos.errors import Busy
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.reader_limit import ReaderLimit
+from batos.protocol.errors import Busy
 
 
 def test_who_comes_last_waits_for_one_that_ends() -> None:

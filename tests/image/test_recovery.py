@@ -15,12 +15,12 @@ from tests.image.missions import thinking
 from tests.image.open_image import answer, brief, child, open_image, thought_in
 from tests.minds.scripted import Script
 
-from batos.errors import BatosError, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.transactions import MissionTransaction
 from batos.inference.canonical import canonical
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import BatosError, Refused, StreamCut
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

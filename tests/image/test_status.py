@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.image.open_image import answer, brief, open_image, thought_in
 from ZODB.POSException import ConflictError
 
-from batos.errors import Busy, DiskFull, NotFound, Refused
 from batos.events import Events
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import Status, StatusWord
+from batos.protocol.errors import Busy, DiskFull, NotFound, Refused
 
 
 def status_of(image: LivingImage, mission: str) -> dict[str, Any]:

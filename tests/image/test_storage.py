@@ -13,9 +13,9 @@ from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 from tests.image.open_image import brief, heard, interpreter, open_image
 
-from batos.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image import roots
 from batos.image.storage import CACHED_BYTES, journal_uri, open_database
+from batos.protocol.errors import ConfigError, ImageBusy, ImageDamaged, ImageError
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from ZODB.utils import maxtid, p64
 
 from batos.care.packing import Packer, PackerParts
 from batos.care.references import find_orphans, read_graph
-from batos.errors import ImageError, PackedAway, Refused
 from batos.events import Events
 from batos.image import roots
 from batos.image.ids import utc_now
@@ -39,6 +38,7 @@ from batos.image.storage import open_database
 from batos.image.storage_servers import vacuum_postgres
 from batos.image.stored_files import INLINE_BYTES
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import ImageError, PackedAway, Refused
 
 #: The tests commit on the loop, as no program does.
 

@@ -14,9 +14,9 @@ import pytest
 from tests.image.open_image import brief, open_image
 from tests.image.servers import ask_postgres, free_port, postgres_server, zeo_server, zeo_uri
 
-from batos.errors import ConfigError, ImageDamaged, ImageError
 from batos.image.storage import open_database
 from batos.image.storage_servers import check_postgres, resolve_postgres, resolve_zeo, vacuum_postgres
+from batos.protocol.errors import ConfigError, ImageDamaged, ImageError
 
 
 @contextmanager

@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 from tests.image.open_image import brief, open_image
 from ZODB.FileStorage import FileIterator, FileStorage
 
-from batos.errors import ImageDamaged
 from batos.image.damage import REMEDY
 from batos.image.storage import open_database
 from batos.image.torn_tail import cuttings
 from batos.inference.journal import Journal, Record
+from batos.protocol.errors import ImageDamaged
 
 Damage = Callable[[bytearray, list[int]], None]
 NAMES = ("live_image.fs", "journal.fs")

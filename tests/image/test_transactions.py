@@ -15,13 +15,13 @@ from tests.image.open_image import answer, brief, dump, open_image, thought_in
 from tests.waiting import HANG
 from ZODB.POSException import ConflictError
 
-from batos.errors import ImageError, InternalError, Refused
 from batos.events import Events
 from batos.image.filestorage import SoundFileStorage
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
 from batos.image.transactions import MissionTransaction, Voter
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import ImageError, InternalError, Refused
 
 
 class GatedStorage(SoundFileStorage):

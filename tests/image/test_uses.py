@@ -12,7 +12,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.image import uses
-from batos.method_documents import UseDocument
+from batos.protocol.method_documents import UseDocument
 
 
 def entry(number: int, revision: int = 1, *, control: bool = False, fault: bool = False, gate: int = 0) -> UseDocument:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.image.open_image import answer, brief, dump, open_image, passed, thought_in
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.records import DIGESTS
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reparent
+from batos.protocol.errors import Refused
 
 
 def _given(root: Any) -> None:

@@ -8,8 +8,8 @@ from ZODB.utils import p64
 
 from batos.image import roots, wishes
 from batos.image.roots import Root
-from batos.mission_documents import WishDocument
 from batos.objects.prototype import UvmObject
+from batos.protocol.mission_documents import WishDocument
 
 
 def wish(intent: str, *, forged: bool) -> WishDocument:

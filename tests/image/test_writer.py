@@ -16,10 +16,10 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.concurrency.commit_thread import CommitThread
-from batos.errors import InternalError
 from batos.image.filestorage import SoundFileStorage
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
+from batos.protocol.errors import InternalError
 
 
 class Desk:

@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 from tests.inference.raw_server import CLOSE, END, HOLD, Script, Step, chunk, exchanges, recorded, reply
 from tests.waiting import HANG
 
-from batos.errors import UsageError
 from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest, PullProgress
 from batos.inference.ollama.chat import checked_model
+from batos.protocol.errors import UsageError
 
 Kind: TypeAlias = Literal[
     "think", "load", "unload", "embed", "version", "list", "ps", "show", "pull", "create", "delete", "has", "upload"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from batos.errors import (
+from batos.protocol.errors import (
     BatosError,
     ContextOverflow,
     ModelLoadFailed,

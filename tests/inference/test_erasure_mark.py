@@ -9,12 +9,12 @@ import pytest
 from tests.inference.counting_bridge import Desk, desk
 from tests.inference.test_journal import REQUEST, record
 
-from batos.errors import WordsErased
 from batos.history import record_chain
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 from batos.inference import erasure_mark
 from batos.inference.journal import MISSIONS, Journal
+from batos.protocol.errors import WordsErased
 
 BEFORE, AFTER = (number.to_bytes(8, "big") for number in (5, 7))
 

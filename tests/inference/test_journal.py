@@ -17,7 +17,6 @@ from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.errors import ImageDamaged
 from batos.history import record_chain
 from batos.image.transactions import snapshot
 from batos.inference.journal import (
@@ -29,6 +28,7 @@ from batos.inference.journal import (
     chain_digest,
 )
 from batos.inference.journaled_requests import RUNNER_OPTIONS, journal_key
+from batos.protocol.errors import ImageDamaged
 
 REQUEST: dict[str, Any] = {
     "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],

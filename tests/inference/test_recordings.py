@@ -33,10 +33,10 @@ from tests.inference.recorded_calls import (
 from tests.inference.rules import RULES, rule_for
 from tests.waiting import HANG
 
-from batos.errors import BatosError, ContextOverflow, OllamaError, RequestRejected, UsageError
 from batos.inference.ollama.bridge import Bridge, Deadlines
 from batos.inference.ollama.chat import checked_model
 from batos.inference.ollama.checked import clean
+from batos.protocol.errors import BatosError, ContextOverflow, OllamaError, RequestRejected, UsageError
 
 EXCHANGES = every()
 #: For servers that do not answer to the end; one that does, and is late, makes an error of ours too.

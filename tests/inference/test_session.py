@@ -12,7 +12,6 @@ from hypothesis import strategies as some
 from tests.inference.counting_bridge import DIGEST, CountedBridge, Desk, asked, desk, identity, step, until
 from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 
-from batos.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 from batos.events import Events
 from batos.image.transactions import snapshot
 from batos.inference.call_order import CallOrder
@@ -20,6 +19,7 @@ from batos.inference.cost import SpendingLimits, cost_of
 from batos.inference.journal import MISSIONS
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session
+from batos.protocol.errors import BatosError, ContextOverflow, ModelMissing, OllamaBusy, Refused, RunnerDied, TimedOut
 
 
 async def test_an_answer_is_in_the_journal_before_it_is_used() -> None:

@@ -10,10 +10,10 @@ from tests.inference.counting_bridge import CountedBridge, asked, desk, step, un
 from tests.inference.raw_server import DONE, HEAD, HOLD, Script, serving, token
 from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 
-from batos.errors import BatosError, DiskFull, Refused, TimedOut
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal, Record
 from batos.inference.ollama.bridge import Bridge
+from batos.protocol.errors import BatosError, DiskFull, Refused, TimedOut
 
 
 class SlowJournal:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.inference.counting_bridge import CountedBridge, asked, desk, replied
 
-from batos.errors import Runaway
 from batos.inference.cost import cost_of
 from batos.inference.journaled_requests import USUAL_RATIO, prompt_bytes
 from batos.inference.ollama.chat import REPEATED
 from batos.inference.session import Step
+from batos.protocol.errors import Runaway
 
 
 async def test_what_stands_is_journaled_and_served_again() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.inference.counting_bridge import CountedBridge, asked, desk, step
 
-from batos.errors import ContextOverflow
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import ContextOverflow
 
 
 @settings(max_examples=30)

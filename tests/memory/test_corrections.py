@@ -13,7 +13,6 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
 from tests.waiting import HANG
 
-from batos.errors import BriefError, NotFound, Refused
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import ChunkSearch
@@ -24,6 +23,7 @@ from batos.memory.facts import FactKey, fact_of
 from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.recollection import Recollection
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BriefError, NotFound, Refused
 
 LAMP = "Maro winds the lamp."
 

@@ -6,8 +6,8 @@ import hashlib
 
 import pytest
 
-from batos.errors import BriefError
 from batos.memory.edits import check_editable
+from batos.protocol.errors import BriefError
 
 
 @pytest.mark.parametrize(

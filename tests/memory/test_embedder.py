@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.waiting import HANG
 
-from batos.errors import OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Embedding
 from batos.memory.embedder import HEAD, TAIL, Embedder, Unembedded, clip
+from batos.protocol.errors import OllamaUnreachable
 from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "all-minilm:latest"

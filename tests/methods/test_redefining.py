@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.methods.generation.learning import MESSAGE, SAID, SPEAKS, Refusing, learning
 
-from batos.errors import CovenantViolation, GenerationFailed, NotFound, Refused, UsageError
+from batos.protocol.errors import CovenantViolation, GenerationFailed, NotFound, Refused, UsageError
 from batos.testing import author, wanted_selector
 
 GOOD = "async def guide_facet_(self, query):\n    return await self.infer_(f'Kindly: {query}')\n"

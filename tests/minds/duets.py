@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.minds.scripted import DOCUMENT, Script, ask, kind
 
-from batos.errors import BatosError
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import BatosError
 
 if TYPE_CHECKING:
     from tests.minds.conftest import Mind

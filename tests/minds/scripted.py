@@ -11,10 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from batos.brief import File, as_file
 from batos.codex import codex as codices
 from batos.codex.codex import PILLARS
-from batos.errors import BatosError
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.transactions import MissionTransaction
@@ -24,6 +22,8 @@ from batos.minds.machine import Machine, begin
 from batos.missions.interpreter import MissionInterpreter
 from batos.missions.runner import Attempt
 from batos.objects.prototype import UvmObject
+from batos.protocol.brief import File, as_file
+from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

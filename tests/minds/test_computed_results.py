@@ -10,9 +10,9 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask
 from tests.minds.test_remembered import remember
 
-from batos.brief import as_file
 from batos.cli.render.mission import computed_lines
 from batos.history.why import explain
+from batos.protocol.brief import as_file
 
 SALES = """date,product,units,price
 2026-03-01,Kettle,80,39.50

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind as OpenMind
 from tests.minds.scripted import stepping, submit
 
-from batos.brief import Install, Interpret, MissionBrief, parse
-from batos.errors import InternalError
 from batos.memory.evidence import Evidence
 from batos.minds.context import ALLOWS, MethodRuntime, MindPolicy
 from batos.minds.parts import council
 from batos.minds.results import Synthesis
+from batos.protocol.brief import Install, Interpret, MissionBrief, parse
+from batos.protocol.errors import InternalError
 
 INSTALLS: st.SearchStrategy[Install] = st.sampled_from(get_args(Install))
 INTERPRETS: st.SearchStrategy[Interpret] = st.sampled_from(get_args(Interpret))

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import given
 from tests.briefs import any_brief
 
-from batos.brief import MissionBrief
 from batos.image import roots
 from batos.image.records import Brief, MissionRecord, Status
 from batos.minds import context_building
 from batos.objects.prototype import UvmObject
+from batos.protocol.brief import MissionBrief
 
 AT = "2026-11-21T09:30:00.000Z"
 

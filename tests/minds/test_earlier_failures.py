@@ -8,9 +8,9 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, submit
 
-from batos import errors
-from batos.errors import BatosError, MissionFailed, StreamCut
 from batos.minds import earlier_failures
+from batos.protocol import errors
+from batos.protocol.errors import BatosError, MissionFailed, StreamCut
 
 
 def _codes(kind: type[BatosError]) -> set[str]:

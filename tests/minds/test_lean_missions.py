@@ -11,13 +11,13 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import LAMP, QUESTION, WINDS, ask, begun
 
-from batos.brief import as_file
 from batos.cli.render.mission import notes_text
 from batos.cli.render.mission_record import prompts_text
-from batos.errors import BatosError, ContextOverflow
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds import prompt
-from batos.mission_documents import as_mission
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, ContextOverflow
+from batos.protocol.mission_documents import as_mission
 from batos.testing import instance
 
 SEVERAL = "Who carries the oil up from the yard, and how often is the clockwork wound?"

@@ -11,13 +11,13 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, change, stepping, submit
 
 from batos.codex import graph_names
-from batos.errors import BatosError, InternalError, ObjectError
 from batos.minds import states
 from batos.minds.machine import FOLLOWS, begin, state_of
 from batos.minds.results import Synthesis
 from batos.minds.stopping import Stopped
 from batos.objects.method import Primitive
 from batos.objects.prototype import own_slots, parents_of
+from batos.protocol.errors import BatosError, InternalError, ObjectError
 
 CYCLE = ["IDLE", "DECOMPOSING", "DELEGATING", "SYNTHESIZING", "COMPLETE", "IDLE"]
 

@@ -14,7 +14,6 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, LAMP, QUESTION, ask, begun, change, facet, kind, submit
 
 import batos
-from batos.errors import BatosError, ContextOverflow, ObjectError
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import PINNED, Evidence, Passage, Turn
@@ -23,6 +22,7 @@ from batos.memory.shown_documents import blocks, documents_of
 from batos.minds import clock, prompt
 from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
 from batos.minds.task import Task
+from batos.protocol.errors import BatosError, ContextOverflow, ObjectError
 
 VOICE = PersonaPrompt(
     "BRICK",

@@ -11,7 +11,6 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, GOOD, LAMP, WINDS, ask, begun, stepping, submit
 
 from batos.codex.codex import PILLARS
-from batos.errors import NotFound
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.publisher import Publisher
@@ -19,6 +18,7 @@ from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.minds.provenance import lineage_trust
+from batos.protocol.errors import NotFound
 
 PLAIN = "It is so."
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import BatosError, OllamaError, OllamaUnreachable
 from batos.image.records import StatusWord
 from batos.minds.stopping import Stopped, StopRequest
+from batos.protocol.errors import BatosError, OllamaError, OllamaUnreachable
 
 #: From the weakest to the strongest.
 WORDS: tuple[StatusWord, ...] = ("paused", "queued", "failed", "cancelled")

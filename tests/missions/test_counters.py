@@ -14,15 +14,15 @@ from tests.image.open_image import open_image
 from tests.minds.scripted import BAD, Script, ask, submit
 from tests.waiting import a_moment, until
 
-from batos.errors import BatosError, Busy, DiskFull, StreamCut
-from batos.event_payloads import EVENTS
 from batos.events import Events
 from batos.image import roots
 from batos.image.ids import mission_id, utc_now
 from batos.image.image import LivingImage
-from batos.image_documents import CountersDocument
 from batos.missions import counters
 from batos.missions.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, add_counts
+from batos.protocol.errors import BatosError, Busy, DiskFull, StreamCut
+from batos.protocol.event_payloads import EVENTS
+from batos.protocol.image_documents import CountersDocument
 from batos.testing import ScriptedBridge, scripted_uvm
 
 numbers = st.integers(0, 1000)

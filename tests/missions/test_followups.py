@@ -12,9 +12,9 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, change
 
 from batos.conversations import compaction, conversations
-from batos.errors import BatosError, OllamaUnfit
 from batos.image import roots
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import BatosError, OllamaUnfit
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 
 PLAIN = "It is so."

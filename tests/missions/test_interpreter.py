@@ -11,11 +11,11 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, QUESTION, ask, change, stepping, submit
 
 from batos.codex.codex import PILLARS
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.memory.evidence import Evidence
 from batos.minds.results import PartResult
 from batos.objects.message import send
 from batos.objects.method import Intent, Primitive
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 SLOT = PILLARS["BRICK"][0]
 

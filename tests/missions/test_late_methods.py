@@ -13,13 +13,13 @@ from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, SAID, SPEA
 from tests.minds.test_choices import died
 from tests.waiting import HANG
 
-from batos.errors import AnswerUnreadable, BatosError, OllamaUnreachable
 from batos.image import roots
 from batos.inference.cost import Cost
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
 from batos.missions.late_methods import writing_seconds
 from batos.objects.method import Intent, Method
+from batos.protocol.errors import AnswerUnreadable, BatosError, OllamaUnreachable
 from batos.testing import ScriptedBridge, author, wanted_selector
 from batos.uvm import Seams
 

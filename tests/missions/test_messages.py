@@ -12,14 +12,14 @@ from tests.image.open_image import passed
 from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, WINDS, ask, change, kind
 
-from batos.brief import as_file
 from batos.cli.render.mission import notes_text
 from batos.codex.codex import PILLARS
-from batos.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError, Runaway
 from batos.image import roots
-from batos.mission_documents import as_mission
 from batos.objects.method import Primitive
 from batos.objects.mirror import Mirror
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError, Runaway
+from batos.protocol.mission_documents import as_mission
 
 FACET = PILLARS["BRICK"][0]
 PROTOCOL = "rogues_gallery_protocol_"

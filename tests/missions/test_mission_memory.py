@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from batos.brief import as_file
-from batos.errors import NotFound
 from batos.image import memory_standings, roots
 from batos.image.memory_records import NewDocument
 from batos.image.memory_standings import Standing
@@ -19,6 +17,8 @@ from batos.memory.corrections import Corrections
 from batos.memory.document_store import Incoming
 from batos.memory.exchanges import IndexedDocument, pack
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
+from batos.protocol.errors import NotFound
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

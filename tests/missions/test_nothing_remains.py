@@ -12,10 +12,10 @@ from tests.image.open_image import dump
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, LAMP, FailingBridge, Script, WaitingBridge, ask, submit
 
-from batos.errors import DiskFull, ImageError, MissionFailed, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
 from batos.minds.results import Synthesis
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import DiskFull, ImageError, MissionFailed, OllamaUnreachable, Refused, StreamCut
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

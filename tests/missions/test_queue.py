@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.brief import parse
 from batos.image.records import Brief, Status
 from batos.missions.queue import Queue, QueueEntry, entry_of
+from batos.protocol.brief import parse
 
 places = st.builds(QueueEntry, st.integers(0, 40).map(lambda number: f"m-{number:02}"), st.integers(-9, 9))
 works = st.lists(st.tuples(st.sampled_from(["put", "drop", "take", "clear"]), places), max_size=200)

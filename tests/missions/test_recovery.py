@@ -17,11 +17,11 @@ from tests.minds.scripted import Script, WaitingBridge, submit
 from tests.missions.pace import MovedClock
 from tests.waiting import HANG
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.suspicion import DEATHS
 from batos.inference.journal import Record
 from batos.methods.generation import generation_log
+from batos.protocol.errors import Refused
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, begun, kind, submit
 
-from batos.errors import NotFound, StreamCut
 from batos.image import roots
-from batos.image_documents import SampleDocument
-from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
 from batos.missions import reports
+from batos.protocol.errors import NotFound, StreamCut
+from batos.protocol.image_documents import SampleDocument
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
 
 ALWAYS = {"id", "status", "brief", "accepted_at", "trust", "states", "cost"}
 ANSWERED = {"answer", "voices", "route", "provenance", "tid"}

@@ -12,14 +12,14 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import LAMP, QUESTION, Script, WaitingBridge, ask, kind, stepping, submit
 from tests.waiting import HANG
 
-from batos.brief import as_file
-from batos.errors import BatosError, NotFound, OllamaUnreachable, Refused, StreamCut
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.publisher import Publisher
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds import clock, context_building
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, NotFound, OllamaUnreachable, Refused, StreamCut
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -26,7 +26,6 @@ from tests.missions.pace import RacingClock
 from tests.missions.script_node_at_work import AT_ONCE, node_at_work
 from tests.waiting import until
 
-from batos.errors import Busy, DiskFull
 from batos.events import Events
 from batos.image import claims, roots
 from batos.image.lease import node_name
@@ -35,6 +34,7 @@ from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import Incoming
 from batos.memory.reach import MemoryReach
 from batos.missions.sharing import _Look
+from batos.protocol.errors import Busy, DiskFull
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 from ollama_emulator.clocks import SystemClock

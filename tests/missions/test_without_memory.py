@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from batos.brief import as_file
-from batos.event_payloads import MISSION_RETRACTED, MISSION_TOKEN
 from batos.events import Events
 from batos.memory.document_store import Incoming
+from batos.protocol.brief import as_file
+from batos.protocol.event_payloads import MISSION_RETRACTED, MISSION_TOKEN
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -19,8 +19,8 @@ from tests.image.open_image import child
 from tests.minds.scripted import Script, WaitingBridge
 from tests.waiting import HANG
 
-from batos.errors import Busy
 from batos.inference.ollama import catalogue
+from batos.protocol.errors import Busy
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -13,11 +13,11 @@ import pytest
 from tests.minds.scripted import FailingBridge, Script, WaitingBridge, ask, submit
 from tests.waiting import HANG, until
 
-from batos.errors import BatosError, OllamaBusy, OllamaTimeout, OllamaUnreachable, StreamCut
 from batos.image import roots
 from batos.image.records import StatusWord
 from batos.image.transactions import MissionTransaction
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.protocol.errors import BatosError, OllamaBusy, OllamaTimeout, OllamaUnreachable, StreamCut
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 

@@ -17,10 +17,10 @@ from persistent import Persistent
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
-from batos.errors import ObjectError
 from batos.objects.containers import DEEPEST, copy_owned
 from batos.objects.method import Method, Primitive
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import ObjectError
 
 FAMILIES = sorted(name for name in vars(BTrees) if name.endswith("BTree") and len(name) == 7)
 

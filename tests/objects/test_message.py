@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import FoundSlot, UvmObject
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 
 class Recorder:

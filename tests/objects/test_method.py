@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from ZODB.Connection import Connection
 
-from batos.errors import ObjectError
 from batos.objects.method import Intent, Method, Primitive
+from batos.protocol.errors import ObjectError
 
 Sessions = Callable[[], AbstractContextManager[Connection]]
 

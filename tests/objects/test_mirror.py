@@ -12,10 +12,10 @@ import pytest
 from BTrees.OOBTree import OOBTree
 from ZODB.Connection import Connection
 
-from batos.errors import ObjectError
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import ObjectError
 
 Sessions = Callable[[], AbstractContextManager[Connection]]
 

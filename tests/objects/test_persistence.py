@@ -11,8 +11,8 @@ from ZODB.Connection import Connection, TransactionMetaData
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError, POSKeyError, ReadConflictError
 
-from batos.errors import MessageNotUnderstood
 from batos.objects.prototype import UvmObject, become, lookup, own_slots, parents_of, reparent
+from batos.protocol.errors import MessageNotUnderstood
 
 Sessions = Callable[[], AbstractContextManager[Connection]]
 

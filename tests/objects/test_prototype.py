@@ -13,7 +13,6 @@ from persistent.mapping import PersistentMapping
 from transaction.interfaces import NoTransaction
 from ZODB.Connection import Connection
 
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects import prototype
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import (
@@ -29,6 +28,7 @@ from batos.objects.prototype import (
     reference,
     reparent,
 )
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 Sessions = Callable[[], AbstractContextManager[Connection]]
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.codex.codex import Codex
-from batos.errors import BatosError, OllamaTimeout
 from batos.image.image import LivingImage, Opening
 from batos.memory.embedder import Embedder
 from batos.memory.terms import words
+from batos.protocol.errors import BatosError, OllamaTimeout
 from batos.routing.lessons import Lesson
 from batos.routing.lexical import LITTLE
 from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, make_router

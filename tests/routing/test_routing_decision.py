@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.minds.scripted import QUESTION, Script, stepping
 
-from batos.errors import BatosError, ModelMissing, OllamaTimeout
+from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout
 from batos.routing.routing_decision import ROUTE_NOTE
 from batos.testing import ScriptedBridge, scripted_uvm
 

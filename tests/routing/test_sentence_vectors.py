@@ -9,10 +9,10 @@ import pytest
 from tests.inference.counting_bridge import Desk, desk
 
 from batos.codex.codex import Codex
-from batos.errors import BatosError, OllamaTimeout
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
 from batos.memory.embedder import Embedder, KnownVectors
+from batos.protocol.errors import BatosError, OllamaTimeout
 from batos.routing.lessons import lessons_of
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router

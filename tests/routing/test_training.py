@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from batos.errors import ModelMissing
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
 from batos.memory.embedder import Embedder
+from batos.protocol.errors import ModelMissing
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.training import NO_EMBEDDER, PROTOCOLS, LearntLessons, find_or_learn
 from batos.testing import ScriptedBridge

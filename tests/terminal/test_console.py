@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import BatosError, BudgetExceeded, Refused
+from batos.protocol.errors import BatosError, BudgetExceeded, Refused
 from batos.terminal.console import Console, count_text, size
 from batos.terminal.layout import plain
 

@@ -15,7 +15,7 @@ import pytest
 import structlog
 
 from batos.cli.verb_options import own_folder
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 from batos.terminal import logs
 
 

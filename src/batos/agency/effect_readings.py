@@ -4,35 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, TypedDict
 
-from batos.agency.granting import GrantDocument, grant_document
+from batos.agency.granting import grant_document
 from batos.agency.payloads import describe
 from batos.image import capabilities, ownership, staged_effects
 from batos.image.roots import Root
 from batos.image.staged_effects import Effect
 from batos.objects.prototype import own_slots
-
-
-class EffectDocument(TypedDict):
-    """An effect on the world: what it does, under which key, in which state, and what came of it.
-
-    `host` is the machine on which it happens while it waits, of an image on a server.
-    """
-
-    effect: str
-    mission: str
-    lineage: str
-    grant: str
-    operation: str
-    what: str
-    key: str
-    fingerprint: str
-    state: str
-    attempts: int
-    at: str
-    outcome: dict[str, Any] | None
-    host: str
+from batos.protocol.effect_documents import EffectDocument, GrantDocument
 
 
 def list_grants(root: Root, user: str | None = None) -> list[GrantDocument]:

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 
 from batos.agency.payloads import path_parts
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
-from batos.errors import ObjectError, Refused
 from batos.image.capabilities import SinkClass
+from batos.protocol.errors import ObjectError, Refused
 
 #: Errors after which a later attempt may go well.
 _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})

@@ -6,38 +6,22 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final
 
 from batos.agency.file_sink import FileSink, Guard, guard_nothing
 from batos.agency.http_sink import HttpSink, check_address
 from batos.agency.sinks import Sink
 from batos.config import Settings
-from batos.errors import BriefError, Refused
 from batos.image import storage
 from batos.image.capabilities import GrantKind, SinkClass
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.effect_documents import GrantDocument
+from batos.protocol.errors import BriefError, Refused
 
 _OWN: Final = "Grant a folder of its own."
 #: Folders of the kernel: what is written there acts on the machine, and /proc leads into every other folder.
 _KERNEL: Final = ("/proc", "/sys")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
-
-
-class GrantDocument(TypedDict):
-    """A grant: its name, what it reaches, the class of its sink, whose it is, and its object.
-
-    `host` is the machine on which its effects happen, of an image on a server.
-    """
-
-    name: str
-    kind: str
-    target: str
-    sink: str
-    user: str
-    granted_at: str
-    oid: str
-    selector: str
-    host: str
 
 
 def check_name(name: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
-from batos.errors import BriefError
 from batos.image.capabilities import SinkClass
+from batos.protocol.errors import BriefError
 
 #: Seconds that a program may take to answer, in all.
 TIMEOUT: Final = 10.0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.errors import ObjectError
+from batos.protocol.errors import ObjectError
 
 #: The most characters of a text that is appended, and of data that is posted, as JSON.
 MOST_TEXT: Final = 64 * 1024

@@ -27,8 +27,14 @@ import structlog
 from batos.agency.effect_places import is_released_here, is_waited_for
 from batos.agency.granting import open_sink
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
-from batos.errors import BatosError, ImageError
-from batos.event_payloads import (
+from batos.events import Events
+from batos.image import capabilities, staged_effects
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.image.staged_effects import EffectState
+from batos.protocol.errors import BatosError, ImageError
+from batos.protocol.event_payloads import (
     EFFECT_FAILED,
     EFFECT_RELEASED,
     EFFECT_UNKNOWN,
@@ -37,12 +43,6 @@ from batos.event_payloads import (
     EffectReleased,
     EffectUnknown,
 )
-from batos.events import Events
-from batos.image import capabilities, staged_effects
-from batos.image.ids import iso
-from batos.image.image import LivingImage
-from batos.image.roots import Root
-from batos.image.staged_effects import EffectState
 
 _log = structlog.get_logger("batos.effect")
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from batos.errors import BatosError
 from batos.image.capabilities import SinkClass
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import BatosError
 
 #: An effect for a sink: {effect, key, operation, payload}, and what `prepare` returned, as plain data.
 EffectData: TypeAlias = Mapping[str, Any]

@@ -14,8 +14,6 @@ import structlog
 
 from batos.approvals.reasons import disapproval, no_such
 from batos.concurrency.alarms import Alarms
-from batos.errors import BatosError, Refused
-from batos.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
 from batos.events import Events
 from batos.image import approvals, forget_questions
 from batos.image.approvals import ApprovalQuestion, ApprovalState
@@ -23,6 +21,8 @@ from batos.image.candidates import Candidate
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
+from batos.protocol.errors import BatosError, Refused
+from batos.protocol.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
 
 _log = structlog.get_logger("batos")
 

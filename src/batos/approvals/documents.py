@@ -8,11 +8,13 @@ from fnmatch import fnmatchcase
 from itertools import chain, islice
 
 from batos.approvals.reasons import no_such
-from batos.errors import NotFound
 from batos.image import approvals, methods, naming, ownership, roots
 from batos.image.records import Approval
 from batos.image.roots import Root
-from batos.method_documents import (
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import NotFound
+from batos.protocol.method_documents import (
     ApprovalDocument,
     ApprovalLine,
     ApprovalList,
@@ -20,8 +22,6 @@ from batos.method_documents import (
     FormerRevision,
     IntentDocument,
 )
-from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, own_slots, reference
 
 
 def list_approvals(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> ApprovalList:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
 
-from batos.event_payloads import MEMORY_FOLDED, MemoryFolded
 from batos.events import Events
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.memory.curation import recall_counts
 from batos.memory.curation.fold_store import FoldStore, ReadRegion, WrittenSummary
 from batos.memory.curation.recall_counts import RecallTally
-from batos.memory_documents import CuratedPage, FoldedRegionLine, UnfoldedPage
+from batos.protocol.event_payloads import MEMORY_FOLDED, MemoryFolded
+from batos.protocol.memory_documents import CuratedPage, FoldedRegionLine, UnfoldedPage
 
 #: Hears of each region that was folded.
 OnFolded: TypeAlias = Callable[[MemoryFolded], None]

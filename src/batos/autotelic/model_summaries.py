@@ -8,14 +8,14 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.brief import NO_MEMORY, File, as_file
-from batos.errors import BatosError
 from batos.gate.attribution import attribute
 from batos.gate.evidence_index import EvidenceIndex
 from batos.memory.curation import extracts
 from batos.memory.curation.extracts import SummaryLine
 from batos.memory.curation.fold_store import ReadRegion, WrittenSummary
 from batos.memory.evidence import Evidence, Passage
+from batos.protocol.brief import NO_MEMORY, File, as_file
+from batos.protocol.errors import BatosError
 
 #: Characters of a region that a model is shown: the most central sentences, which the window of a small one holds.
 SHOWN: Final = 6_000

@@ -29,12 +29,13 @@ from batos.care.database_copies import (
     recover_database,
     sync_files,
 )
-from batos.care.disarming import DisarmingReport, disarm_file
+from batos.care.disarming import disarm_file
 from batos.care.plain_folders import check_plain, has_harmless_settings
 from batos.config import CONFIG_FILE
-from batos.errors import NotFound, Refused, UsageError
 from batos.image.ids import iso, serial_of, utc_now
 from batos.image.past import moment_of
+from batos.protocol.care_documents import RestorationReport
+from batos.protocol.errors import NotFound, Refused, UsageError
 
 #: The list of a folder's backups, a line of JSON for each.
 _LIST: Final = "backups.jsonl"
@@ -162,16 +163,6 @@ def _append_line(path: Path, line: str) -> None:
 
 
 # -- restoring
-
-
-class RestorationReport(DisarmingReport):
-    """The grants and effects that disarming took back, and names of files in the home.
-
-    `aside` has the new names of what was in the way, `unused` the names of settings that are not taken over.
-    """
-
-    aside: list[str]
-    unused: list[str]
 
 
 def find_backup(folder: Path, at: datetime | None) -> Backup:

@@ -18,8 +18,8 @@ from typing import Any, Final
 from ZODB.FileStorage import FileStorage
 from ZODB.scripts import repozo
 
-from batos.errors import BatosError, Busy
 from batos.image.ids import tid_text
+from batos.protocol.errors import BatosError, Busy
 
 #: The file in a folder of backups that is locked while one is made.
 _LOCK: Final = "backup.lock"

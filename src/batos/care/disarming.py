@@ -8,26 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from ZODB.DB import DB
 from ZODB.POSException import POSKeyError, StateLoadError
 
-from batos.errors import BriefError
 from batos.image import roots, staged_effects, storage
 from batos.image.filestorage import SoundFileStorage
 from batos.image.records import OPEN, Brief
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.protocol.care_documents import DisarmingReport
+from batos.protocol.errors import BriefError
 
 _UNSURE: Final = "its mind came back from a backup or an export, and it may have happened since that was made"
-
-
-class DisarmingReport(TypedDict):
-    """The grants that were taken back, by name, and the effects of which nobody knows whether they happened."""
-
-    grants: list[str]
-    effects: list[str]
 
 
 def disarm(root: Root, at: str) -> DisarmingReport:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.care.erasure_plan import ErasurePlan
-from batos.errors import Refused
 from batos.history import mission_traces, undone_missions
 from batos.history.mission_traces import Keeping
 from batos.history.undone_missions import Act
@@ -27,6 +26,7 @@ from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
 from batos.missions import counters
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import Refused
 
 #: The fields of a brief that an erased mission keeps: none of them has words of its request.
 _KEPT: Final = ("id", "user", "conversation", "persona", "effort", "priority", "origin", "ancestor", "in_reply_to")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -17,9 +17,6 @@ from batos.care import erased_calls, words_left
 from batos.care.erased_records import ErasedRecords, erase_records
 from batos.care.erasure_plan import ErasurePlan, find_missing, kind_of, plan_erasure, slot_lines
 from batos.care.packing import Packer
-from batos.care.words_left import RemainingPlace
-from batos.errors import BatosError, NotFound
-from batos.event_payloads import MISSION_STATUS, MissionStatus
 from batos.events import Events
 from batos.image import roots, storage_erasure, unfinished_erasure, word_redaction
 from batos.image.erased_words import ErasedWords, passages_of
@@ -32,35 +29,15 @@ from batos.image.unfinished_erasure import Lines
 from batos.inference import erasure_mark
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore
+from batos.protocol.care_documents import ErasedPage, RemainingPlace
+from batos.protocol.errors import BatosError, NotFound
+from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
 
 _log = structlog.get_logger("batos.image")
 
 
 async def _leave_none() -> None:
     """End nothing: no copy is open."""
-
-
-class ErasedPage(TypedDict):
-    """The outcome of an erasure, or with `dry_run` of a plan: what goes, by kind, and what may still have the words.
-
-    `missions` and `memories` have the reason why each goes. `calls` and `lines` count what went from the journal and
-    from files, `objects` the other objects in which a mark stands now, `found` what a scan afterwards still found.
-    """
-
-    target: str
-    kind: str
-    dry_run: bool
-    missions: dict[str, str]
-    memories: list[str]
-    conversations: list[str]
-    slots: list[str]
-    methods: list[str]
-    files: int
-    calls: int
-    objects: int
-    lines: int
-    found: list[str]
-    left: list[RemainingPlace]
 
 
 @dataclass(frozen=True, slots=True)

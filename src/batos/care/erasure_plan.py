@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, TypeAlias
 from persistent import Persistent
 
 from batos.conversations import conversations
-from batos.errors import BriefError, NotFound, Refused
 from batos.history.mission_traces import Keeping, find_dependents, slot_name
 from batos.image import memory_places, memory_quotes, memory_records, naming, ownership, roots
 from batos.image.erased_words import ErasedWords, passages_of
@@ -20,6 +19,7 @@ from batos.image.records import OPEN, MissionRecord
 from batos.image.roots import Root
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import BriefError, NotFound, Refused
 
 #: The kinds of things that are erased.
 TargetKind: TypeAlias = Literal["words", "mission", "conversation", "memory", "object"]

@@ -22,9 +22,8 @@ from ZODB.blob import Blob, FilesystemHelper
 from ZODB.DB import DB
 from ZODB.utils import load_current, p64, u64, z64
 
-from batos.care.disarming import DisarmingReport, disarm
+from batos.care.disarming import disarm
 from batos.care.plain_folders import check_plain
-from batos.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 from batos.image import object_states, roots
 from batos.image.evolution import evolving
 from batos.image.ids import iso, oid_text, serial_of, utc_now
@@ -32,6 +31,8 @@ from batos.image.image import LivingImage
 from batos.image.read_only import ReadOnlyPair
 from batos.image.storage import keeps_blobs
 from batos.image.transactions import snapshot
+from batos.protocol.care_documents import DisarmingReport
+from batos.protocol.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 
 #: The files of an export.
 LINES: Final = "mind.jsonl"

@@ -13,14 +13,13 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final
 
 import structlog
 from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
 
 from batos.care.journal_retention import erase_old_words
-from batos.event_payloads import IMAGE_PACKED, ImagePacked
 from batos.events import Events
 from batos.image import roots
 from batos.image.ids import iso
@@ -28,6 +27,8 @@ from batos.image.image import LivingImage
 from batos.image.past import newest_commit
 from batos.image.roots import Root
 from batos.image.storage_quota import disk_full, is_full
+from batos.protocol.care_documents import PackedPage
+from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
 
 _log = structlog.get_logger("batos.image")
 
@@ -40,18 +41,6 @@ _PERIOD: Final = timedelta(days=1)
 _LATER: Final = 0.001
 #: The key in the root's `genesis` under which the last pack is noted: {at, until}.
 PACKED: Final = "packed"
-
-
-class PackedPage(TypedDict):
-    """The outcome of a pack: the moment from which on history is kept, and the bytes before and after it."""
-
-    until: str
-    before: dict[str, int]
-    after: dict[str, int]
-    #: The open mission, or the question to the past, for which more was kept; "" if there was none.
-    held_by: str
-    #: Calls whose words are erased, since their missions ended so long ago.
-    erased: int
 
 
 @dataclass(frozen=True, slots=True)

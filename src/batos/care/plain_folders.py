@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 
 #: Settings that say where the mind lives, who reaches it and who thinks for it: a stranger's are not taken over.
 _PLACES: Final = frozenset({"home", "image", "journal", "ollama_host", "bind", "events", "server"})

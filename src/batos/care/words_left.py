@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from ZODB.DB import DB
 
@@ -12,6 +12,7 @@ from batos.image import storage_erasure
 from batos.image.erased_words import ErasedWords
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
+from batos.protocol.care_documents import RemainingPlace
 from batos.terminal import logs
 
 #: The file of a home in which `batos chat` keeps what was typed.
@@ -20,14 +21,6 @@ _TYPED: Final = "chat_history"
 _NOT_READ: Final = frozenset({".fs", ".index", ".lock", ".tmp", ".pack", ".blob"})
 #: The largest file of a home that is read for words.
 _LARGEST: Final = 64 * 2**20
-
-
-class RemainingPlace(TypedDict):
-    """A place that has, or may have, words that were erased here, and what to do about it."""
-
-    place: str
-    what: str
-    remedy: str
 
 
 def erase_lines(home: Path, words: ErasedWords, missions: list[str]) -> int:

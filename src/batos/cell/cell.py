@@ -14,9 +14,9 @@ from batos.cell.program import Program
 from batos.cell.running import MethodRun
 from batos.cell.values import Value
 from batos.cell.worker_pool import WorkerPool, interpreter
-from batos.errors import CellKilled, CovenantViolation
-from batos.event_payloads import CELL_KILL, CellKill
 from batos.events import Events
+from batos.protocol.errors import CellKilled, CovenantViolation
+from batos.protocol.event_payloads import CELL_KILL, CellKill
 
 
 @dataclass(frozen=True, slots=True)

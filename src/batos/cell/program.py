@@ -15,10 +15,10 @@ from batos.cell.lowering.lowered_names import MARKER, OURS, Names, is_allowed_sl
 from batos.cell.lowering.statement_lowering import StatementLowering
 from batos.cell.lowering.waiting import LATER, lower_waiting
 from batos.cell.prelude import BUILTINS, PreludeNames, epilogue, prelude, short
-from batos.errors import MethodFailed
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.guardian.tidying.tidy import tidy
+from batos.protocol.errors import MethodFailed
 
 #: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
 LONGEST: Final = 64 * 1024

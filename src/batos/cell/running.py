@@ -15,7 +15,7 @@ from batos.cell.program import Program
 from batos.cell.values import Value
 from batos.cell.worker_pool import WorkerPool
 from batos.cell.worker_turns import HostCall, WorkerTurn, WorkerTurns, input_text, pending_writes
-from batos.errors import CellKilled, MethodFailed
+from batos.protocol.errors import CellKilled, MethodFailed
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from batos.cell.dumps import Dumps
 from batos.cell.limits import CellLimits
-from batos.errors import CellKilled, CellMissing
+from batos.protocol.errors import CellKilled, CellMissing
 
 if TYPE_CHECKING:
     import pydantic_monty as monty

@@ -17,7 +17,7 @@ from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
 from batos.cell.program import Code, Program
 from batos.cell.values import Plain, Ref, Value, check_length, decode, differences, encode, has_refs
 from batos.cell.worker_pool import Worker
-from batos.errors import CellKilled, MethodFailed
+from batos.protocol.errors import CellKilled, MethodFailed
 
 #: Errors that a method may see by their own name; any other is a RuntimeError to it.
 _KINDS: Final = frozenset(

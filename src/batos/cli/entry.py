@@ -21,7 +21,7 @@ try:
     from batos.cli.imports import pause_collector
     from batos.cli.shared_options import shared_options
     from batos.cli.surroundings import Ending, Surroundings
-    from batos.errors import BatosError, InternalError
+    from batos.protocol.errors import BatosError, InternalError
     from batos.terminal.console import Console, Terminated
 except KeyboardInterrupt:  # Ctrl-C before a verb begins: there is nothing to tell, least of all a traceback
     sys.exit(130)

@@ -12,8 +12,8 @@ from importlib import resources
 from pathlib import Path
 
 import batos
-from batos import errors
-from batos.errors import BatosError, NotFound
+from batos.protocol import errors
+from batos.protocol.errors import BatosError, NotFound
 
 _HEADING = re.compile(r"^(#{1,6}) (.*)$")
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>')

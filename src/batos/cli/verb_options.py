@@ -19,7 +19,7 @@ from batos import config, loopwatch
 from batos.cli.shared_options import common_options, server_option
 from batos.cli.surroundings import Ending
 from batos.config import LoadedSettings, Settings
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 from batos.terminal import logs
 from batos.terminal.console import Console, Terminated
 

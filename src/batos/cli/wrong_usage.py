@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from batos.cli.shared_options import shared_options
-from batos.errors import UsageError
+from batos.protocol.errors import UsageError
 
 #: The verbs whose text may begin with a dash.
 _WITH_TEXT: Final = frozenset({"batos ask", "batos submit", "batos send", "batos dream new"})

@@ -10,15 +10,15 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from batos import config
-from batos.brief import File, read_file
 from batos.client.line import Find, Line, Patience
 from batos.client.named_documents import Document, Mission, MissionLine, Token
 from batos.client.wire import server_address
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
-from batos.client.wire.verb_shapes import PIECE_BYTES
-from batos.errors import BriefError, Busy
+from batos.protocol.brief import File, read_file
+from batos.protocol.errors import BriefError, Busy
+from batos.protocol.verb_shapes import PIECE_BYTES
 
 #: A file to ask about: the path of a text file, or what `as_file` made of bytes.
 Attached: TypeAlias = str | Path | File

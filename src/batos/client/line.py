@@ -14,10 +14,10 @@ import zmq
 import zmq.asyncio
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent, PendingCall
-from batos.client.wire.protocol import MESSAGE_BYTES, VERSION, encode, parse
 from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.server_connection import PASSING, ServerConnection
-from batos.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
+from batos.protocol.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
+from batos.protocol.wire_messages import MESSAGE_BYTES, VERSION, encode, parse
 
 Find: TypeAlias = Callable[[], ServerAddress]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from batos.brief import Effort, PersonaName
+from batos.protocol.brief import Effort, PersonaName
 
 Document: TypeAlias = dict[str, Any]
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from batos.errors import NoServer
+from batos.protocol.errors import NoServer
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX, IntentTe
 from batos.codex.declared_objects import AbsentObject
 from batos.codex.reader import TomlSource, TomlTable, nearest_word
 from batos.codex.value_digests import digest_of
-from batos.errors import CodexError, UsageError
+from batos.protocol.errors import CodexError, UsageError
 
 MIND = "mind.toml"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from batos.codex.reader import nearest_word
-from batos.errors import CodexError
+from batos.protocol.errors import CodexError
 
 #: The most that a file of the codex may have, in bytes: the shipped ones have some thousands.
 LARGEST = 2**20

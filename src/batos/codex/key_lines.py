@@ -6,7 +6,7 @@ import re
 import tomllib
 from typing import TypeAlias
 
-from batos.errors import InternalError
+from batos.protocol.errors import InternalError
 
 #: Where a value stands in a file: table names, keys, and the places in lists, from 0.
 KeyPath: TypeAlias = tuple[str | int, ...]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from batos.codex.key_lines import KeyLines, KeyPath, mask_strings
-from batos.errors import CodexError
+from batos.protocol.errors import CodexError
 
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
 

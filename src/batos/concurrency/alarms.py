@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from batos.errors import TimedOut
+from batos.protocol.errors import TimedOut
 
 #: Seconds after which the clock is looked at again: timers count none while a machine sleeps, and know nothing of a
 #: clock that is set forward.

@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 
 from batos.conversations import conversations, summaries
 from batos.conversations.summaries import Piece, RecordedPiece
-from batos.errors import NotFound, ObjectError
 from batos.image import retractions, roots
 from batos.image.ids import iso
 from batos.image.records import least_trust
@@ -25,6 +24,7 @@ from batos.memory.evidence import Turn
 from batos.minds import context_building
 from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import NotFound, ObjectError
 
 #: Turns are compacted when those before the newest make more than the difference of these marks: the window's HIGHth
 #: part, which a cycle has room for beside a view, and its LOWth, which stays verbatim.

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.errors import ContextOverflow, DecisionInvalid, Runaway
 from batos.gate import occurrence
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.image.records import least_trust
@@ -22,6 +21,7 @@ from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
 from batos.minds.prompt import PersonaPrompt
 from batos.minds.task import Task
+from batos.protocol.errors import ContextOverflow, DecisionInvalid, Runaway
 
 #: Characters of a summary: one for each of so many tokens of the window, never more or less than these.
 SHARE, LONGEST, SHORTEST = 8, 1_200, 160

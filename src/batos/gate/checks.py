@@ -23,7 +23,7 @@ from batos.gate.relative_days import find_repeated
 from batos.gate.stray_values import stray
 from batos.gate.totals import single_entries
 from batos.memory.terms import clip_line, words
-from batos.mission_documents import FaultDocument, VerdictDocument
+from batos.protocol.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.
 SHORTEST, LONGEST = 2, 4_000

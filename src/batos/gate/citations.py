@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from batos.evidence_documents import CitationDocument, SentenceDocument
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.evidence_index import CONVERSATION
 from batos.gate.quotation_search import Quotation, locate
 from batos.gate.uncheckable import Uncheckable, frame_length, manner
 from batos.memory.evidence import Evidence
+from batos.protocol.evidence_documents import CitationDocument, SentenceDocument
 
 #: Longest gist of an answer, in characters.
 GIST = 200

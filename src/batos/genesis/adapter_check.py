@@ -8,7 +8,6 @@ from typing import Protocol
 
 from batos.codex import model_names
 from batos.codex.codex import Codex
-from batos.errors import AdapterError, ModelMissing
 from batos.genesis.adapters import compatibility
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterInventory
 from batos.genesis.daemon_listing import DaemonModels
@@ -16,6 +15,7 @@ from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family
 from batos.genesis.plan import Plan, in_words
 from batos.inference.ollama.catalogue import ModelCard
+from batos.protocol.errors import AdapterError, ModelMissing
 
 #: The last version of Ollama whose create takes adapters.
 LAST = (0, 34, 0)

@@ -9,8 +9,8 @@ from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.codex.key_lines import KeyLines, KeyPath
 from batos.codex.origins import SHARED, CodexEntry, entries
-from batos.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
 from batos.genesis.plan import PlanStep
+from batos.protocol.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
 
 T = TypeVar("T", bound=OllamaError)
 

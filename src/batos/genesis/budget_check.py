@@ -10,7 +10,6 @@ from typing import Any
 from batos.codex import model_names, model_options
 from batos.codex.codex import PILLARS
 from batos.config import Settings
-from batos.errors import BudgetExceeded
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
@@ -18,6 +17,7 @@ from batos.genesis.provision import OnProgress, StepProgress
 from batos.inference.vram import budget
 from batos.inference.vram.budget import ELEMENT, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
 from batos.notation import bytes_of
+from batos.protocol.errors import BudgetExceeded
 
 
 def terms_of(settings: Settings) -> Terms:

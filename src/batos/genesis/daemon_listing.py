@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from batos.codex import model_names
-from batos.errors import OllamaUnfit
 from batos.inference.ollama import catalogue
 from batos.inference.ollama.chat import ChatRequest
+from batos.protocol.errors import OllamaUnfit
 
 #: The oldest daemon whose wire is the one that the bridge knows.
 OLDEST = (0, 30)

@@ -11,12 +11,12 @@ from batos.codex.codex import PILLARS, Codex, Persona
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.genesis import measures, register
-from batos.genesis.genesis_documents import FindingDocument
 from batos.genesis.plan import Plan, with_deletions
 from batos.image import methods, organisation, roots
 from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
+from batos.protocol.genesis_documents import FindingDocument
 
 _RUN_GENESIS = "Run `batos genesis`."
 

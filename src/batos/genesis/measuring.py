@@ -8,7 +8,6 @@ from typing import Any
 
 from batos.codex import model_names, model_options
 from batos.codex.codex import PILLARS, Codex
-from batos.errors import OllamaError
 from batos.genesis import measures
 from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.measures import Measure
@@ -17,6 +16,7 @@ from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
 from batos.inference import marks
 from batos.inference.ollama.chat import ChatRequest
+from batos.protocol.errors import OllamaError
 
 #: The ability that a model needs to be counted.
 CHATS = "completion"

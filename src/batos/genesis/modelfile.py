@@ -12,8 +12,8 @@ from batos import private_files
 from batos.codex.codex import PILLARS, Codex
 from batos.codex.model_options import parameters
 from batos.codex.value_digests import digest_of
-from batos.errors import CodexError, UsageError
 from batos.genesis.adapters.inventory import Adapter
+from batos.protocol.errors import CodexError, UsageError
 
 _QUOTES = '"""'
 _WRITTEN = re.compile(r"# Written by `batos genesis` \(([0-9a-f]{12})\)")

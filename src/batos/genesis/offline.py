@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from batos.codex.codex import Codex
 from batos.config import Settings
-from batos.errors import ImageError
 from batos.genesis import adapter_check, register
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.digests import Digests
@@ -18,6 +17,7 @@ from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.plan import Plan, compare
 from batos.image.read_only import is_there, open_read_only
 from batos.image.roots import Root
+from batos.protocol.errors import ImageError
 
 T = TypeVar("T")
 

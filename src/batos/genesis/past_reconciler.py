@@ -8,7 +8,6 @@ from typing import Final
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
 from batos.codex.graph_names import prototype_name
-from batos.errors import ModelMissing, Refused
 from batos.genesis import graph, register
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
@@ -16,6 +15,7 @@ from batos.genesis.reconcile import Baseline, Begin, GenesisReport, Reconciler
 from batos.image import roots
 from batos.image.roots import Root, named_objects
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import ModelMissing, Refused
 
 #: The slots of the language model that name models.
 _MODELS: Final = ("model", "coder", "coder_options", "embedder")

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from batos.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
 from batos.genesis import advice
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.daemon_listing import GenesisDaemon, look
@@ -16,6 +15,7 @@ from batos.genesis.modelfile import Recipe
 from batos.genesis.plan import Plan, PlanStep, compare
 from batos.genesis.register import model_record
 from batos.inference.ollama import catalogue
+from batos.protocol.errors import ModelMissing, OllamaError, OllamaTimeout, UsageError
 
 #: Retries of a pull that gets no further; a pull that does is retried for as long as it does.
 PULL_ATTEMPTS = 3

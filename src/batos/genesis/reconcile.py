@@ -11,15 +11,12 @@ from typing import TypeAlias
 
 from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
-from batos.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, Refused, RequestRejected
-from batos.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.events import Events
 from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
-from batos.genesis.genesis_documents import GenesisDocument
 from batos.genesis.home_files import HomeFiles
 from batos.genesis.integrity import Finding
 from batos.genesis.measuring import measure_missing
@@ -33,6 +30,9 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, Refused, RequestRejected
+from batos.protocol.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
+from batos.protocol.genesis_documents import GenesisDocument
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
-from batos.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
 from batos.genesis import daemon_listing as daemons
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, Runners
-from batos.image_documents import LoadedModel, StandingDocument
 from batos.inference.vram.placement import place_of
-from batos.mission_documents import ErrorDocument
+from batos.protocol.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
+from batos.protocol.image_documents import LoadedModel, StandingDocument
+from batos.protocol.mission_documents import ErrorDocument
 
 #: Seconds that the daemon has to answer in.
 PATIENCE: Final = 1.5

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 #: The policy that ships, as an operator reads it.
 SHIPPED_FILE: Final = Path(__file__).with_name("policy.toml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.method_documents import GuardianDocument, SlotUseDocument, SourceFaultDocument
+from batos.protocol.method_documents import GuardianDocument, SlotUseDocument, SourceFaultDocument
 
 #: Rules whose breach means that the slots a method uses cannot be listed: no cell may run such a source.
 UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "computed-name", "audit"})

@@ -9,8 +9,6 @@ from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.agency.payloads import describe
-from batos.dream_documents import BaseAnswer, DreamDiff, DreamLine, MadeMethod, SlotDifference
-from batos.errors import NotFound, Refused
 from batos.history import dream_methods
 from batos.image import naming, ownership, roots, staged_effects, tool_declarations
 from batos.image.candidates import Candidate
@@ -24,6 +22,8 @@ from batos.inference import erasure_mark
 from batos.methods.execution.plain_data import data_of, replace_leaves
 from batos.methods.execution.write_buffer import trust_of, with_references
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.dream_documents import BaseAnswer, DreamDiff, DreamLine, MadeMethod, SlotDifference
+from batos.protocol.errors import NotFound, Refused
 
 #: The key of the journal's root under which dreams stand: mission id -> PersistentMapping.
 DREAMS: Final = "dreams"

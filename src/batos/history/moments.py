@@ -9,13 +9,13 @@ from typing import Final
 
 from ZODB.utils import p64, u64
 
-from batos.errors import BriefError, Refused
 from batos.image import naming, roots
 from batos.image.ids import iso, serial_of, tid_text
 from batos.image.past import PastImage, before_span, kept_span, moment_of, newest_commit, published_at, tid_of
 from batos.image.readable import ReadableImage
-from batos.mission_documents import AsOfDocument
 from batos.missions.readings import Readings
+from batos.protocol.errors import BriefError, Refused
+from batos.protocol.mission_documents import AsOfDocument
 
 _TID: Final = re.compile(r"tid:0x[0-9a-fA-F]{1,16}")
 #: The span of ids of the commits of one second.

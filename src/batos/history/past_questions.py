@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from batos.errors import Refused, TimedOut
 from batos.inference.journal import Entries, Journal
 from batos.missions import reports
+from batos.protocol.errors import Refused, TimedOut
 
 #: The key of the journal's note on such a question.
 NOTE: Final = "asked_of_the_past"

@@ -11,8 +11,6 @@ from typing import Any, cast
 from ZODB.utils import z64
 
 from batos.approvals.approvals import Approvals
-from batos.errors import BatosError, Refused
-from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
 from batos.events import Events
 from batos.history import dream_methods, dreams
 from batos.image import roots
@@ -27,6 +25,8 @@ from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBu
 from batos.methods.generation.generator import MethodGenerator
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import BatosError, Refused
+from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
 
 
 @dataclass(frozen=True, slots=True)

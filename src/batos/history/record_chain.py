@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from batos.errors import ImageDamaged
 from batos.image import effect_log
 from batos.image.roots import Root
 from batos.inference import journal
 from batos.inference.canonical import canonical
+from batos.protocol.errors import ImageDamaged
 
 #: The digest before the first record.
 START: Final = ""

@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.brief import File
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
@@ -18,7 +16,9 @@ from batos.image.roots import Root
 from batos.inference.journal import Entries
 from batos.memory.sentences import sentence_spans
 from batos.objects.prototype import own_slots
-from batos.replay_documents import ReplayDocument
+from batos.protocol.brief import File
+from batos.protocol.dream_documents import ReplayDocument
+from batos.protocol.errors import Refused
 
 #: Fields of a brief that each mission has of its own.
 _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "attachments", "budget"})

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from batos.errors import Busy, NotFound, Refused
-from batos.event_payloads import APPROVAL_ANSWERED, MISSION_STATUS, ApprovalAnswered, MissionStatus
 from batos.events import Events
 from batos.history import undone_missions
 from batos.history.mission_traces import Keeping, find_dependents, is_being_published
@@ -20,7 +18,9 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
 from batos.objects.prototype import own_slots
-from batos.undo_documents import RedonePage, UndonePage
+from batos.protocol.errors import Busy, NotFound, Refused
+from batos.protocol.event_payloads import APPROVAL_ANSWERED, MISSION_STATUS, ApprovalAnswered, MissionStatus
+from batos.protocol.undo_documents import RedonePage, UndonePage
 
 T = TypeVar("T")
 

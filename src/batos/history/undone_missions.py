@@ -10,7 +10,6 @@ from persistent.mapping import PersistentMapping
 
 from batos.agency import payloads
 from batos.conversations import conversations
-from batos.errors import Refused
 from batos.history import undone_slots
 from batos.history.mission_traces import Keeping, Traces, find_traces, method_name, revision_before, slot_name
 from batos.image import (
@@ -32,7 +31,8 @@ from batos.image.roots import Root
 from batos.image.withdrawals import Withdrawal
 from batos.memory.document_store import DocumentStore
 from batos.objects.prototype import own_slots
-from batos.undo_documents import UndoLine
+from batos.protocol.errors import Refused
+from batos.protocol.undo_documents import UndoLine
 
 #: The remedy for a mission that cannot be undone, by its status.
 _REMEDIES: Final[Mapping[str, str]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from batos.errors import NotFound
 from batos.history import why_sentences
 from batos.history.why_memories import explain_memory
 from batos.history.why_missions import explain_mission
@@ -13,8 +12,9 @@ from batos.history.why_slots import explain_slot
 from batos.image import memory_records, naming
 from batos.image.lookup import by_name
 from batos.image.roots import Root
-from batos.image_documents import WhyNode
 from batos.missions.readings import Readings
+from batos.protocol.errors import NotFound
+from batos.protocol.image_documents import WhyNode
 
 _REMEDY: Final = "Name a mission, OBJECT.SLOT or a memory (d-...), or quote a sentence of one of your answers."
 

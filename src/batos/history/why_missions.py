@@ -12,10 +12,10 @@ from batos.image import methods, ownership, roots
 from batos.image.ids import serial_of
 from batos.image.lookup import find_object
 from batos.image.past import published_at
-from batos.image_documents import WhyNode
 from batos.inference.journal import Record, is_embedding
-from batos.mission_documents import ProvenanceDocument, RanDocument
 from batos.objects.prototype import own_slots
+from batos.protocol.image_documents import WhyNode
+from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
 
 _ANOTHERS: Final = "a mission of another user"
 

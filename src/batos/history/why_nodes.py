@@ -11,9 +11,9 @@ from batos.image.ids import iso, tid_text
 from batos.image.past import Writing, moment_of
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
-from batos.image_documents import WhyNode
 from batos.inference.journal import Entries, Record
 from batos.memory.terms import clip_line
+from batos.protocol.image_documents import WhyNode
 
 #: Longest text of a node, in characters.
 _LONGEST: Final = 400

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from batos.evidence_documents import CitationDocument, SentenceDocument
 from batos.history.why_missions import explain_evidence, explain_mission, records_of
 from batos.history.why_nodes import Asking, make_call, make_node
 from batos.image.records import MissionRecord
-from batos.image_documents import WhyNode
 from batos.inference.journal import Record
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems
-from batos.mission_documents import ProvenanceDocument
 from batos.missions import reports
 from batos.objects.prototype import own_slots
+from batos.protocol.evidence_documents import CitationDocument, SentenceDocument
+from batos.protocol.image_documents import WhyNode
+from batos.protocol.mission_documents import ProvenanceDocument
 
 #: Answers that are looked through, the newest first.
 _MOST_ANSWERS: Final = 10_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from batos.errors import NotFound
 from batos.history.why_methods import explain_method
 from batos.history.why_missions import explain_mission
 from batos.history.why_nodes import Asking, make_commit, make_node
@@ -13,10 +12,11 @@ from batos.image import methods, organisation, ownership, roots
 from batos.image.lookup import find_object
 from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS
-from batos.image_documents import WhyNode
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots
+from batos.protocol.errors import NotFound
+from batos.protocol.image_documents import WhyNode
 
 
 def explain_slot(asking: Asking, named: str) -> WhyNode:

@@ -12,16 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from batos.errors import NotFound, Refused
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
 from batos.image import forget_questions, methods, object_installation, roots
 from batos.image.candidates import Candidate
 from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import Root
-from batos.method_documents import CandidateDocument
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
+from batos.protocol.errors import NotFound, Refused
+from batos.protocol.method_documents import CandidateDocument
 
 #: Forgets documents, by their ids.
 Forget: TypeAlias = Callable[[Root, Sequence[str]], None]

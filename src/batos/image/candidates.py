@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
-from batos.method_documents import (
+from batos.protocol.method_documents import (
     ApprovedBy,
     CandidateDocument,
     CheckDocument,

@@ -6,12 +6,12 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from batos.errors import NotFound, Refused
 from batos.image import roots, tools
 from batos.image.hosts import HostIdentity
 from batos.image.roots import Root
 from batos.objects.method import Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import NotFound, Refused
 
 #: The kind of target: files under a folder, or an address of this machine.
 GrantKind: TypeAlias = Literal["file", "http"]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from batos.errors import Busy, ImageError, Refused
 from batos.image import roots
 from batos.image.records import Status, StatusWord
 from batos.image.roots import Root
+from batos.protocol.errors import Busy, ImageError, Refused
 
 #: Seconds between two looks whether other nodes work.
 _PAUSE: Final = 0.05

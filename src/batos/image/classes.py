@@ -12,7 +12,7 @@ from typing import Any
 from ZODB._compat import PersistentUnpickler
 from ZODB.POSException import POSError
 
-from batos.errors import ForbiddenClass
+from batos.protocol.errors import ForbiddenClass
 
 #: Our own classes, by module and name. docs/image-format.md describes their contents.
 OURS: frozenset[tuple[str, str]] = frozenset(

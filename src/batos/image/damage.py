@@ -9,7 +9,7 @@ from ZODB.FileStorage.FileStorage import CorruptedFileStorageError
 from ZODB.FileStorage.format import CorruptedError
 from ZODB.POSException import POSError, POSKeyError, StateLoadError
 
-from batos.errors import BatosError, ImageDamaged
+from batos.protocol.errors import BatosError, ImageDamaged
 
 REMEDY = "Nothing was changed. Keep a copy of the whole home, then restore its last backup."
 

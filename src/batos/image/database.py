@@ -13,12 +13,12 @@ from ZODB.POSException import POSKeyError
 from ZODB.serialize import referencesf
 from ZODB.utils import z64
 
-from batos.errors import Refused
 from batos.image.classes import check_record
 from batos.image.ids import oid_text
 from batos.image.invariants import check_written
 from batos.image.organisation import changed_objects, uphold
 from batos.image.reader_limit import ReaderLimit, ReadingThreads
+from batos.protocol.errors import Refused
 
 #: A possible object id in a record: eight bytes after pickle's code for them. Every reference has one, and a text may
 #: contain one. This search takes a fifth of the time of reading a record's references.

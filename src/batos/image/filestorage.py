@@ -17,11 +17,11 @@ from ZODB.FileStorage.FileStorage import FileStorage, TempFormatter
 from ZODB.FileStorage.format import CorruptedError, DataHeader
 from ZODB.utils import z64
 
-from batos.errors import ImageDamaged
 from batos.image import interrupted_pack
 from batos.image.indexfile import read_index
 from batos.image.storage_quota import disk_full, is_full
 from batos.image.torn_tail import settle
+from batos.protocol.errors import ImageDamaged
 
 #: Files that FileStorage opens beside its own, some of them for writing.
 _BESIDE = (".lock", ".tmp", ".index", ".index.index_tmp", ".pack", ".old")

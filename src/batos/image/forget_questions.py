@@ -9,8 +9,8 @@ from batos.guardian.policy import SHIPPED
 from batos.image import memory_records, roots
 from batos.image.candidates import Candidate
 from batos.image.roots import Root
-from batos.method_documents import MethodProvenance
 from batos.objects.prototype import own_slots
+from batos.protocol.method_documents import MethodProvenance
 
 #: The kind of contribution by which a mission asks: {documents}, by their ids.
 KIND: Final = "forget"

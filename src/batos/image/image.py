@@ -13,21 +13,6 @@ from ZODB.DB import DB
 from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import CommitThread
-from batos.errors import BatosError, Busy, DiskFull, ImageError, InternalError, Refused
-from batos.event_payloads import (
-    MISSION_ACCEPTED,
-    MISSION_STATUS,
-    QUEUE_BUSY,
-    TXN_ABORT,
-    TXN_COMMIT,
-    TXN_CONFLICT,
-    MissionAccepted,
-    MissionStatus,
-    QueueBusy,
-    TransactionAbort,
-    TransactionCommit,
-    TransactionConflict,
-)
 from batos.events import Events
 from batos.image import claims, conversation_files, pairing, roots, storage, stored_files
 from batos.image.damage import as_damage
@@ -45,6 +30,21 @@ from batos.image.transactions import MissionTransaction, Voter, snapshot
 from batos.image.voters import VOTERS
 from batos.image.writer import Writer
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import BatosError, Busy, DiskFull, ImageError, InternalError, Refused
+from batos.protocol.event_payloads import (
+    MISSION_ACCEPTED,
+    MISSION_STATUS,
+    QUEUE_BUSY,
+    TXN_ABORT,
+    TXN_COMMIT,
+    TXN_CONFLICT,
+    MissionAccepted,
+    MissionStatus,
+    QueueBusy,
+    TransactionAbort,
+    TransactionCommit,
+    TransactionConflict,
+)
 
 T = TypeVar("T")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.methods import is_sound, lacks_approval, lineage_of
 from batos.image.records import Lineage
 from batos.image.roots import Root, root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, parents_of, reference
+from batos.protocol.errors import Refused
 
 _REPORT: Final = "Nothing was written. Please report this."
 

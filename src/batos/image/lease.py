@@ -18,11 +18,11 @@ from BTrees.OOBTree import OOTreeSet
 from persistent.mapping import PersistentMapping
 from transaction.interfaces import NoTransaction, TransientError
 
-from batos.errors import ConfigError, ImageError, InternalError
 from batos.image import claims, roots
 from batos.image.database import LoadableDB
 from batos.image.hosts import HostIdentity, this_host
 from batos.image.writer import back_off
+from batos.protocol.errors import ConfigError, ImageError, InternalError
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ import difflib
 
 from ZODB.POSException import POSKeyError
 
-from batos.errors import NotFound
 from batos.image import capabilities, memory_records, naming, ownership, roots, tools
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import NotFound
 
 
 def find_object(root: Root, name: str, user: str | None = None) -> UvmObject:

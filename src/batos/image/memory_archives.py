@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from batos.errors import IndexDamaged
 from batos.image import roots
 from batos.image.memory_segments import (
     VECTORS,
@@ -24,6 +23,7 @@ from batos.image.number_ranges import add_range, has_any, remove_range
 from batos.image.records import Archive, Segment
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import IndexDamaged
 
 #: The slot of a memory that has the name of the summary that stands for it.
 SUMMARISED_BY: Final = "summarised_by"

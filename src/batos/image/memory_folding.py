@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.errors import NotFound
 from batos.image import memory_archives, memory_places, memory_records, roots
 from batos.image.memory_archives import PART_SLOTS, ArchivedPart, Parts
 from batos.image.memory_claims import ClaimMark
@@ -14,6 +13,7 @@ from batos.image.memory_records import NewDocument
 from batos.image.memory_segments import NewSegment, Without, count_change, trees_of
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import NotFound
 
 #: The place of the memory that marked a span, in a mark (image/memory_claims.py).
 _BY: Final = ClaimMark._fields.index("by")

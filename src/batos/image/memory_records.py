@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from batos.errors import NotFound
 from batos.image import memory_archives, memory_claims, memory_copies, memory_pins, memory_standings, roots
 from batos.image.memory_places import find_by_source, names_below, names_with_content, names_with_source, place_key
 from batos.image.memory_segments import (
@@ -25,6 +24,7 @@ from batos.image.memory_standings import Standing
 from batos.image.number_ranges import has_number
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import NotFound
 
 #: The object that documents and chunks delegate to.
 _CATALOG: Final = "knowledge_catalog_obj"

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from ZODB.POSException import POSKeyError
 
-from batos.errors import NotFound, Refused
 from batos.image import roots, tools, uses
 from batos.image.candidates import Candidate
 from batos.image.erased_words import MARK, ErasedWords
 from batos.image.ids import serial_of
 from batos.image.records import TRUST, Lineage
 from batos.image.roots import Root
-from batos.method_documents import UseDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots, reference
+from batos.protocol.errors import NotFound, Refused
+from batos.protocol.method_documents import UseDocument
 
 #: Keys in the provenance of every method.
 PROVENANCE: Final = ("generation", "missions", "model", "model_digest", "prompt_digest", "at", "trust")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 
 _BACK: Final = re.compile(r"last(?:-([0-9]{1,6}))?", re.IGNORECASE)
 _BEGINNING: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")

@@ -9,7 +9,7 @@ from batos.image import claims, roots
 from batos.image.ids import iso
 from batos.image.past import moment_of
 from batos.image.roots import Root
-from batos.image_documents import NodeLine
+from batos.protocol.image_documents import NodeLine
 
 
 def list_nodes(root: Root, lease: float, now: datetime, here: int = 0) -> list[NodeLine]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from batos.errors import Refused
 from batos.image import methods, tools
 from batos.image.candidates import Candidate
 from batos.image.roots import Root
 from batos.objects.method import Intent, Method
+from batos.protocol.errors import Refused
 
 
 def install(root: Root, candidate: Candidate, at: str) -> list[Method]:

@@ -20,10 +20,10 @@ from ZODB.broken import Broken
 from ZODB.Connection import Connection
 from ZODB.utils import u64
 
-from batos.errors import BriefError
 from batos.image.classes import ALLOWED
 from batos.image.ids import oid_text
 from batos.objects.method import Primitive
+from batos.protocol.errors import BriefError
 
 #: The deepest nesting of a value.
 _DEEPEST: Final = 200

@@ -10,10 +10,10 @@ from typing import Any, Final
 from ZODB.Connection import Connection
 from ZODB.utils import z64
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.roots import Root, named_objects, root_of
 from batos.objects.prototype import UvmObject, own_slots, parents_of, reference
+from batos.protocol.errors import Refused
 
 #: The slots that say who an object of the organisation is, by its name in the root.
 IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {

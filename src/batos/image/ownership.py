@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from batos.errors import NotFound
 from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import NotFound
 
 #: The slot in which an object keeps whose its slots are: {slot: {"user": whose it is now, "others": {user: [value]}}},
 #: [] for a user without any. Values under "" are everybody's: they are older than any user's write to the slot.

@@ -10,11 +10,11 @@ from typing import Any
 from ZODB.DB import DB
 
 from batos import __version__
-from batos.errors import ImageDamaged
 from batos.image import roots
 from batos.image.readable import check_format
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.protocol.errors import ImageDamaged
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from ZODB.DB import DB
 from ZODB.POSException import POSKeyError, ReadConflictError
 from ZODB.utils import p64, u64, z64
 
-from batos.errors import BatosError, ImageDamaged, PackedAway, Refused
 from batos.image import ownership, roots
 from batos.image.database import LoadableDB
 from batos.image.evolution import evolving
@@ -25,6 +24,7 @@ from batos.image.records import Status
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import BatosError, ImageDamaged, PackedAway, Refused
 
 #: The status that a pack gives to the commits that it went through.
 _PACKED: Final = "p"

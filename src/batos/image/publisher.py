@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeAlias
 
-from batos.errors import InternalError
 from batos.image import roots
 from batos.image.ids import iso, tid_text
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import InternalError
 
 #: Seconds between two looks whether another node has published a mission.
 PAUSE: Final = 0.05

@@ -14,7 +14,6 @@ from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 from ZODB.utils import load_current, z64
 
-from batos.errors import BatosError, ImageDamaged, NotFound
 from batos.image import indexfile, interrupted_pack, pairing, storage, torn_tail
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY, as_damage
@@ -23,6 +22,7 @@ from batos.image.filestorage import BEGIN, SoundFileStorage, check_beside
 from batos.image.readable import present_snapshot
 from batos.image.records import Attachment, missing_file_error
 from batos.image.roots import Root
+from batos.protocol.errors import BatosError, ImageDamaged, NotFound
 
 #: Objects that are kept in memory while one looks.
 _CACHED = 2_000

@@ -9,13 +9,13 @@ from typing import Any
 
 from ZODB.DB import DB
 
-from batos.errors import NewFormat
 from batos.image import ownership, roots
 from batos.image.evolution import evolving
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.image.storage import blobs_of
 from batos.image.transactions import snapshot
+from batos.protocol.errors import NewFormat
 
 
 class ReadableImage:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from batos.errors import Busy
+from batos.protocol.errors import Busy
 
 #: Seconds that a reader waits for another one to end.
 PATIENCE: Final = 10.0

@@ -12,14 +12,14 @@ from ZODB.blob import Blob
 from ZODB.FileStorage.format import CorruptedError
 from ZODB.POSException import POSError
 
-from batos.errors import ImageDamaged
 from batos.image import uses
 from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
-from batos.method_documents import CandidateDocument, RetirementDocument, UseTotals
-from batos.mission_documents import AttemptDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import ImageDamaged
+from batos.protocol.method_documents import CandidateDocument, RetirementDocument, UseTotals
+from batos.protocol.mission_documents import AttemptDocument
 
 if TYPE_CHECKING:
     _Tree: TypeAlias = OOBTree[str, Any]

@@ -15,8 +15,8 @@ from ZODB.Connection import Connection
 
 from batos import __version__
 from batos.image.records import Approval, Attachment, Brief, Chronicle, Lineage, MissionRecord, Status
-from batos.mission_documents import WishDocument
 from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
+from batos.protocol.mission_documents import WishDocument
 
 _log = structlog.get_logger("batos.image")
 

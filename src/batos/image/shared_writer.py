@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
-from batos.errors import InternalError
 from batos.image import roots
 from batos.image.hosts import HostIdentity
 from batos.image.lease import NodeLease, NotPublisher
 from batos.image.roots import Root
 from batos.image.writer import R, Writer
+from batos.protocol.errors import InternalError
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from persistent.mapping import PersistentMapping
 
-from batos.errors import NotFound, Refused
 from batos.image import effect_log, roots
 from batos.image.roots import Root
+from batos.protocol.errors import NotFound, Refused
 
 #: The kind of contribution that an effect is: {grant, oid, nonce, operation, payload, fingerprint, number}.
 KIND: Final = "effect"

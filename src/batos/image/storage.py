@@ -18,7 +18,6 @@ from zc.lockfile import LockError
 from ZODB.interfaces import IBlobStorage
 from ZODB.MappingStorage import MappingStorage
 
-from batos.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
@@ -27,6 +26,7 @@ from batos.image.reader_limit import ReaderLimit
 from batos.image.storage_quota import disk_full, is_full
 from batos.image.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
 from batos.notation import mask_passwords
+from batos.protocol.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
 
 #: Opens the storage that a URI names; an argument, so that a test can count or break what it does.
 StorageFactory: TypeAlias = Callable[[], Any]

@@ -7,8 +7,8 @@ from typing import Any
 
 from ZODB.DB import DB
 
-from batos.errors import ImageError
 from batos.image.storage_servers import vacuum_postgres
+from batos.protocol.errors import ImageError
 
 
 def pack_times(uri: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from ZODB.FileStorage.FileStorage import FileStorageQuotaError
 
 from batos import disk_full as disks
-from batos.errors import DiskFull
+from batos.protocol.errors import DiskFull
 
 
 def is_full(error: BaseException) -> bool:

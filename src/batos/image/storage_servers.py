@@ -13,9 +13,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import zodburi
 
-from batos.errors import ConfigError, ImageError
 from batos.image.writer import back_off
 from batos.notation import mask_passwords
+from batos.protocol.errors import ConfigError, ImageError
 
 #: A function that opens the storage, and the keyword arguments of its database.
 Resolved: TypeAlias = tuple[Callable[[], Any], dict[str, Any]]

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ZODB.blob import Blob
 
-from batos.errors import ImageDamaged, InternalError
 from batos.image.records import Attachment
 from batos.image.roots import Root, connection_of
+from batos.protocol.errors import ImageDamaged, InternalError
 
 #: Attachments up to this many bytes are kept in the record, longer ones as blobs.
 INLINE_BYTES: Final = 64 * 1024

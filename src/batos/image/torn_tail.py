@@ -13,8 +13,8 @@ from typing import BinaryIO
 import structlog
 from ZODB.FileStorage.FileStorage import packed_version
 
-from batos.errors import ImageDamaged
 from batos.image.damage import REMEDY
+from batos.protocol.errors import ImageDamaged
 
 _log = structlog.get_logger("batos")
 

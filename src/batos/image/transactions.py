@@ -13,11 +13,11 @@ from ZODB.mvccadapter import HistoricalStorageAdapter
 from ZODB.utils import before2at, z64
 
 from batos.concurrency.commit_thread import CommitThread
-from batos.errors import InternalError
 from batos.image.damage import as_damage
 from batos.image.organisation import changed_objects
 from batos.image.roots import Root, root_of
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import InternalError
 
 #: Checks an invariant of the state that is about to be committed; raises to veto. Deterministic, fast, no model.
 Voter: TypeAlias = Callable[["MissionTransaction"], None]

@@ -9,7 +9,7 @@ from persistent.mapping import PersistentMapping
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.image_documents import ErasureLine
+from batos.protocol.image_documents import ErasureLine
 
 #: Stages: nothing of the image is erased yet; lines of logs are left, and history; history alone is left.
 BEGUN, LINES, HISTORY = "begun", "lines", "history"

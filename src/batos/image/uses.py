@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from persistent.list import PersistentList
 
-from batos.method_documents import CountName, UseCounts, UseDocument, UseTotals
+from batos.protocol.method_documents import CountName, UseCounts, UseDocument, UseTotals
 
 #: Counts over the uses of a revision, separate for the method and for its control (the interpreted intent).
 COUNTED: Final[tuple[CountName, ...]] = (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from batos.errors import Refused
 from batos.image import roots
 from batos.image.lookup import by_name
 from batos.image.memory_lineage import list_builds_on, list_methods_run
@@ -16,6 +15,7 @@ from batos.image.records import TRUST, least_trust
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots
+from batos.protocol.errors import Refused
 
 _PROVENANCE = ("journal", "models", "methods", "recalled", "read_at")
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.prototype import UvmObject, reference
+from batos.protocol.mission_documents import LearntDocument, WishDocument
 
 #: The kind of contribution that a wish is.
 KIND = "wish"

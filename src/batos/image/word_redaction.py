@@ -15,8 +15,8 @@ from batos.image import methods, roots
 from batos.image.erased_words import ErasedWords
 from batos.image.records import Approval, Archive, Attachment, Brief, Segment, Status
 from batos.image.roots import Root
-from batos.method_documents import CandidateDocument
 from batos.objects.method import Method
+from batos.protocol.method_documents import CandidateDocument
 
 #: Kinds of records that are taken out whole and never changed: a digest or an index speaks of their bytes, or they have
 #: the kernel's own words beside those of a person.

@@ -15,7 +15,7 @@ from transaction.interfaces import TransientError
 from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
-from batos.errors import InternalError
+from batos.protocol.errors import InternalError
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -8,11 +8,11 @@ from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from batos.errors import BatosError, Refused, TimedOut
 from batos.inference.journal import Record, is_embedding
 from batos.inference.ollama.chat import Answer
 from batos.inference.vram.placement import LOADED
-from batos.mission_documents import CostDocument
+from batos.protocol.errors import BatosError, Refused, TimedOut
+from batos.protocol.mission_documents import CostDocument
 
 #: No tokenizer makes fewer tokens of a byte: what a prompt has at least.
 LEAST_RATIO: Final = 0.05

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from batos.errors import WordsErased
 from batos.image.ids import serial_of, tid_text
+from batos.protocol.errors import WordsErased
 
 #: The key of the journal's root.
 ERASED: Final = "erased"

@@ -15,13 +15,13 @@ from persistent import Persistent
 from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
-from batos.errors import ImageDamaged
 from batos.image import naming
 from batos.image.records import Chronicle
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 from batos.inference import erasure_mark
 from batos.inference.canonical import canonical, form_of_object
+from batos.protocol.errors import ImageDamaged
 
 State: TypeAlias = Literal["open", "done", "cut", "failed"]
 

@@ -10,15 +10,6 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from batos.concurrency.commit_thread import count_cancellations, finish_despite_cancel
-from batos.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
-from batos.event_payloads import (
-    INFERENCE_END,
-    INFERENCE_FIRST_TOKEN,
-    INFERENCE_START,
-    InferenceEnd,
-    InferenceFirstToken,
-    InferenceStart,
-)
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import journaled_requests, marks
@@ -30,6 +21,15 @@ from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.ollama.chat import REPEATED
 from batos.inference.vram.placement import Placement, Watch
+from batos.protocol.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
+from batos.protocol.event_payloads import (
+    INFERENCE_END,
+    INFERENCE_FIRST_TOKEN,
+    INFERENCE_START,
+    InferenceEnd,
+    InferenceFirstToken,
+    InferenceStart,
+)
 
 #: Seconds between two saves of an unfinished answer.
 PARTIAL_EVERY: Final = 2.0

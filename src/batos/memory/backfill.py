@@ -12,13 +12,13 @@ import numpy as np
 import structlog
 
 from batos.concurrency.commit_thread import finish_despite_cancel
-from batos.errors import BatosError
 from batos.image import memory_records, memory_segments
 from batos.image.image import LivingImage
 from batos.memory import chunk_vectors
 from batos.memory.document_store import DocumentStore
 from batos.memory.embedder import Embedder, Unembedded
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import BatosError
 
 #: Parts of a batch, which is one request and one commit; and while missions run.
 BATCH, BUSY_BATCH = 64, 8

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
-from batos.errors import NotFound, Refused
 from batos.image import (
     memory_folding,
     memory_pins,
@@ -24,8 +23,9 @@ from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds
 from batos.memory.recollection import line_of
-from batos.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import NotFound, Refused
+from batos.protocol.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
-from batos.errors import BatosError, BriefError, NotFound
 from batos.image import (
     memory_folding,
     memory_lineage,
@@ -35,8 +34,9 @@ from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry, words_beside
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
-from batos.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError, BriefError, NotFound
+from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from batos.errors import BriefError
 from batos.image.memory_folding import STANDS_FOR
 from batos.image.memory_standings import RECALLED
+from batos.protocol.errors import BriefError
 
 
 def check_editable(before: Mapping[str, Any], text: str) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from batos.codex.model_names import with_tag
-from batos.errors import ContextOverflow, OllamaError, UsageError
 from batos.inference.ollama.bridge import Embedding
+from batos.protocol.errors import ContextOverflow, OllamaError, UsageError
 
 #: No layer on the card, which is the personas'; the bridge adds one number of threads for all calls.
 OPTIONS: Mapping[str, Any] = {"num_gpu": 0}

@@ -8,8 +8,8 @@ from batos.image import memory_folding, memory_quotes, memory_records, memory_wo
 from batos.image.roots import Root
 from batos.memory.indexes import kinds
 from batos.memory.recollection import line_of
-from batos.memory_documents import MemoryLine
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.memory_documents import MemoryLine
 
 
 def going_with(root: Root, given: Sequence[str]) -> list[str]:

@@ -12,8 +12,8 @@ from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.claim_statements import family
 from batos.memory.recollection import line_of
-from batos.memory_documents import RememberedLine
 from batos.objects.prototype import own_slots
+from batos.protocol.memory_documents import RememberedLine
 
 
 class GivenContent(NamedTuple):

@@ -30,7 +30,8 @@ from batos.memory.nearness import nearness
 from batos.memory.reach import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
-from batos.memory_documents import (
+from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.memory_documents import (
     ChunkDocument,
     MarkDocument,
     MemoriesPage,
@@ -40,7 +41,6 @@ from batos.memory_documents import (
     RecalledPage,
     WholeMemory,
 )
-from batos.objects.prototype import UvmObject, own_slots
 
 #: Words that a recall names as the reason why a part was found: so many, at least so rare as a share of the rarest.
 NAMED_WORDS, TELLING = 6, 0.3

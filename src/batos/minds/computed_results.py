@@ -8,9 +8,9 @@ from functools import partial
 from typing import Final
 
 from batos.concurrency.offload import offload
-from batos.evidence_documents import ComputedDocument, ComputedRow
 from batos.memory.evidence import Evidence, Passage
 from batos.minds.context import MindContext
+from batos.protocol.evidence_documents import ComputedDocument, ComputedRow
 from batos.reckoning.reckon import may_ask, reckon
 from batos.reckoning.reckonings import CitedRow, Reckoning
 

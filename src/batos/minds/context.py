@@ -6,13 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from batos.brief import Combine, Install, Interpret, MissionBrief
-from batos.call_documents import RuleDocument
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
-from batos.errors import BatosError
-from batos.event_payloads import MISSION_RULE, MissionRule
 from batos.events import Events
 from batos.image.roots import Root
 from batos.inference.decisions.decide import REASONING_TOKENS
@@ -21,12 +17,16 @@ from batos.inference.decisions.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
 from batos.memory.recollection import Recollection
-from batos.method_documents import UsePayload
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import FoundSlot, UvmObject
+from batos.protocol.brief import Combine, Install, Interpret, MissionBrief
+from batos.protocol.errors import BatosError
+from batos.protocol.event_payloads import MISSION_RULE, MissionRule
+from batos.protocol.method_documents import UsePayload
+from batos.protocol.mission_documents import RuleDocument
 from batos.routing.router import Route
 
 #: The rank of each policy of installing; a brief may choose among equals.

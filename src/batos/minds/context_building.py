@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from batos.brief import MissionBrief
 from batos.codex import graph_names
 from batos.codex.codex import PILLARS
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.concurrency.offload import offload
-from batos.errors import NotFound
 from batos.genesis import measures
 from batos.image import roots
 from batos.image.records import Attachment, Brief
@@ -26,6 +24,8 @@ from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import ratio
 from batos.objects.prototype import UvmObject, lookup
+from batos.protocol.brief import MissionBrief
+from batos.protocol.errors import NotFound
 
 #: The journal note of an attempt's beginning has the ratios under this name.
 RATIO_NOTE = "tokens_per_byte"

@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 from batos.codex import graph_names
-from batos.errors import InternalError, ObjectError
 from batos.minds.context import MindContext
 from batos.minds.stopping import Stopped
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject, become, parents_of
+from batos.protocol.errors import InternalError, ObjectError
 
 #: The states that may follow each state; FAILED may follow every one.
 FOLLOWS: Final = {

@@ -24,12 +24,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from batos.codex.meta_prompts import fill
-from batos.errors import ObjectError
 from batos.inference.cost import LEAST_RATIO
 from batos.memory import shown_documents
 from batos.memory.evidence import Evidence, Passage, mark
 from batos.minds import clock, lean
 from batos.minds.task import Task
+from batos.protocol.errors import ObjectError
 
 Message: TypeAlias = dict[str, str]
 Form: TypeAlias = Literal["full", "lean"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from batos.call_documents import SlotDocument
-from batos.evidence_documents import Recalled, RecalledPassage, RecalledTurn, RecalledView, SentenceDocument
 from batos.gate import citations
 from batos.image import forget_questions, staged_effects, tool_declarations, wishes
 from batos.image.records import least_trust
@@ -17,7 +15,8 @@ from batos.minds import computed_results, without_memory
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
-from batos.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument
+from batos.protocol.evidence_documents import Recalled, RecalledPassage, RecalledTurn, RecalledView, SentenceDocument
+from batos.protocol.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument, SlotDocument
 
 
 def write(context: MindContext, synthesis: Synthesis) -> None:

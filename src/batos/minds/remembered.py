@@ -7,7 +7,6 @@ import hashlib
 from dataclasses import replace
 from typing import Final
 
-from batos.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image import memory_segments
 from batos.memory.chunk_search import RecallQuery, VectorQuery
@@ -17,6 +16,7 @@ from batos.memory.reach import WITH_HISTORY, MemoryReach
 from batos.memory.recollection import Recollection, whole_weight
 from batos.memory.stated_sentences import repeats
 from batos.minds.context import MindContext
+from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 
 #: The most parts that are recalled beside the mission's own files.
 MOST_REMEMBERED: Final = 8

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from batos.errors import BatosError, InternalError
 from batos.gate.attribution import Attribution, Attributor
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.citations import Citation
 from batos.memory.evidence import Evidence
-from batos.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument
+from batos.protocol.errors import BatosError, InternalError
+from batos.protocol.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument
 
 #: The attribution of an answer that no model wrote.
 NOTHING: Final = Attribution(())

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from batos.errors import InternalError, ObjectError
 from batos.memory.evidence import Evidence, Passage
 from batos.minds import computed_results, intake, prompt, provenance, remembered, without_memory
 from batos.minds.calls import answers, division
@@ -17,6 +16,7 @@ from batos.minds.parts import council, delegate, mapping, protocols, window
 from batos.minds.results import Synthesis
 from batos.objects.message import Interpreter, send
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import InternalError, ObjectError
 
 #: The work of a state on the cycle; returns the next state's name.
 StateWork: TypeAlias = Callable[[MindContext, MindInterpreter, UvmObject, tuple[Any, ...]], Awaitable[str]]

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.errors import ApprovalNeeded, BatosError, InternalError, OllamaError, Refused
 from batos.image.records import StatusWord
+from batos.protocol.errors import ApprovalNeeded, BatosError, InternalError, OllamaError, Refused
 
 #: The stronger request wins: a mission that is cancelled while the server stops is cancelled.
 _STRENGTH: Final[dict[StatusWord, int]] = {"paused": 1, "queued": 2, "failed": 3, "cancelled": 4}

@@ -6,14 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from batos.call_documents import FocusDocument, FocusSpan, RuleDocument
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import IndexedDocument
-from batos.method_documents import UsePayload
 from batos.minds.choices import MissionChoices
-from batos.mission_documents import LearntDocument, RanDocument, WithdrawnDocument
 from batos.objects.method import Method
+from batos.protocol.method_documents import UsePayload
+from batos.protocol.mission_documents import (
+    FocusDocument,
+    FocusSpan,
+    LearntDocument,
+    RanDocument,
+    RuleDocument,
+    WithdrawnDocument,
+)
 from batos.reckoning.reckonings import Reckoning
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from batos import brief as briefs
-from batos.brief import AttachmentRef, MissionBrief
 from batos.conversations import conversations
-from batos.errors import BriefError, NotFound, Refused
 from batos.image import capabilities, conversation_files, naming, ownership, roots
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
+from batos.protocol import brief as briefs
+from batos.protocol.brief import AttachmentRef, MissionBrief
+from batos.protocol.errors import BriefError, NotFound, Refused
 
 #: The fields in which a brief and its repetition may differ: those that the door sets.
 _MAY_DIFFER: Final = frozenset({"origin", "idempotency_key"})

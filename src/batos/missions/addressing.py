@@ -9,12 +9,12 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
 
-from batos.brief import TEXT_LIMIT, Message
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.image.lookup import find_object
 from batos.image.roots import Root
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, lookup, own_slots
+from batos.protocol.brief import TEXT_LIMIT, Message
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 #: The kernel functions that begin a cycle, and that ask a persona's model.
 START: Final = "orchestrator.start_cognitive_cycle_for"

@@ -13,7 +13,11 @@ from uuid import uuid4
 
 import structlog
 
-from batos.event_payloads import (
+from batos.image import roots
+from batos.image.erased_words import MARK
+from batos.image.ids import begun_at, iso
+from batos.image.roots import Root
+from batos.protocol.event_payloads import (
     CellKill,
     GuardianVerdict,
     InferenceEnd,
@@ -32,12 +36,8 @@ from batos.event_payloads import (
     TransactionCommit,
     TransactionConflict,
 )
-from batos.image import roots
-from batos.image.erased_words import MARK
-from batos.image.ids import begun_at, iso
-from batos.image.roots import Root
-from batos.image_documents import CountersDocument
-from batos.mission_documents import PlacementDocument
+from batos.protocol.image_documents import CountersDocument
+from batos.protocol.mission_documents import PlacementDocument
 
 _log = structlog.get_logger("batos.counters")
 

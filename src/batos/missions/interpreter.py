@@ -9,7 +9,6 @@ import structlog
 
 from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
-from batos.errors import CellMissing, InternalError, ObjectError
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.recall import recall
@@ -26,6 +25,7 @@ from batos.minds.machine import Machine
 from batos.minds.results import PartResult
 from batos.objects.message import send
 from batos.objects.prototype import FoundSlot, UvmObject, label, own_slots
+from batos.protocol.errors import CellMissing, InternalError, ObjectError
 
 _log = structlog.get_logger("batos.object")
 

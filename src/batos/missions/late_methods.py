@@ -20,17 +20,17 @@ import structlog
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
-from batos.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
 from batos.events import Events
 from batos.image import methods, roots, tool_declarations, wishes
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
-from batos.method_documents import LateReport
 from batos.methods.generation.generator import MethodGenerator
 from batos.minds.stopping import as_batos_error
-from batos.mission_documents import CostDocument, LearntDocument, WishDocument
 from batos.missions.workers import Workers
+from batos.protocol.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
+from batos.protocol.method_documents import LateReport
+from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
 
 _log = structlog.get_logger("batos")
 

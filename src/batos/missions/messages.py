@@ -6,9 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from batos.brief import Message, MissionBrief
 from batos.conversations import conversations
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.gate.checks import GateVerdict
 from batos.image import roots
 from batos.image.records import least_trust
@@ -35,6 +33,8 @@ from batos.objects.message import send
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, label, own_slots
+from batos.protocol.brief import Message, MissionBrief
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 from batos.routing.router import Route
 
 #: The most characters of a result that is an answer.

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import structlog
 
-from batos.event_payloads import MISSION_DONE
 from batos.events import Events
 from batos.image import memory_pins, memory_places, memory_quotes, memory_records, retractions, roots
 from batos.image.ids import iso
@@ -27,6 +26,7 @@ from batos.memory.indexes import kinds
 from batos.memory.terms import line_of
 from batos.minds.stopping import as_batos_error
 from batos.objects.prototype import own_slots
+from batos.protocol.event_payloads import MISSION_DONE
 
 #: Seconds after an answer in which others may come that are written with it.
 PAUSE: Final = 0.5

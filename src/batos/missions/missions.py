@@ -9,22 +9,22 @@ from typing import Any, Final
 
 import structlog
 
-from batos.brief import File
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
-from batos.errors import BatosError, NotFound, Refused
 from batos.image import claims, conversation_files, roots
 from batos.image.image import LivingImage
 from batos.image.publisher import PAUSE
 from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root
-from batos.image_documents import ConversationPage
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance
 from batos.missions.queue import QueueEntry, new_entry
 from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, SeenMission, yielding_every
 from batos.missions.workers import Workers
+from batos.protocol.brief import File
+from batos.protocol.errors import BatosError, NotFound, Refused
+from batos.protocol.image_documents import ConversationPage
 
 _log = structlog.get_logger("batos")
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from batos.image.ids import iso
-from batos.image_documents import ProgressLine
+from batos.protocol.image_documents import ProgressLine
 
 #: Events that end a mission even if its status cannot be written, as on a full disk.
 _ENDS: Final = frozenset({"mission.done", "mission.failed"})

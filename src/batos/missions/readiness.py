@@ -10,7 +10,6 @@ from functools import partial
 from typing import Protocol
 
 from batos.config import Settings
-from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.provision import OnProgress
@@ -25,6 +24,7 @@ from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
 from batos.missions.commit_turns import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
+from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.routing import router as routers
 from batos.routing.lessons import lessons_of
 from batos.routing.router import Router

@@ -8,22 +8,21 @@ from datetime import datetime
 from typing import Any
 
 from batos.agency import effect_readings
-from batos.agency.effect_readings import EffectDocument
-from batos.agency.granting import GrantDocument
 from batos.config import Settings
 from batos.conversations import conversations
 from batos.image import memory_segments
 from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
-from batos.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.inference.journal import Entries
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import MARKED, RecallView, Recollection
-from batos.memory_documents import MemoriesPage, RecalledPage, WholeMemory
 from batos.methods.lifecycle.method_readings import MethodReader
-from batos.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
 from batos.missions import reports
+from batos.protocol.effect_documents import EffectDocument, GrantDocument
+from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames
+from batos.protocol.memory_documents import MemoriesPage, RecalledPage, WholeMemory
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from batos.errors import BatosError, Refused
-from batos.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
 from batos.events import Events
 from batos.image import approvals, claims, roots, suspicion
 from batos.image.image import LivingImage
@@ -22,6 +20,8 @@ from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
 from batos.missions.queue import QueueEntry, entry_of
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError, Refused
+from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
 
 T = TypeVar("T")
 

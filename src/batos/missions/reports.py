@@ -7,14 +7,21 @@ from itertools import islice
 from typing import Any
 
 from batos.codex.declared_objects import api_of
-from batos.errors import NotFound
 from batos.genesis import graph, register
 from batos.image import naming, ownership, roots, tools, unfinished_erasure, wishes
 from batos.image.ids import tid_text
 from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
-from batos.image_documents import (
+from batos.inference.cost import cost_of
+from batos.inference.journal import Entries, Record, is_embedding
+from batos.methods.generation import generation_log
+from batos.methods.lifecycle.user_views import provenance_for
+from batos.objects.method import Method
+from batos.objects.mirror import Mirror, as_json
+from batos.objects.prototype import UvmObject, delegation, own_slots, reference
+from batos.protocol.errors import NotFound
+from batos.protocol.image_documents import (
     CountersDocument,
     DeclaredMethod,
     InspectedDocument,
@@ -25,11 +32,7 @@ from batos.image_documents import (
     SampleDocument,
     ScreenDocument,
 )
-from batos.inference.cost import cost_of
-from batos.inference.journal import Entries, Record, is_embedding
-from batos.methods.generation import generation_log
-from batos.methods.lifecycle.user_views import provenance_for
-from batos.mission_documents import (
+from batos.protocol.mission_documents import (
     EmbeddedInput,
     GeneratedFor,
     LearningDocument,
@@ -40,9 +43,6 @@ from batos.mission_documents import (
     ProvenanceDocument,
     as_mission,
 )
-from batos.objects.method import Method
-from batos.objects.mirror import Mirror, as_json
-from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 

@@ -15,24 +15,6 @@ from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
-from batos.errors import BatosError, InternalError, MissionFailed, Refused
-from batos.event_payloads import (
-    MISSION_DONE,
-    MISSION_FAILED,
-    MISSION_RETRACTED,
-    MISSION_ROUTED,
-    MISSION_STATE,
-    MISSION_STATUS,
-    TXN_ABORT,
-    MissionDone,
-    MissionEnded,
-    MissionRetracted,
-    MissionRouted,
-    MissionState,
-    MissionStatus,
-    MissionSummary,
-    TransactionAbort,
-)
 from batos.events import Events
 from batos.genesis import measures
 from batos.image import methods
@@ -58,13 +40,31 @@ from batos.minds.machine import begin
 from batos.minds.parts import council
 from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import Trace
-from batos.mission_documents import AttemptDocument, GateDocument, StateDocument
 from batos.missions import messages
 from batos.missions.commit_turns import CommitPlace, CommitTurns
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.message import send
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError, InternalError, MissionFailed, Refused
+from batos.protocol.event_payloads import (
+    MISSION_DONE,
+    MISSION_FAILED,
+    MISSION_RETRACTED,
+    MISSION_ROUTED,
+    MISSION_STATE,
+    MISSION_STATUS,
+    TXN_ABORT,
+    MissionDone,
+    MissionEnded,
+    MissionRetracted,
+    MissionRouted,
+    MissionState,
+    MissionStatus,
+    MissionSummary,
+    TransactionAbort,
+)
+from batos.protocol.mission_documents import AttemptDocument, GateDocument, StateDocument
 from batos.routing import routing_decision
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router

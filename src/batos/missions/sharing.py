@@ -11,9 +11,6 @@ from typing import Any, Final
 
 import structlog
 
-from batos.client.wire.protocol import error_of
-from batos.errors import BatosError
-from batos.event_payloads import MISSION_STATUS, MissionStatus
 from batos.events import Events
 from batos.image import claims, roots, suspicion
 from batos.image.image import LivingImage
@@ -25,6 +22,9 @@ from batos.missions.recovery import Recovery
 from batos.missions.worker_runs import MissionOutcome
 from batos.missions.workers import Workers
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError
+from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
+from batos.protocol.wire_messages import error_of
 
 _log = structlog.get_logger("batos.nodes")
 

@@ -8,10 +8,10 @@ from functools import partial
 
 import structlog
 
-from batos.errors import BatosError
 from batos.image import suspicion
 from batos.image.image import LivingImage
 from batos.missions.queue import QueueEntry
+from batos.protocol.errors import BatosError
 
 _log = structlog.get_logger("batos.workers")
 

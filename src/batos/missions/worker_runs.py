@@ -9,8 +9,6 @@ from typing import Any, Final
 
 import structlog
 
-from batos.errors import BatosError, OllamaBusy, OllamaError
-from batos.event_payloads import MISSION_FAILED, MissionEnded
 from batos.events import Events
 from batos.image import approvals, claims
 from batos.image.image import LivingImage
@@ -18,6 +16,8 @@ from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
 from batos.missions.queue import QueueEntry
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError, OllamaBusy, OllamaError
+from batos.protocol.event_payloads import MISSION_FAILED, MissionEnded
 
 _log = structlog.get_logger("batos.workers")
 

@@ -11,7 +11,6 @@ import structlog
 
 from batos.concurrency.alarms import Alarms, timeout_error
 from batos.concurrency.commit_thread import finish_despite_cancel
-from batos.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
@@ -26,6 +25,7 @@ from batos.missions.worker_runs import (
     server_stop_reason,
     waits_its_turn,
 )
+from batos.protocol.errors import ApprovalNeeded, BatosError, OllamaBusy, OllamaError, OllamaUnreachable, Refused
 
 _log = structlog.get_logger("batos.workers")
 

@@ -12,7 +12,7 @@ from persistent import Persistent
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
-from batos.errors import ObjectError
+from batos.protocol.errors import ObjectError
 
 _Copy: TypeAlias = Callable[[Any], Any]
 _Fill: TypeAlias = Callable[[Any, Any, _Copy], None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import FoundSlot, UvmObject, label, lookup
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 
 class Interpreter(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from persistent import Persistent
 
-from batos.errors import ObjectError
+from batos.protocol.errors import ObjectError
 
 IntentKind = Literal["facet", "protocol", "method", "tool", "prototype"]
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from persistent import Persistent
 
-from batos.image_documents import MirroredObject
 from batos.objects.containers import DEEPEST
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, parents_of, reference
+from batos.protocol.image_documents import MirroredObject
 
 
 class Mirror:

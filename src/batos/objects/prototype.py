@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, final
 
 from persistent import Persistent
 
-from batos.errors import MessageNotUnderstood, ObjectError
 from batos.objects.containers import copy_owned
 from batos.objects.method import Behaviour
+from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 #: Where the parents stand in the state, beside the slots.
 _PARENTS = "_parents"

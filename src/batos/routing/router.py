@@ -13,7 +13,7 @@ import structlog
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
 from batos.memory.embedder import Embedder, KnownVectors, Unembedded
-from batos.mission_documents import RouteDocument
+from batos.protocol.mission_documents import RouteDocument
 from batos.routing import effort as efforts
 from batos.routing.lessons import Lesson
 from batos.routing.lexical import Triggers

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from batos.brief import MissionBrief
 from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import MissionBrief
 from batos.routing.question_vectors import Vectors
 from batos.routing.router import Route, Router
 

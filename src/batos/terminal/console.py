@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from batos.errors import BatosError, BudgetExceeded
+from batos.protocol.errors import BatosError, BudgetExceeded
 from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batos.brief import File
 from batos.cli.doors.idle_door import IdleDoor
+from batos.protocol.brief import File
 
 
 class LoneDoor(IdleDoor):

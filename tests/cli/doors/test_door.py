@@ -16,13 +16,13 @@ import pytest
 from tests.cli.doors.serving import Waiting, client_of, serving
 from tests.waiting import until
 
-from batos.brief import as_file
 from batos.cli.doors.door import Door, ServerDoor, open_door
 from batos.cli.doors.local import LocalDoor
 from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
 from batos.config import LoadedSettings, Settings
-from batos.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.terminal.console import Console

@@ -12,7 +12,7 @@ from tests.cli.doors.lone_door import LoneDoor
 
 from batos.cli.doors.followed_erasure import erase
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.errors import BatosError, NoServer, NotFound
+from batos.protocol.errors import BatosError, NoServer, NotFound
 from batos.terminal.console import Console
 
 

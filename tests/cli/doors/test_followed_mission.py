@@ -21,7 +21,7 @@ from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.errors import BatosError, Busy, NoServer
+from batos.protocol.errors import BatosError, Busy, NoServer
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.terminal.console import Console

@@ -14,7 +14,7 @@ from tests.fork_server import ForkedCommand
 from batos.cli.doors import read_only_door
 from batos.cli.doors.read_only_door import ReadOnlyDoor
 from batos.config import Settings
-from batos.errors import NoServer, NotFound
+from batos.protocol.errors import NoServer, NotFound
 
 QUESTION = "How does a sluice gate hold back the water of a canal?"
 READING = (

@@ -15,7 +15,7 @@ from tests.cli.render.mission_documents import CALL, COST, LIFE, ended, mission,
 from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.mission_record import mission_text, prompts_text
-from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid, Refused, Runaway
+from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid, Refused, Runaway
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
 

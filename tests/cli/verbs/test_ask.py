@@ -15,7 +15,7 @@ from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.doors.local import LocalDoor, open_local
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.verbs.ask import _ask
-from batos.errors import BatosError, OllamaUnfit
+from batos.protocol.errors import BatosError, OllamaUnfit
 from batos.terminal.console import Console
 from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import Seams

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.brief import parse
 from batos.cli.verbs.brief_options import BriefOptions, bounds, brief_options, moment
 from batos.config import Settings
-from batos.errors import BriefError
+from batos.protocol.brief import parse
+from batos.protocol.errors import BriefError
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 

@@ -26,8 +26,8 @@ from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.chat_session import Chat
 from batos.cli.verbs.commands import COMMANDS, completions
 from batos.cli.verbs.typed_input import PipedInput
-from batos.errors import BatosError, NotFound, UsageError
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.protocol.errors import BatosError, NotFound, UsageError
 from batos.terminal.console import Console, Terminated
 from batos.testing import ScriptedBridge, plain_reply
 from batos.uvm import Seams

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from batos.brief import File
 from batos.cli.render.remember_progress import RememberProgress
 from batos.cli.verbs.memory_files import FoundFile, SkippedFile, TextToSend
 from batos.cli.verbs.memory_sending import KEPT, TEXTS, MemorySender
-from batos.errors import Busy
+from batos.protocol.brief import File
+from batos.protocol.errors import Busy
 from batos.terminal.console import Console
 
 

@@ -20,8 +20,8 @@ from batos.cli.verbs.serve import go_on, open_server
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire import server_file
 from batos.config import Settings
-from batos.errors import ConfigError, ImageBusy
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.protocol.errors import ConfigError, ImageBusy
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.processes import User
 
 from batos.cli.verbs import standard_input
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 
 QUESTION = "Who is the harbour master?"
 TEXT = "The harbour master is Zoe Quill.\n"

@@ -17,7 +17,7 @@ from batos.cli.doors.door import open_server_door
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.watch import Watcher, follow
 from batos.config import LoadedSettings, Settings
-from batos.errors import NoServer
+from batos.protocol.errors import NoServer
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
 from batos.testing import scripted_uvm

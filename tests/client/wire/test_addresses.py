@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.client.wire.addresses import parse_listening, parse_reachable
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 
 @pytest.mark.parametrize(

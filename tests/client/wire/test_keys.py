@@ -11,7 +11,7 @@ from zmq.utils import z85
 
 from batos.client.wire.keys import Keyring, read_key_file
 from batos.client.wire.server_address import setting_address
-from batos.errors import ConfigError, NotFound, UsageError
+from batos.protocol.errors import ConfigError, NotFound, UsageError
 
 
 def test_a_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from batos.client.wire import server_file
 from batos.client.wire.server_file import ServerRecord
-from batos.errors import DiskFull
+from batos.protocol.errors import DiskFull
 
 
 def mine(**change: object) -> ServerRecord:

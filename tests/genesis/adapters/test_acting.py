@@ -8,9 +8,9 @@ import pytest
 from tests.genesis.loras import gguf_adapter, lora
 from tests.genesis.stages import Stage, models_of
 
-from batos.errors import AdapterError
 from batos.genesis.adapters import repository
 from batos.genesis.reconcile import Reconciler
+from batos.protocol.errors import AdapterError
 
 
 async def test_a_new_adapter_acts_at_the_next_mission(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.genesis.loras import gguf_adapter
 from tests.genesis.stages import models_of, staged
 
-from batos.errors import RequestRejected
+from batos.protocol.errors import RequestRejected
 
 OLD = 10**18  # ns: long ago, so that digests are believed
 

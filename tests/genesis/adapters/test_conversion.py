@@ -11,10 +11,10 @@ import pytest
 from tests.genesis.loras import MODELS, gguf_adapter, halves, peft_adapter
 from tests.model_files.building import raw_safetensors
 
-from batos.errors import AdapterError, UsageError
 from batos.genesis.adapters import conversion, gguf_lora
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import Adapter, AdapterFaults
+from batos.protocol.errors import AdapterError, UsageError
 from model_files import gguf, safetensors
 from model_files.writing import TensorSource, write
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.genesis.loras import gguf_adapter, peft_adapter
 
-from batos.errors import UsageError
 from batos.genesis.adapters import staging
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import Adapter
+from batos.protocol.errors import UsageError
 
 #: What today's command line takes out of a folder.
 SEEN = ("model*.safetensors", "consolidated*.safetensors", "pytorch_model*.bin", "*.gguf", "*.bin", "*.json")

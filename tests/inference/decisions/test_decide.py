@@ -11,7 +11,6 @@ from hypothesis import given
 from pydantic import BaseModel, Field
 from tests.inference.counting_bridge import CountedBridge, Desk, asked, desk, replied
 
-from batos.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid, Runaway
 from batos.inference.decisions.decide import (
     AGAIN,
     REASONING_TOKENS,
@@ -26,6 +25,7 @@ from batos.inference.decisions.schema import Decision, Mode
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Step
 from batos.minds.prompt import Continuation
+from batos.protocol.errors import AnswerCut, AnswerUnreadable, BatosError, ContextOverflow, DecisionInvalid, Runaway
 
 
 class Verdict(BaseModel):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import DecisionInvalid
 from batos.inference.decisions.free_text import FreeText, SpokenText
 from batos.minds.calls.decisions import whole_sentences
+from batos.protocol.errors import DecisionInvalid
 
 SHAPE = FreeText(20, whole_sentences)
 

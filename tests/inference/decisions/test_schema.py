@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from tests.inference.raw_server import exchanges
 
-from batos.errors import DecisionInvalid, SchemaError
 from batos.inference.decisions.schema import Decision, compile_schema
 from batos.inference.decisions.schema_compiler import REPEAT_LIMIT, ordered_keys
+from batos.protocol.errors import DecisionInvalid, SchemaError
 
 
 class Mood(Enum):

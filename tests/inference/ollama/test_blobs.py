@@ -9,8 +9,8 @@ import pytest
 from tests.inference.conftest import MakeBridge
 from tests.inference.raw_server import recorded, serving
 
-from batos.errors import RequestRejected, UsageError
 from batos.inference.ollama import blobs
+from batos.protocol.errors import RequestRejected, UsageError
 
 MIB = 1 << 20
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import pytest
 from tests.inference.conftest import PATIENT
 
-from batos.errors import ModelMissing
 from batos.inference.ollama.bridge import Bridge, ChatRequest
+from batos.protocol.errors import ModelMissing
 from batos.testing import ScriptedBridge, shipped_models
 from ollama_emulator.emulator import Emulator, Options
 

@@ -12,9 +12,9 @@ from tests.inference.raw_server import DONE, HEAD, HOLD, Script, reply, said, se
 from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 from tests.waiting import HANG
 
-from batos.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.inference.ollama.bridge import Bridge, Deadlines
 from batos.inference.ollama.deadline import PhaseTimer
+from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 
 #: For tests that move the clock.
 HOURS = Deadlines(

@@ -29,7 +29,8 @@ from tests.inference.raw_server import (
     token,
 )
 
-from batos.errors import (
+from batos.inference.ollama.bridge import Bridge
+from batos.protocol.errors import (
     BatosError,
     ContextOverflow,
     ModelLoadFailed,
@@ -45,7 +46,6 @@ from batos.errors import (
     StreamCut,
     WireError,
 )
-from batos.inference.ollama.bridge import Bridge
 
 OVERFLOW = {
     "error": {

@@ -19,11 +19,11 @@ from tests.inference.conftest import MakeBridge, chat
 from tests.inference.raw_server import DONE, END, HEAD, chunk, line, reply, said, serving, streamed, token
 from tests.waiting import a_moment, until
 
-from batos.errors import OllamaError, RequestRejected, Runaway, WireError
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.chat import stream_lines
 from batos.inference.ollama.h11_transport import H11Transport
 from batos.inference.ollama.transport import LINE_BYTES
+from batos.protocol.errors import OllamaError, RequestRejected, Runaway, WireError
 
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
 SOCKETS = 8 << 20  # what the buffers of two sockets and two transports may hold beside

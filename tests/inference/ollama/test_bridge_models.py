@@ -10,7 +10,8 @@ from tests.inference.conftest import MakeBridge
 from tests.inference.raw_server import END, HEAD, exchanges, line, recorded, reply, said, serving
 from tests.waiting import HANG
 
-from batos.errors import (
+from batos.inference.ollama.bridge import PullProgress
+from batos.protocol.errors import (
     ModelMissing,
     OllamaUnfit,
     PullFailed,
@@ -19,7 +20,6 @@ from batos.errors import (
     UsageError,
     WireError,
 )
-from batos.inference.ollama.bridge import PullProgress
 
 
 def _first(path: str, scenario: str) -> int:

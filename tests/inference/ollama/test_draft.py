@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tests.inference.conftest import chat
 from tests.inference.ollama.honest_texts import pieces_of
 
-from batos.errors import Runaway
 from batos.inference.ollama.chat import REPEATED, Answer
 from batos.inference.ollama.draft import AnswerDraft
 from batos.inference.ollama.repetition import SAME_TOKEN_LIMIT
 from batos.memory.sentences import whole_sentences
+from batos.protocol.errors import Runaway
 
 
 def stopped(text: str, **changes: object) -> tuple[AnswerDraft, int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from batos.errors import (
+from batos.inference.ollama.error_patterns import SAYINGS, ErrorPattern, field_in, saying_in
+from batos.inference.ollama.failures import refusal
+from batos.protocol.errors import (
     AnswerUnreadable,
     BatosError,
     ContextOverflow,
@@ -16,8 +18,6 @@ from batos.errors import (
     RequestRejected,
     RunnerDied,
 )
-from batos.inference.ollama.error_patterns import SAYINGS, ErrorPattern, field_in, saying_in
-from batos.inference.ollama.failures import refusal
 
 
 @pytest.mark.parametrize("saying", SAYINGS, ids=lambda saying: saying.sign)

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import (
+from batos.inference.ollama.client import ResponseError
+from batos.inference.ollama.failures import DaemonPeer, refusal, translate, unfold
+from batos.protocol.errors import (
     ContextOverflow,
     OllamaError,
     OllamaTimeout,
@@ -20,8 +22,6 @@ from batos.errors import (
     StreamCut,
     WireError,
 )
-from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.failures import DaemonPeer, refusal, translate, unfold
 
 PEER = DaemonPeer("http://gpu.lan:11434", 5.0)
 

@@ -12,10 +12,10 @@ import pytest
 from tests.inference.conftest import MakeBridge
 from tests.inference.raw_server import reply, serving
 
-from batos.errors import UsageError, WireError
 from batos.inference.canonical import EncodedMessages, EncodedSchema
 from batos.inference.ollama.client import ResponseError
 from batos.inference.ollama.raw_exchange import RawExchange, encode
+from batos.protocol.errors import UsageError, WireError
 
 
 class Pieces(httpx.AsyncByteStream):

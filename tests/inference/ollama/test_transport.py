@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos import config
-from batos.errors import ConfigError
 from batos.inference.ollama.transport import LineGuard, ask_for_overflow, daemon_url
+from batos.protocol.errors import ConfigError
 
 
 @pytest.mark.parametrize(

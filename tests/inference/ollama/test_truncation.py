@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.conftest import PATIENT
 
-from batos.errors import ContextOverflow
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.chat import Answer, ChatRequest
 from batos.inference.ollama.truncation import least_tokens, refuse_cut
+from batos.protocol.errors import ContextOverflow
 from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "llama3.1:8b-instruct-q4_K_M"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.inference.conftest import MakeBridge
 from tests.inference.raw_server import reply, serving
 
-from batos.errors import RequestRejected, WireError
 from batos.inference.vram import budget
 from batos.inference.vram.budget import ELEMENT, GIB, STEP, Cache, Resident, Terms, cache_of, rows, usable_of
+from batos.protocol.errors import RequestRejected, WireError
 
 KIB = 1 << 10
 

@@ -12,12 +12,12 @@ from tests.inference.conftest import PATIENT
 from tests.inference.counting_bridge import DIGEST, CountedBridge, asked, desk, step, until
 from tests.inference.still_clock import on_still_clock
 
-from batos.errors import ModelMissing, OllamaUnreachable
-from batos.event_payloads import EVENTS
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 from batos.inference.vram.placement import LOADED, Bases, Watch, place_of, wants_card
+from batos.protocol.errors import ModelMissing, OllamaUnreachable
+from batos.protocol.event_payloads import EVENTS
 from ollama_emulator.emulator import Emulator, Options
 
 WARM = LOADED / 10

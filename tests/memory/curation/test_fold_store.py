@@ -11,7 +11,6 @@ import pytest
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
 
-from batos.errors import NotFound
 from batos.image import memory_archives, memory_records, memory_segments
 from batos.image.image import LivingImage
 from batos.memory import chunk_vectors
@@ -20,7 +19,8 @@ from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED
 from batos.memory.recollection import Recollection
-from batos.memory_documents import FoldedRegionLine
+from batos.protocol.errors import NotFound
+from batos.protocol.memory_documents import FoldedRegionLine
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 LATER = datetime(2027, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Entry, Hit, Numbers
+from batos.protocol.errors import IndexDamaged
 
 Among = Callable[[int], bool] | None
 

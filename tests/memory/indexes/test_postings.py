@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import BatosError, IndexDamaged
 from batos.memory.indexes import postings
 from batos.memory.indexes.postings import MOST_TIMES
+from batos.protocol.errors import BatosError, IndexDamaged
 
 KIND = b"test"
 words = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=4)

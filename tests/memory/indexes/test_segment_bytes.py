@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import IndexDamaged
 from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers, unpack
+from batos.protocol.errors import IndexDamaged
 
 KIND = b"test"
 

@@ -12,13 +12,13 @@ from tests.memory.indexes.conformance import Among, Index, IndexConformance, eac
 from zope.index.text.lexicon import Lexicon
 from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
 
-from batos.errors import IndexDamaged
 from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes.entries import Entry, Hit
 from batos.memory.indexes.segment_bytes import number_bytes, pack
 from batos.memory.indexes.text import KIND, TextIndex, build, merge
 from batos.memory.inflections import searched_stems, wanted_words
 from batos.memory.terms import stems
+from batos.protocol.errors import IndexDamaged
 
 
 class TestTextConformance(IndexConformance):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from tests.memory.indexes.conformance import Among, Index, IndexConformance, each_of
 
-from batos.errors import IndexDamaged
 from batos.memory.indexes import vectors
 from batos.memory.indexes.entries import Entry, Hit
 from batos.memory.indexes.segment_bytes import pack
 from batos.memory.indexes.vectors import KIND, VectorIndex, build, merge
 from batos.memory.terms import stems
+from batos.protocol.errors import IndexDamaged
 
 #: The numbers of the vectors that these tests make of texts.
 DIMENSIONS = 32

@@ -16,13 +16,13 @@ from tests.waiting import HANG
 
 from batos.cell.cell import Cell
 from batos.cell.limits import CellLimits
-from batos.errors import BatosError
 from batos.events import Events
 from batos.image.roots import named_objects
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import FoundSlot, UvmObject, own_slots
+from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from batos.errors import ObjectError
 from batos.methods.execution.argument_binding import bind_arguments
+from batos.protocol.errors import ObjectError
 
 
 def shape(title: Any, room: Any = 7) -> None:

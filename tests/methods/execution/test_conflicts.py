@@ -13,9 +13,9 @@ import transaction
 from tests.methods.execution.method_mind import BRICK, MethodMind, open_method_mind
 from tests.minds.scripted import Script, WaitingBridge, ask, submit
 
-from batos.errors import MissionFailed, Refused
 from batos.minds.stopping import Stopped, StopRequest, cancelled_error
 from batos.missions import runner as missions
+from batos.protocol.errors import MissionFailed, Refused
 from batos.uvm import UVM
 
 COUNTING = """

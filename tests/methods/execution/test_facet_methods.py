@@ -8,7 +8,7 @@ import pytest
 from tests.methods.execution.method_mind import Always, MethodMind, methods, open_method_mind, replace_runtime
 from tests.minds.scripted import GOOD, SLOTS, WINDS, ask, kind
 
-from batos.errors import CellMissing, Refused
+from batos.protocol.errors import CellMissing, Refused
 
 TAMLAND, GUIDE, ROGUES = SLOTS
 

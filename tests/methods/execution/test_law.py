@@ -22,11 +22,11 @@ from tests.missions.test_nothing_remains import nothing_but_the_failure
 from batos.cell.host import Writes
 from batos.cell.values import Ref
 from batos.codex.codex import PILLARS
-from batos.errors import MethodFailed, StreamCut
 from batos.methods.execution import method_run, name_rules
 from batos.methods.execution.write_buffer import DELETED
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import MethodFailed, StreamCut
 
 #: What the kernel writes beside the slots that a method wrote.
 KERNELS = {"slot_trust", "slot_users"}

@@ -11,11 +11,11 @@ from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 
 from batos.cell.host import Writes
 from batos.cell.values import Ref
-from batos.errors import CellKilled, CovenantViolation, ImageDamaged, MethodFailed
 from batos.methods.execution import invocation as sent
 from batos.methods.execution import method_run
 from batos.minds.stopping import Stopped
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import CellKilled, CovenantViolation, ImageDamaged, MethodFailed
 
 
 async def test_an_object_that_it_was_never_shown_is_refused(mind: MethodMind) -> None:

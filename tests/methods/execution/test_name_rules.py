@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from persistent.mapping import PersistentMapping
 
-from batos.errors import MethodFailed
 from batos.image.records import DIGESTS
 from batos.methods.execution import name_rules
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import MethodFailed
 
 NEVER = (
     "_p_changed", "_p_jar", "__class__", "_slots", "_parents", "_private", "parent", "parents", "Parent", "re_parent",

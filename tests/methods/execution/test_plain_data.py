@@ -13,7 +13,6 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.cell.values import same
-from batos.errors import MethodFailed
 from batos.methods.execution.plain_data import (
     MOST_TEXT,
     MOST_VALUES,
@@ -26,6 +25,7 @@ from batos.methods.execution.plain_data import (
 )
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import MethodFailed
 
 plain = st.recursive(
     st.none()

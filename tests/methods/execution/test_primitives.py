@@ -9,10 +9,10 @@ import structlog
 from tests.methods.execution.method_mind import MethodMind
 from tests.minds.scripted import ask
 
-from batos.brief import as_file
-from batos.errors import ObjectError
 from batos.memory.evidence import Evidence, Passage, Summary, Turn
 from batos.methods.execution import invocation, primitives
+from batos.protocol.brief import as_file
+from batos.protocol.errors import ObjectError
 
 FILLING = ("Nothing else is known of it. " * 30).strip()
 #: More paragraphs than a question's recall takes; the last is found by its own word alone.

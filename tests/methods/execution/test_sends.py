@@ -9,8 +9,8 @@ from tests.image.open_image import passed
 from tests.methods.execution.method_mind import BRICK, MethodMind, methods
 from tests.minds.scripted import LAMP, WINDS, ask, change
 
-from batos.errors import CellKilled, CovenantViolation, MethodFailed
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import CellKilled, CovenantViolation, MethodFailed
 
 TOTAL = """
 def add_(self, amount, times=1):

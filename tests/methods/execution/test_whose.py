@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.methods.execution.method_mind import BRICK, MethodMind
 
-from batos.errors import BatosError, NotFound
 from batos.image import ownership
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import BatosError, NotFound
 
 USERS = ("ann", "bob", "cy")
 STEPS = st.lists(

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from batos.errors import MethodFailed
 from batos.image.records import SLOT_TRUST, TRUST
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer, trust_of
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import MethodFailed
 
 SLOTS = ("a", "b", "c")
 values = st.one_of(

@@ -10,9 +10,9 @@ from persistent.mapping import PersistentMapping
 from tests.methods.execution.method_mind import BRICK, MethodMind, put
 from tests.minds.scripted import GOOD, LAMP, SLOTS, ask, change, kind, submit
 
-from batos.errors import BatosError, CovenantViolation, MethodFailed, RunnerDied, StreamCut
 from batos.image.roots import named_objects
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import BatosError, CovenantViolation, MethodFailed, RunnerDied, StreamCut
 
 #: A facet that asks, and then counts in a slot that all of them share.
 COUNTING = """

@@ -12,7 +12,6 @@ from ZODB.DB import DB
 
 from batos.cell.cell import Cell
 from batos.concurrency.commit_thread import CommitThread
-from batos.errors import BatosError
 from batos.events import Events
 from batos.guardian import dialect
 from batos.image.candidates import Candidate
@@ -24,6 +23,7 @@ from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
+from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge, method_reply
 
 CODER = "coder:1"

@@ -11,11 +11,11 @@ from typing import Any
 
 from tests.methods.execution.method_mind import patient_cell
 
-from batos.errors import BatosError
 from batos.events import Events
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation.generator import MethodGenerator
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge, author, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
 

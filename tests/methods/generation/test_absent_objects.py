@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from batos.errors import BatosError, CovenantViolation, GenerationFailed, MessageNotUnderstood, NotFound
 from batos.events import Events
 from batos.image import roots, tools
 from batos.inference.ollama.bridge import ChatRequest
@@ -18,6 +17,7 @@ from batos.methods.generation import prototypes
 from batos.methods.generation.dialogue import REPAIRS
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, MessageNotUnderstood, NotFound
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from tests.methods.generation.generation_setup import CHECKS, GOOD, RIGHT, bench, wish
 
-from batos.errors import (
+from batos.methods.generation.coder_prompt import REFUSED
+from batos.methods.generation.dialogue import REPAIRS
+from batos.methods.generation.quota import GenerationLimits
+from batos.protocol.errors import (
     BatosError,
     ContextOverflow,
     CovenantViolation,
@@ -19,9 +22,6 @@ from batos.errors import (
     Runaway,
     StreamCut,
 )
-from batos.methods.generation.coder_prompt import REFUSED
-from batos.methods.generation.dialogue import REPAIRS
-from batos.methods.generation.quota import GenerationLimits
 from batos.testing import method_reply
 
 COUNTING = "def tick_(self):\n    self.count += 1\n    self._p_changed = True\n"

@@ -10,12 +10,12 @@ import pytest
 from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread
-from batos.errors import CovenantViolation, GenerationFailed
 from batos.image.ids import iso
 from batos.image.writer import Writer
 from batos.inference.journal import Journal, JournalRoot, Record
 from batos.methods.generation import generation_log
 from batos.methods.generation.negative_cache import NegativeCache
+from batos.protocol.errors import CovenantViolation, GenerationFailed
 
 LOG = "g-0123456789ABCDEFGHJKMNPQRS"
 AT = datetime(2026, 1, 1, tzinfo=UTC)

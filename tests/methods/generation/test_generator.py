@@ -11,8 +11,11 @@ import pytest
 from tests.inference.counting_bridge import until
 from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, NEVER, SAID, Clock, Refusing, learning
 
-from batos.brief import as_file
-from batos.errors import (
+from batos.inference.ollama.bridge import ChatRequest
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.brief import as_file
+from batos.protocol.errors import (
     ApprovalNeeded,
     BatosError,
     CovenantViolation,
@@ -20,9 +23,6 @@ from batos.errors import (
     ObjectError,
     OllamaUnreachable,
 )
-from batos.inference.ollama.bridge import ChatRequest
-from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.testing import emulated_uvm, method_reply, plain_reply, wanted_selector
 from batos.uvm import Seams
 from ollama_emulator.options import Options

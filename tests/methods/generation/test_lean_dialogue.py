@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.methods.generation.generation_setup import GOOD, bench, wish
 
-from batos.errors import BatosError, CovenantViolation, GenerationFailed, OllamaUnreachable, Runaway
 from batos.methods.generation import lean_request
 from batos.methods.generation.lean_dialogue import BY_RULE, BY_WISH, LEAN_REPAIRS, TOKENS, whole_method
 from batos.methods.generation.method_spec import Coder
+from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, OllamaUnreachable, Runaway
 
 LEAN = Coder("coder:1", "d" * 64, {"num_ctx": 2048, "temperature": 0.2}, form="lean")
 WANTED = wish(coder=LEAN, kind="tool")

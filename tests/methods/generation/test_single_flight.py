@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from batos.errors import GenerationFailed
 from batos.methods.generation.single_flight import Abandoned, Flight, SingleFlight
+from batos.protocol.errors import GenerationFailed
 
 
 @dataclass

@@ -11,18 +11,18 @@ from typing import Any, cast
 from tests.image.installing import candidate, standing
 from tests.image.open_image import open_image
 
-from batos.errors import CovenantViolation
 from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.image.candidates import Candidate
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
-from batos.method_documents import UsePayload
 from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import CovenantViolation
+from batos.protocol.method_documents import UsePayload
 from batos.uvm import UVM
 
 NAME = "brick_prototype_obj"

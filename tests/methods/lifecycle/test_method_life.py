@@ -15,8 +15,8 @@ from tests.minds.scripted import BAD, LAMP, QUESTION, SLOTS, Script
 from tests.minds.scripted import GOOD as WELL
 
 from batos.codex.codex import PILLARS
-from batos.errors import BatosError, MethodFailed
 from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.protocol.errors import BatosError, MethodFailed
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.method_documents import UseCounts
 from batos.methods.lifecycle import scoring
+from batos.protocol.method_documents import UseCounts
 
 
 def counts(calls: int = 0, bad: int = 0, faults: int = 0, seconds: float = 1.0, tokens: int = 100) -> UseCounts:

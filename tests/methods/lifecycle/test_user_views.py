@@ -15,8 +15,8 @@ from batos.history import why
 from batos.image import withdrawals
 from batos.image.methods import key_of
 from batos.image.roots import named_objects
-from batos.method_documents import ApprovedBy
 from batos.methods.lifecycle.user_views import SOMEBODY
+from batos.protocol.method_documents import ApprovedBy
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

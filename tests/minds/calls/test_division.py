@@ -7,9 +7,9 @@ import json
 from tests.minds.conftest import Mind
 from tests.minds.scripted import QUESTION, ask, kind
 
-from batos.errors import BatosError
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.calls import division
+from batos.protocol.errors import BatosError
 
 
 async def test_the_request_is_short_and_names_nobody(mind: Mind) -> None:

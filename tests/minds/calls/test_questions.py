@@ -27,9 +27,7 @@ from tests.minds.scripted import (
     submit,
 )
 
-from batos.brief import as_file
 from batos.cli.render.mission import notes_text
-from batos.errors import BatosError, ContextOverflow, Runaway
 from batos.image import roots
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import Answer, ChatRequest
@@ -43,7 +41,9 @@ from batos.minds.context import Thinking
 from batos.minds.prompt import MARGIN
 from batos.minds.task import Task
 from batos.minds.trace import ratio
-from batos.mission_documents import as_mission
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, ContextOverflow, Runaway
+from batos.protocol.mission_documents import as_mission
 
 WINDOW = 4096
 

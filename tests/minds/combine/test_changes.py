@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, candidate, kind, submit
 
-from batos.errors import StreamCut
 from batos.gate.citations import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.combine import changes
+from batos.protocol.errors import StreamCut
 
 RISKS = f"{QUESTION} And what could go wrong?"
 

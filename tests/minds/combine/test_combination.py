@@ -9,13 +9,13 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, ask, candidate, kind, stepping, submit
 
-from batos.errors import Runaway, StreamCut
 from batos.gate.citations import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 from batos.minds.combine import combination
 from batos.minds.results import PartResult, Synthesis
+from batos.protocol.errors import Runaway, StreamCut
 
 CITED = (Citation(1, 0, len(WINDS), WINDS),)
 TRIMMED = (Citation(1, len(WINDS) + 6, len(WINDS) + 6 + len(TRIMS), TRIMS),)

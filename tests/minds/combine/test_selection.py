@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.errors import StreamCut
 from batos.minds.combine import selection
 from batos.minds.combine.selection import Merit
 from batos.minds.results import PartResult
+from batos.protocol.errors import StreamCut
 
 
 def part(number: int, answer: str, *, known: bool = True, failed: bool = False) -> PartResult:

@@ -11,9 +11,9 @@ from tests.minds.duets import OIL, WINDING, Voices, is_join, silence, speak
 from tests.minds.scripted import BAD, GOOD, submit
 
 from batos.cli.render.mission import notes_text
-from batos.errors import BatosError, OllamaUnreachable, Runaway, StreamCut
 from batos.minds.combine.two_voices import say_the_same
-from batos.mission_documents import as_mission
+from batos.protocol.errors import BatosError, OllamaUnreachable, Runaway, StreamCut
+from batos.protocol.mission_documents import as_mission
 
 
 @pytest.mark.parametrize("error", [lambda: Runaway("blanks", 9), lambda: StreamCut("cut")])

@@ -30,9 +30,14 @@ from tests.minds.scripted import (
     submit,
 )
 
-from batos.brief import as_file
 from batos.codex.codex import PILLARS
-from batos.errors import (
+from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.minds.machine import begin
+from batos.minds.parts import council
+from batos.objects.method import Primitive
+from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
+from batos.protocol.errors import (
     BatosError,
     ImageError,
     MissionFailed,
@@ -44,11 +49,6 @@ from batos.errors import (
     StreamCut,
     TimedOut,
 )
-from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.minds.machine import begin
-from batos.minds.parts import council
-from batos.objects.method import Primitive
-from batos.objects.prototype import own_slots
 from batos.testing import ScriptedBridge, emulated_uvm, scripted_uvm, shipped_models
 
 MEMBERS = ("BRICK", "ROBIN", "BABS", "ALFRED")

@@ -26,7 +26,12 @@ from tests.minds.scripted import (
 )
 from tests.waiting import until
 
-from batos.errors import (
+from batos.events import Events
+from batos.inference.ollama.bridge import ChatRequest
+from batos.minds.parts import delegate
+from batos.minds.results import PartResult, Synthesis
+from batos.objects.method import Primitive
+from batos.protocol.errors import (
     BatosError,
     ImageError,
     MissionFailed,
@@ -37,11 +42,6 @@ from batos.errors import (
     StreamCut,
     TimedOut,
 )
-from batos.events import Events
-from batos.inference.ollama.bridge import ChatRequest
-from batos.minds.parts import delegate
-from batos.minds.results import PartResult, Synthesis
-from batos.objects.method import Primitive
 from batos.testing import scripted_uvm
 
 VOLATILE = ("id", "accepted_at", "states", "tid", "cost", "provenance", "brief")

@@ -8,9 +8,9 @@ from typing import Any
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask
 
-from batos.brief import File, as_file
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.parts import mapping
+from batos.protocol.brief import File, as_file
 
 FILLER = "The weather was mild and nothing was said of it that day. "
 LIST = "List all decisions of the minutes."

@@ -8,10 +8,10 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, WINDS, ask, change, kind
 
-from batos.errors import StreamCut
 from batos.genesis import register
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.method import Primitive
+from batos.protocol.errors import StreamCut
 
 RISKS = "How does the keeper keep the lamp burning, and what could go wrong with it?"
 SLOT = "rogues_gallery_protocol_"

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.methods.execution.method_mind import put
 
-from batos.brief import as_file
-from batos.errors import BatosError, GenerationFailed, Refused
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.methods.generation import method_spec as wants
 from batos.minds.parts.toolmaking import Tool, intent_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BatosError, GenerationFailed, Refused
 from batos.testing import ScriptedBridge, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
 

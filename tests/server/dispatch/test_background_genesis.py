@@ -15,11 +15,11 @@ from batos.cli.verbs.serve import open_server
 from batos.cli.verbs.status import status_text
 from batos.client.asynchronous import AsyncClient
 from batos.config import Settings
-from batos.errors import Busy, CodexError, OllamaUnreachable
 from batos.events import Events
 from batos.image.ids import utc_now
 from batos.inference.ollama.bridge import PullProgress
 from batos.inference.ollama.catalogue import ModelRow
+from batos.protocol.errors import Busy, CodexError, OllamaUnreachable
 from batos.server.dispatch.background_genesis import BackgroundGenesis, in_words
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams, open_uvm

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from batos.errors import Busy
+from batos.protocol.errors import Busy
 from batos.server.dispatch.copy_places import CopyPlaces
 
 #: Seconds until a question without a place is refused, where that is what a test waits for, and where it is not.

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from tests.cli.wire_server import ScriptedUvm
 
-from batos.brief import as_file
-from batos.client.wire.verb_shapes import ARGS
 from batos.config import Settings
-from batos.errors import BriefError, NotFound, ProtocolError, TimedOut
-from batos.event_payloads import EVENTS
 from batos.missions.missions import Missions
 from batos.missions.readings import Readings
+from batos.protocol.brief import as_file
+from batos.protocol.errors import BriefError, NotFound, ProtocolError, TimedOut
+from batos.protocol.event_payloads import EVENTS
+from batos.protocol.verb_shapes import ARGS
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm

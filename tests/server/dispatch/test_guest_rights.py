@@ -22,8 +22,8 @@ from batos import AsyncClient
 from batos.cli.verb_options import own_folder
 from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Credentials, Keyring
-from batos.client.wire.verb_shapes import ARGS
-from batos.errors import BatosError, BriefError, NotFound, Refused
+from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
+from batos.protocol.verb_shapes import ARGS
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import ANSWERS, OWNERS, limit_guest
 from batos.server.dispatch.uploads import Uploads

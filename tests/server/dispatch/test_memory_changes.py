@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from batos.client.wire.verb_shapes import ARGS
-from batos.errors import BatosError, BriefError, NotFound, ProtocolError
+from batos.protocol.errors import BatosError, BriefError, NotFound, ProtocolError
+from batos.protocol.verb_shapes import ARGS
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.dispatch.uploads import Uploads

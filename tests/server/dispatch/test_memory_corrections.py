@@ -9,7 +9,7 @@ import pytest
 from tests.memory.test_document_store import incoming
 from tests.server.dispatch.test_memory_changes import GUEST, ask
 
-from batos.errors import BriefError, NotFound, Refused
+from batos.protocol.errors import BriefError, NotFound, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm

@@ -11,7 +11,7 @@ from tests.memory.curation.test_fold_store import logs
 from tests.memory.test_document_store import incoming
 from tests.server.dispatch.test_memory_changes import GUEST, ask
 
-from batos.errors import BriefError, NotFound, ProtocolError
+from batos.protocol.errors import BriefError, NotFound, ProtocolError
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm

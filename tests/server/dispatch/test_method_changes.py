@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.methods.lifecycle.brick import seeded
 
-from batos.errors import ApprovalNeeded, CovenantViolation, GenerationFailed, NotFound, ProtocolError, Refused
 from batos.image.roots import named_objects
+from batos.protocol.errors import ApprovalNeeded, CovenantViolation, GenerationFailed, NotFound, ProtocolError, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, author, scripted_uvm

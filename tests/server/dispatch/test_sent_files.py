@@ -15,10 +15,10 @@ import pytest
 from tests.memory.reading.pdf_files import pdf_of
 from tests.waiting import until
 
-from batos.brief import AttachmentRef
-from batos.client.wire.memory_shapes import RememberedFile
-from batos.errors import BriefError
 from batos.memory.document_store import Incoming
+from batos.protocol.brief import AttachmentRef
+from batos.protocol.errors import BriefError
+from batos.protocol.memory_shapes import RememberedFile
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, SentTexts, contents_of
 
 ANN = OwnedPlace("ann", "default")

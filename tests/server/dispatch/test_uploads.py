@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batos.client.wire.verb_shapes import PIECE_BYTES
-from batos.errors import BriefError, Busy, ImageError
+from batos.protocol.errors import BriefError, Busy, ImageError
+from batos.protocol.verb_shapes import PIECE_BYTES
 from batos.server.dispatch import uploads
 from batos.server.dispatch.uploads import PATIENCE, Uploads
 

@@ -16,8 +16,8 @@ from batos.client.asynchronous import AsyncClient
 from batos.client.wire.keys import Credentials, KeyFile
 from batos.client.wire.server_address import setting_address
 from batos.client.wire.server_connection import ServerConnection
-from batos.errors import Busy, NoServer, Unauthorised
-from batos.event_payloads import TXN_COMMIT, TransactionCommit
+from batos.protocol.errors import Busy, NoServer, Unauthorised
+from batos.protocol.event_payloads import TXN_COMMIT, TransactionCommit
 from batos.server.zmq.server import ServerLimits
 
 #: Beyond loopback, as far as the server can know; this machine reaches it all the same.

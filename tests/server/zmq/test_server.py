@@ -13,11 +13,11 @@ import zmq
 from tests.cli.wire_server import ANY, QUICK, Raw, ScriptedUvm, WireServer, eventually, wire_server
 from tests.waiting import HANG
 
-from batos.client.wire import protocol
 from batos.client.wire.addresses import parse_listening
 from batos.config import Settings
-from batos.errors import ConfigError
-from batos.event_payloads import (
+from batos.protocol import wire_messages
+from batos.protocol.errors import ConfigError
+from batos.protocol.event_payloads import (
     INFERENCE_START,
     MISSION_STATUS,
     MISSION_TOKEN,
@@ -170,7 +170,7 @@ async def test_watchers_see_every_event_under_its_topic_numbered(tmp_path: Path)
         ([b'{"v":1,"id":"x","verb":"moo"}'], "verb"),
         ([b'{"v":1,"id":"x","verb":"wait","args":{"mission":1}}'], "args.mission"),
         ([b"[" * 200], None),
-        ([b'"' + b"x" * protocol.MESSAGE_BYTES + b'"'], None),
+        ([b'"' + b"x" * wire_messages.MESSAGE_BYTES + b'"'], None),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -257,7 +257,7 @@ async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tm
             # Until the network's own room, whatever it is here, and that of events are used up.
             while wire.server.waiting_bytes <= events and sent < 40_000:
                 for number in range(sent, sent + 100):
-                    burst.send(protocol.encode({"v": 1, "id": f"{number:0100}", "verb": "hello", "args": {}}))
+                    burst.send(wire_messages.encode({"v": 1, "id": f"{number:0100}", "verb": "hello", "args": {}}))
                 sent += 100
                 await good.ask("hello")
                 await good.reply()

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.errors import MethodFailed
 from batos.guardian.policy import SHIPPED
+from batos.protocol.errors import MethodFailed
 
 #: Every name of ours inside the interpreter begins so; a method may not say one.
 OURS: Final = "_cell_"

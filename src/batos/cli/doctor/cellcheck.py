@@ -7,8 +7,8 @@ from pathlib import Path
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import MessageAnswer
 from batos.cell.program import prepare
-from batos.errors import BatosError, CellMissing
 from batos.genesis.integrity import Finding
+from batos.protocol.errors import BatosError, CellMissing
 
 
 class _NoSlots:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from batos.errors import ImageDamaged
 from batos.genesis.integrity import Finding
 from batos.history import past_questions, record_chain
 from batos.image import roots, unfinished_erasure
@@ -17,6 +16,7 @@ from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference import journal
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import ImageDamaged
 from batos.terminal.console import count_text
 
 #: Of so many missions, the newest, it is looked up whether the journal has what they say they asked.

@@ -14,7 +14,6 @@ from batos.codex import codex
 from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.conversations import compaction
-from batos.errors import BatosError, OllamaUnfit, UsageError
 from batos.genesis import adapter_check, budget_check, integrity, modelfile, offline, runner_check
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import DaemonModels, look
@@ -29,6 +28,7 @@ from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.notation import mask_passwords
+from batos.protocol.errors import BatosError, OllamaUnfit, UsageError
 from batos.terminal.console import count_text, size
 
 #: The newest minor version that was tested against.

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.config import Settings
-from batos.errors import BatosError, ImageError, NoServer
 from batos.genesis import standing
 from batos.image import node_lines, roots, storage
 from batos.image.ids import utc_now
 from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.roots import Root
-from batos.image_documents import ProgressLine
 from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
 from batos.notation import mask_passwords
+from batos.protocol.errors import BatosError, ImageError, NoServer
+from batos.protocol.image_documents import ProgressLine
 
 #: The content of an image without a genesis, under the keys of `missions.reports.screen`.
 _NOTHING: Mapping[str, Any] = {

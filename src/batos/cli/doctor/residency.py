@@ -7,15 +7,15 @@ from itertools import islice
 from typing import Any, Final
 
 from batos.config import Settings
-from batos.errors import ModelMissing
 from batos.genesis.integrity import Finding
 from batos.image.roots import Root
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.inference.vram.placement import Bases, Where, place_of
-from batos.mission_documents import MissionDocument, ProvenanceDocument
 from batos.missions import reports
+from batos.protocol.errors import ModelMissing
+from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 
 #: Answered missions that are looked at, the newest ones, of those that could tell; and calls that say enough.
 _MISSIONS, _CALLS = 5, 4

@@ -15,7 +15,7 @@ from typing import Any, Final, Self, TypeVar
 
 from batos import loopwatch
 from batos.cli.doors.door import Door, Opened
-from batos.errors import BatosError
+from batos.protocol.errors import BatosError
 
 T = TypeVar("T")
 

@@ -8,15 +8,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, a
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from batos.brief import File
 from batos.cli.doors import waiting_notes
 from batos.cli.doors.idle_door import IdleDoor
 from batos.cli.imports import pause_collector
 from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.errors import ImageBusy, NoServer
-from batos.method_documents import LateReport
+from batos.protocol.brief import File
+from batos.protocol.errors import ImageBusy, NoServer
+from batos.protocol.method_documents import LateReport
 
 if TYPE_CHECKING:
     from batos.client.asynchronous import AsyncClient

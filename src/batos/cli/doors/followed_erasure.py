@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from batos.cli.doors.door import Opened
-from batos.errors import NoServer, NotFound
+from batos.protocol.errors import NoServer, NotFound
 from batos.terminal.console import Console
 
 _GONE: Final = "The server is gone; the next one finishes what was begun of the erasure, and this command waits for it."

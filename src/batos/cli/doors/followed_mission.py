@@ -11,8 +11,8 @@ from typing import Any
 from batos.cli.doors.door import Door
 from batos.cli.render.learning import after_lines
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.errors import BatosError, Refused
-from batos.mission_documents import as_mission
+from batos.protocol.errors import BatosError, Refused
+from batos.protocol.mission_documents import as_mission
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.method_documents import LateReport
+from batos.protocol.method_documents import LateReport
 
 
 class IdleDoor:

@@ -9,17 +9,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from batos.brief import File
 from batos.cli.doors.waiting_notes import wait_until_wanted
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.client.wire.protocol import read_args
-from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.config import Settings
-from batos.errors import ApprovalNeeded, NoServer
 from batos.events import Events
 from batos.image.storage import file_of
-from batos.method_documents import LateReport
 from batos.missions.late_methods import writing_seconds
+from batos.protocol.brief import File
+from batos.protocol.errors import ApprovalNeeded, NoServer
+from batos.protocol.method_documents import LateReport
+from batos.protocol.verb_shapes import PIECE_BYTES
+from batos.protocol.wire_messages import read_args
 from batos.server.dispatch import erasing
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep

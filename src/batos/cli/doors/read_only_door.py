@@ -8,18 +8,18 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, a
 from datetime import datetime
 from typing import Any, TypeVar
 
-from batos.brief import File
 from batos.cli.doors.idle_door import IdleDoor
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.client.wire.protocol import read_args
 from batos.config import Settings
-from batos.errors import BatosError, NoServer
 from batos.image import storage
 from batos.image.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
+from batos.protocol.brief import File
+from batos.protocol.errors import BatosError, NoServer
+from batos.protocol.wire_messages import read_args
 from batos.server.dispatch.reads import Reader
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.event_payloads import GENESIS_STEP, GenesisStep
+from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
 from batos.terminal.console import Console, size
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from batos.method_documents import LateReport
-from batos.mission_documents import LearntDocument, ProvenanceDocument
+from batos.protocol.method_documents import LateReport
+from batos.protocol.mission_documents import LearntDocument, ProvenanceDocument
 from batos.terminal.console import count_text
 
 #: Characters of why something was not learnt.

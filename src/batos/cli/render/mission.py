@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.voices import changes_lines, voices_lines
-from batos.client.wire.protocol import error_of
-from batos.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
-from batos.mission_documents import (
+from batos.protocol.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
+from batos.protocol.mission_documents import (
     CombinedDocument,
     LearningDocument,
     MissionDocument,
     PlacementDocument,
     ProvenanceDocument,
 )
+from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
 
 #: Seconds of waiting that are told of.

@@ -23,8 +23,8 @@ from batos.cli.render.mission import (
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
 from batos.cli.render.short_names import moment_text
-from batos.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
-from batos.mission_documents import MissionDocument, ProvenanceDocument
+from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
+from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import Console
 
 #: Events that a program is told of while a mission runs.

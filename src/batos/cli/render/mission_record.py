@@ -7,13 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from batos.call_documents import FocusDocument
 from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.mission import cost_text, moment, notes_text, placements, states_text
 from batos.cli.render.short_names import moment_text
 from batos.cli.render.voices import changes_lines
-from batos.errors import NotFound
-from batos.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
+from batos.protocol.errors import NotFound
+from batos.protocol.mission_documents import (
+    FocusDocument,
+    MissionDocument,
+    PromptDocument,
+    ProvenanceDocument,
+    StateDocument,
+)
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table, wrap
 

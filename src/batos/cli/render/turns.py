@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.cli.render.short_names import local_time
-from batos.mission_documents import ProvenanceDocument
+from batos.protocol.mission_documents import ProvenanceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import wrap
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from batos.mission_documents import ProvenanceDocument, VoiceDocument
+from batos.protocol.mission_documents import ProvenanceDocument, VoiceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import wrap
 

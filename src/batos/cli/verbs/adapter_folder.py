@@ -8,7 +8,6 @@ from typing import Any
 from batos.cli.verb_options import VerbCall, run
 from batos.codex.codex import Codex
 from batos.config import Settings
-from batos.errors import OllamaError
 from batos.genesis import adapter_check, offline
 from batos.genesis.adapters import compatibility, conversion, repository
 from batos.genesis.adapters.folder import in_use
@@ -17,6 +16,7 @@ from batos.genesis.daemon_listing import look
 from batos.image.roots import Root
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import ModelCard
+from batos.protocol.errors import OllamaError
 from batos.server.dispatch import adapter_choice
 from batos.terminal.console import size
 from batos.terminal.layout import table

@@ -14,7 +14,7 @@ from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import approval_ids
 from batos.cli.verbs.show import ask_once
-from batos.errors import UsageError
+from batos.protocol.errors import UsageError
 
 STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 

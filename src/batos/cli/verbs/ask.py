@@ -16,8 +16,8 @@ from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
-from batos.errors import BatosError
-from batos.mission_documents import as_mission
+from batos.protocol.errors import BatosError
+from batos.protocol.mission_documents import as_mission
 
 
 def _teller(called: VerbCall, options: BriefOptions, again: str | None = "batos show last") -> MissionPrinter:

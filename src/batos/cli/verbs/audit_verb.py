@@ -18,7 +18,7 @@ from batos.cli.past_moments import past_moment
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, common, run
 from batos.cli.wrong_usage import Subverbs
-from batos.errors import BriefError, UsageError
+from batos.protocol.errors import BriefError, UsageError
 from batos.terminal.console import count_text
 from batos.terminal.layout import plain
 

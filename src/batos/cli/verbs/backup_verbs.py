@@ -16,8 +16,8 @@ from batos.cli.render.short_names import local_time
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
 from batos.cli.verbs.export_verbs import note_disarmed
-from batos.errors import BriefError, Refused
 from batos.image.ids import utc_now
+from batos.protocol.errors import BriefError, Refused
 from batos.terminal.console import size
 from batos.terminal.layout import table
 

@@ -13,12 +13,22 @@ from typing import Any, Final, get_args
 
 import click
 
-from batos.brief import NO_MEMORY, Combine, EffortChoice, File, Install, Interpret, PersonaName, as_file, read_file
 from batos.cli.shared_options import file_names
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs import standard_input
 from batos.config import Settings
-from batos.errors import BriefError
+from batos.protocol.brief import (
+    NO_MEMORY,
+    Combine,
+    EffortChoice,
+    File,
+    Install,
+    Interpret,
+    PersonaName,
+    as_file,
+    read_file,
+)
+from batos.protocol.errors import BriefError
 
 #: The beginning of an address, which would have to be fetched.
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -23,7 +23,7 @@ from batos.cli.verbs.brief_options import BriefOptions, brief_options
 from batos.cli.verbs.chat_session import Chat
 from batos.cli.verbs.commands import LEAVING, completions, find_command
 from batos.cli.verbs.typed_input import MessageSource, source
-from batos.errors import BatosError
+from batos.protocol.errors import BatosError
 from batos.terminal.console import Terminated
 
 _WELCOME = "Ask, or /help. Ctrl-C stops an answer, Ctrl-D leaves."

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from batos.brief import File
 from batos.cli.doors.door import Door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import cost_text, ended_text
@@ -14,8 +13,9 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.brief_options import BriefOptions
-from batos.errors import BatosError, NotFound
-from batos.mission_documents import MissionDocument, as_mission
+from batos.protocol.brief import File
+from batos.protocol.errors import BatosError, NotFound
+from batos.protocol.mission_documents import MissionDocument, as_mission
 from batos.terminal.console import count_text
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")

@@ -18,9 +18,9 @@ from batos.codex.codex import PILLARS, Codex, CodexReading
 from batos.codex.origins import CodexRow
 from batos.codex.reader import TomlSource
 from batos.config import CONFIG_FILE, LoadedSettings, Settings
-from batos.errors import BatosError, CodexError
 from batos.image import roots
 from batos.image.read_only import is_there, open_read_only
+from batos.protocol.errors import BatosError, CodexError
 from batos.terminal.console import Console, count_text
 from batos.terminal.layout import table, wrap
 

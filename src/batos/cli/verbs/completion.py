@@ -10,7 +10,7 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 
 from batos import config
 from batos.config import Settings
-from batos.errors import BatosError
+from batos.protocol.errors import BatosError
 
 #: Seconds that a shell is kept waiting at most.
 _PATIENCE = 1.0

@@ -11,7 +11,7 @@ from batos.cli.doors.door import open_door
 from batos.cli.render.curation_texts import curated_text, unfolded_text
 from batos.cli.shared_options import given_options
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.errors import UsageError
+from batos.protocol.errors import UsageError
 from batos.terminal.console import count_text
 
 

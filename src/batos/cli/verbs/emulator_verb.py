@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batos.cli.verb_options import run
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 from ollama_emulator.command import command
 from ollama_emulator.emulator import serve
 from ollama_emulator.emulator_errors import OptionError

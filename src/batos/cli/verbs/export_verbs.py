@@ -12,7 +12,7 @@ import click
 
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
-from batos.errors import UsageError
+from batos.protocol.errors import UsageError
 from batos.terminal.console import count_text
 
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))

@@ -15,7 +15,7 @@ from batos.cli.wrong_usage import DefaultVerb
 from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.client.wire.keys import KeyFile, Keyring
 from batos.config import Settings
-from batos.errors import ConfigError, UsageError
+from batos.protocol.errors import ConfigError, UsageError
 from batos.terminal.layout import table
 
 

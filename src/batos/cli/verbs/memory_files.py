@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
-from batos.brief import NAME_LIMIT
 from batos.cli.verbs.ignore_files import IgnoreFiles
 from batos.memory.reading.file_formats import HEAD, Format, format_of
 from batos.memory.reading.file_texts import FileTexts
 from batos.memory.reading.read_text import NoText, NotReadable, ReadText, UnreadPart, digest_of, one_line
+from batos.protocol.brief import NAME_LIMIT
 
 #: Folders whose files nobody wrote to be read.
 _PASSED_OVER: Final = frozenset({"__pycache__", "node_modules"})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from batos.cli.doors.door import Opened
 from batos.cli.verbs.memory_files import exists, source_of
-from batos.errors import NotFound
+from batos.protocol.errors import NotFound
 
 #: The arguments of verbs that name memories.
 _NAMING: Final = ("documents", "document", "source", "target")

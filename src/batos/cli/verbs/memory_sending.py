@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.brief import AttachmentRef, File
 from batos.cli.doors.door import Door
 from batos.cli.render.remember_progress import RememberProgress
 from batos.cli.verbs.memory_files import MANY, FoundFile, SkippedFile, TextToSend
-from batos.errors import Busy
+from batos.protocol.brief import AttachmentRef, File
+from batos.protocol.errors import Busy
 
 #: Texts in one commit, bytes of them, and bytes of what is told of them: a message has room for 1 MiB.
 TEXTS: Final = 128

@@ -9,7 +9,6 @@ from typing import Any, Final, get_args
 
 import click
 
-from batos.brief import PersonaName
 from batos.cli.doors import followed_erasure
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
@@ -19,6 +18,7 @@ from batos.cli.shared_options import examples, given_moment, given_name, given_o
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_naming import ask_of_memories, erased_place, place_of
 from batos.cli.verbs.show import ask_once
+from batos.protocol.brief import PersonaName
 
 #: The choices of a recall.
 MODES: Final = ("linked", "hybrid", "text", "vectors")

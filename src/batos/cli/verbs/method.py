@@ -19,8 +19,8 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import method_names, object_names
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
-from batos.client.wire.verb_shapes import SOURCE_LIMIT
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
+from batos.protocol.verb_shapes import SOURCE_LIMIT
 from batos.terminal.console import count_text
 
 _NAME = "OBJECT.SELECTOR"

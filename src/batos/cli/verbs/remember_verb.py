@@ -19,8 +19,8 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs import standard_input
 from batos.cli.verbs.memory_files import FileReader, FoundFile, TextToSend, count, exists
 from batos.cli.verbs.memory_sending import TEXTS, TOLD, MemorySender
-from batos.errors import BriefError, UsageError
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.protocol.errors import BriefError, UsageError
 
 #: Bytes of files that are looked at together, and texts of a file that are taken from its reader together.
 _LOOKED_AT: Final = 4 * 2**20

@@ -14,7 +14,7 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 
 
 @click.command(epilog=examples("batos replay last --model qwen3:8b", "batos replay m-01K8S2 --codex ./other-codex"))

@@ -12,7 +12,7 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
-from batos.errors import Refused
+from batos.protocol.errors import Refused
 
 #: The fields of a brief that are one mission's alone: a moment that has passed, its key, the door it came by.
 _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "ancestor"})

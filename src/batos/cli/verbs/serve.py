@@ -19,10 +19,10 @@ from batos.client.wire.addresses import Address, parse_listening
 from batos.client.wire.keys import Keyring
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
-from batos.errors import ImageBusy, Refused
-from batos.event_payloads import MISSION_DONE
 from batos.events import Events
 from batos.image.ids import iso, utc_now
+from batos.protocol.errors import ImageBusy, Refused
+from batos.protocol.event_payloads import MISSION_DONE
 from batos.server.dispatch import erasing
 from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher

@@ -20,7 +20,7 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
 from batos.client.wire.pending import OnEvent
-from batos.mission_documents import as_mission
+from batos.protocol.mission_documents import as_mission
 from batos.terminal.layout import table
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from batos.brief import TEXT_LIMIT, File, as_file
-from batos.errors import BriefError, UsageError
+from batos.protocol.brief import TEXT_LIMIT, File, as_file
+from batos.protocol.errors import BriefError, UsageError
 from batos.terminal.console import size
 
 #: The name of a document from stdin.

@@ -14,7 +14,7 @@ from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.show import ask_once
-from batos.client.wire.protocol import error_of
+from batos.protocol.wire_messages import error_of
 from batos.server.dispatch.background_genesis import in_words
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import table

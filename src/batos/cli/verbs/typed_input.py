@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias
 
-from batos.brief import TEXT_LIMIT
-from batos.errors import BriefError
+from batos.protocol.brief import TEXT_LIMIT
+from batos.protocol.errors import BriefError
 
 #: Completes the word at the end of a line.
 Completions: TypeAlias = Callable[[str, str], list[str]]

@@ -11,7 +11,7 @@ import click
 from batos.cli.render.care_texts import upgraded_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
-from batos.errors import UsageError
+from batos.protocol.errors import UsageError
 
 
 @click.command(epilog=examples("batos upgrade --dry-run", "batos upgrade --backup /mnt/disk/before"))

@@ -10,7 +10,7 @@ from typing import Any
 from batos.cli.doors.door import Opened, ServerDoor
 from batos.cli.render.mission import route_text
 from batos.cli.verb_options import VerbCall
-from batos.errors import NoServer
+from batos.protocol.errors import NoServer
 from batos.terminal.console import Console
 
 #: The topics that are watched: all that happens to missions.

@@ -10,7 +10,7 @@ from batos.cli.render.why_tree import tree_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.show import ask_once
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 from batos.terminal.layout import columns
 
 

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 _ADDRESS = re.compile(r"tcp://(\[[^\]]*\]|[^:\[\]/]+):(\*|[0-9]{1,5})")
 _ASKED = "tcp://ADDRESS:PORT, as tcp://127.0.0.1:7717"

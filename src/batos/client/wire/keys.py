@@ -17,7 +17,7 @@ from zmq.utils import z85
 
 from batos import private_files
 from batos.client.wire.key_names import OWN
-from batos.errors import ConfigError, NotFound, UsageError
+from batos.protocol.errors import ConfigError, NotFound, UsageError
 
 #: The user of PLAIN: there is one token, and it is the password.
 USERNAME = "batos"

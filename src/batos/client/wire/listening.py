@@ -9,7 +9,7 @@ import zmq
 import zmq.asyncio
 
 from batos.client.wire.addresses import Address
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 #: Seconds after which a peer that has not shown who it is is dropped.
 _HANDSHAKE = 10.0

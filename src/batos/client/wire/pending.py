@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from batos.client.wire.protocol import error_of
-from batos.errors import BatosError, NoServer
+from batos.protocol.errors import BatosError, NoServer
+from batos.protocol.wire_messages import error_of
 
 if TYPE_CHECKING:
     from batos.client.wire.server_connection import ServerConnection

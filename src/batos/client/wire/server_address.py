@@ -8,7 +8,7 @@ from pathlib import Path
 from batos.client.wire import server_file
 from batos.client.wire.addresses import parse_reachable
 from batos.client.wire.keys import Credentials, Keyring, read_key_file
-from batos.errors import ConfigError, NoServer
+from batos.protocol.errors import ConfigError, NoServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from batos.client.wire.keys import Credentials
 from batos.client.wire.listening import keep_alive
-from batos.errors import Busy, NoServer, Unauthorised
+from batos.protocol.errors import Busy, NoServer, Unauthorised
 
 _FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _HEEDED = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | _FAILED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED

@@ -13,7 +13,7 @@ import structlog
 
 from batos import private_files
 from batos.client.wire.addresses import parse_reachable
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
 
 NAME = "server.json"
 

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from batos.errors import AdapterError, UsageError
 from batos.genesis.adapters import peft
 from batos.genesis.adapters.inventory import Adapter, TensorPair
+from batos.protocol.errors import AdapterError, UsageError
 from model_files import safetensors
 from model_files.bounded import NotWeights
 from model_files.writing import TensorSource, write

@@ -7,10 +7,10 @@ from typing import Any
 
 from batos.codex.codex import PILLARS
 from batos.codex.graph_names import prototype_name
-from batos.errors import NotFound
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
 from batos.image.roots import Root, named_objects
 from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import NotFound
 
 #: The slot of a persona's prototype that names the adapter it thinks with, or NONE.
 CHOICE = "adapter"

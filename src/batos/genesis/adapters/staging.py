@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from batos.errors import UsageError
 from batos.genesis.adapters import peft
 from batos.genesis.adapters.inventory import Adapter
+from batos.protocol.errors import UsageError
 
 #: The folder beside the Modelfiles that holds what was laid out.
 FOLDER = "adapters"

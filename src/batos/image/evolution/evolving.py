@@ -17,11 +17,11 @@ from typing import Any, Final, Protocol, TypeVar
 import structlog
 
 from batos import __version__
-from batos.errors import OldFormat
 from batos.image import roots
 from batos.image.evolution.steps import STEPS, EvolutionStep
 from batos.image.ids import iso, utc_now
 from batos.image.roots import Root
+from batos.protocol.errors import OldFormat
 
 T = TypeVar("T")
 

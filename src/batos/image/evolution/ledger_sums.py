@@ -8,7 +8,7 @@ from functools import partial
 from batos.image import roots, uses
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.method_documents import UseTotals
+from batos.protocol.method_documents import UseTotals
 
 
 def find_lineages(root: Root, after: str) -> Iterator[tuple[str, Callable[[], None]]]:

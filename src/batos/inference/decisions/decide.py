@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Protocol, TypeAlias
 
-from batos.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 from batos.inference.decisions.free_text import ReplyShape, V
 from batos.inference.decisions.shapes import CHARS_PER_TOKEN
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Session, Step
+from batos.protocol.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 
 Messages: TypeAlias = tuple[dict[str, str], ...]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
-from batos.errors import DecisionInvalid
 from batos.inference.decisions.schema import SLACK_TOKENS, Mode
 from batos.inference.decisions.shapes import tokens_of
+from batos.protocol.errors import DecisionInvalid
 
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)

@@ -19,10 +19,10 @@ from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from batos.errors import DecisionInvalid, SchemaError
 from batos.inference.canonical import EncodedSchema
 from batos.inference.decisions.schema_compiler import REPEAT_LIMIT, compile_model, ordered_keys
 from batos.inference.decisions.shapes import Leaf, Object, ShapeMismatch, tokens_of
+from batos.protocol.errors import DecisionInvalid, SchemaError
 
 M = TypeVar("M", bound=BaseModel)
 Mode: TypeAlias = Literal["direct", "reason_field", "two_phase"]

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema
 
-from batos.errors import SchemaError
 from batos.inference.decisions.shapes import Array, Leaf, Object, Shape, Union, tokens_of
+from batos.protocol.errors import SchemaError
 
 # A repetition of 2000 or more is refused by llama.cpp's grammar parser ("exceeds sane defaults"), after the load.
 REPEAT_LIMIT = 1999

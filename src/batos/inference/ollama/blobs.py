@@ -12,9 +12,9 @@ from pathlib import Path
 
 import httpx
 
-from batos.errors import UsageError
 from batos.inference.ollama import failures
 from batos.inference.ollama.failures import DaemonPeer
+from batos.protocol.errors import UsageError
 
 _CHUNK = 1 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

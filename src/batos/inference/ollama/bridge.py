@@ -15,7 +15,6 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 import httpx
 
 from batos.concurrency.commit_thread import count_cancellations
-from batos.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 from batos.inference.ollama import blobs, catalogue, failures
 from batos.inference.ollama.catalogue import Embedding, ModelCard, ModelRow, PullProgress, RunnerRow
 from batos.inference.ollama.chat import (
@@ -49,6 +48,7 @@ from batos.inference.ollama.transport import (
     limit_replies,
 )
 from batos.inference.ollama.truncation import refuse_cut
+from batos.protocol.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 
 __all__ = ["Answer", "Bridge", "ChatRequest", "Deadlines", "Embedding", "ModelCard", "PullProgress"]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from batos.errors import WireError
 from batos.inference.ollama.checked import MOST, check_count, clean
 from batos.inference.ollama.client import ListResponse, ProcessResponse, ProgressResponse, ShowResponse
+from batos.protocol.errors import WireError
 
 _VERSION_MOST = 100  # characters
 _FROM = re.compile(r"^FROM (.+)$", re.MULTILINE)

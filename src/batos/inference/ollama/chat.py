@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.errors import UsageError
 from batos.inference.ollama.checked import check_count, clean
 from batos.inference.ollama.client import ChatResponse
 from batos.inference.ollama.transport import WHOLE_PROMPT
+from batos.protocol.errors import UsageError
 
 DEFAULT_NUM_PREDICT = 1024
 EMBED_WINDOW = 2048

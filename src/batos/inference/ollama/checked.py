@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.errors import WireError
+from batos.protocol.errors import WireError
 
 #: The largest whole number that every JSON reader holds exactly; no count, size or duration (ns) comes near it.
 MOST = 2**53

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from batos.errors import OllamaTimeout
+from batos.protocol.errors import OllamaTimeout
 
 #: The share of the time for a first token that each thousand characters of a prompt add to it: a processor reads some
 #: ten tokens a second.

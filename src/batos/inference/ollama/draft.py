@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from batos.errors import Runaway
 from batos.inference.ollama.chat import REPEATED, Answer, ChatRequest, answer_of
 from batos.inference.ollama.client import ChatResponse
 from batos.inference.ollama.repetition import Repetition, RepetitionWatch
 from batos.inference.ollama.stale_rows import StaleRows, numbers_in
 from batos.inference.thoughts import ReplyParts, ThoughtFilter, part_values
+from batos.protocol.errors import Runaway
 
 
 class AnswerDraft:

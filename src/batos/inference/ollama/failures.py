@@ -10,7 +10,10 @@ from typing import Any
 import httpx
 import pydantic
 
-from batos.errors import (
+from batos.inference.ollama.checked import MOST
+from batos.inference.ollama.client import ResponseError
+from batos.inference.ollama.error_patterns import ErrorPattern, field_in, saying_in
+from batos.protocol.errors import (
     AnswerError,
     BatosError,
     ContextOverflow,
@@ -26,9 +29,6 @@ from batos.errors import (
     UsageError,
     WireError,
 )
-from batos.inference.ollama.checked import MOST
-from batos.inference.ollama.client import ResponseError
-from batos.inference.ollama.error_patterns import ErrorPattern, field_in, saying_in
 
 _TEXT_LIMIT = 600
 

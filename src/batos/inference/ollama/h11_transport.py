@@ -17,8 +17,8 @@ from typing import TypeAlias
 import h11
 import httpx
 
-from batos.errors import InternalError
 from batos.inference.ollama.transport import stream_of
+from batos.protocol.errors import InternalError
 
 _IDLE_SECONDS = 60.0
 _IDLE_MOST = 128

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import httpx
 
-from batos.errors import UsageError, WireError
 from batos.inference.canonical import EncodedMessages, EncodedSchema, form_of
 from batos.inference.ollama.client import ResponseError
 from batos.inference.ollama.transport import content_encoding, guard, stream_of
+from batos.protocol.errors import UsageError, WireError
 
 _HEADERS: Final = (
     (b"Accept", b"application/json"),

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from batos.errors import OllamaTimeout, Runaway
 from batos.inference.ollama import failures
 from batos.inference.ollama.chat import Answer, ChatRequest, answer_of, stream_lines
 from batos.inference.ollama.checked import check_count, clean
@@ -16,6 +15,7 @@ from batos.inference.ollama.deadline import Deadlines, PhaseTimer
 from batos.inference.ollama.draft import AnswerDraft
 from batos.inference.ollama.repetition import repetition_in
 from batos.inference.thoughts import part, part_values
+from batos.protocol.errors import OllamaTimeout, Runaway
 
 #: Lines that are read out of bytes that lie ready; then other tasks and deadlines have their turn.
 AT_ONCE = 128

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 
 from batos import notation
-from batos.errors import ConfigError, InternalError, WireError
+from batos.protocol.errors import ConfigError, InternalError, WireError
 
 
 def daemon_url(host: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from batos.errors import ContextOverflow
 from batos.inference.ollama.chat import Answer, ChatRequest
+from batos.protocol.errors import ContextOverflow
 
 #: Words that at least one token stands for. Byte pair vocabularies have no token for two words; a few others have.
 WORDS_A_TOKEN = 2

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from batos.errors import ModelMissing, OllamaError
-from batos.event_payloads import VRAM_SAMPLE, VRAM_SPILL
 from batos.events import Events
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
-from batos.mission_documents import PlacementDocument
+from batos.protocol.errors import ModelMissing, OllamaError
+from batos.protocol.event_payloads import VRAM_SAMPLE, VRAM_SPILL
+from batos.protocol.mission_documents import PlacementDocument
 
 #: A call whose load took longer, in seconds, loaded its model: one that is there is found in milliseconds.
 LOADED: Final = 0.1

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from batos.errors import NotFound
 from batos.image import memory_archives, memory_folding, memory_records, memory_segments, roots
 from batos.image.ids import begun_at, iso
 from batos.image.image import LivingImage
@@ -33,8 +32,9 @@ from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds, vectors
 from batos.memory.indexes.entries import Entry
 from batos.memory.recollection import line_of
-from batos.memory_documents import FoldedRegionLine, MemoryLine, UnfoldedPage
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import NotFound
+from batos.protocol.memory_documents import FoldedRegionLine, MemoryLine, UnfoldedPage
 
 #: The share of all parts that may be left in segments after they were archived, before these are written anew.
 MOST_STALE = 0.1

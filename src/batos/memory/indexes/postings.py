@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Numbers
 from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers, unpack
+from batos.protocol.errors import IndexDamaged
 
 #: The most times that a word is counted in one entry, and the most that an entry's length is.
 MOST_TIMES, MOST_LENGTH = 65535, 0xFFFFFFFF

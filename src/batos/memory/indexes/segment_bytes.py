@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.errors import IndexDamaged
+from batos.protocol.errors import IndexDamaged
 
 #: The version of the format; a segment of another one is refused, and is built again from its entries.
 VERSION = 1

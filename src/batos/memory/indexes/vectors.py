@@ -10,10 +10,10 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.errors import IndexDamaged
 from batos.memory.indexes.entries import Among, Hit, Numbers
 from batos.memory.indexes.segment_bytes import pack, unpack
 from batos.memory.indexes.text import best_of
+from batos.protocol.errors import IndexDamaged
 
 KIND: Final = b"vect"
 #: The most numbers that a vector has.

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batos.errors import ObjectError
+from batos.protocol.errors import ObjectError
 
 
 def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Final
 
 from batos.cell.program import Program, prepare
 from batos.concurrency.offload import offload
-from batos.errors import CovenantViolation
 from batos.guardian.audit import Context, audit
 from batos.objects.method import Method
+from batos.protocol.errors import CovenantViolation
 
 #: The work of auditing and lowering a character, as a multiple of reading one.
 _WORK: Final = 8

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from batos.agency.payloads import payload_of
-from batos.errors import ObjectError
 from batos.image import capabilities, staged_effects
 from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots, reference
+from batos.protocol.errors import ObjectError
 
 #: The kernel's functions that stage effects.
 OPERATIONS: Final = frozenset(primitive for _, primitive in capabilities.SELECTORS.values())

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from batos.errors import MethodFailed
 from batos.gate.citations import Citation
 from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import Data
 from batos.methods.execution.resolution import ResolvedMessage
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MindContext, MindInterpreter
+from batos.protocol.errors import MethodFailed
 
 #: The most methods that may be nested by messages.
 DEEPEST: Final = 64

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.brief import NO_MEMORY
-from batos.errors import NotFound, ObjectError
 from batos.image import memory_records
 from batos.memory.exchanges import IndexedDocument
 from batos.methods.execution.argument_binding import bind_arguments
 from batos.minds import remembered
 from batos.minds.context import MindContext
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import NO_MEMORY
+from batos.protocol.errors import NotFound, ObjectError
 
 #: The most characters of a document's title and of its text, and the most documents of a mission.
 MOST_TITLE, MOST_TEXT, MOST_DOCUMENTS = 200, 64 * 1024, 256

@@ -10,15 +10,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.values import Plain, Ref, Value, same
-from batos.errors import (
-    CellKilled,
-    CellMissing,
-    CovenantViolation,
-    MessageNotUnderstood,
-    MethodFailed,
-    NotFound,
-    ObjectError,
-)
 from batos.image import ownership
 from batos.image.records import least_trust
 from batos.methods.execution import (
@@ -38,6 +29,15 @@ from batos.minds.calls import sample_paths
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, label
+from batos.protocol.errors import (
+    CellKilled,
+    CellMissing,
+    CovenantViolation,
+    MessageNotUnderstood,
+    MethodFailed,
+    NotFound,
+    ObjectError,
+)
 
 #: Runs an invocation to its end.
 Runner: TypeAlias = Callable[[Invocation[ToMethod]], Awaitable[InvocationResult]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from batos.errors import MethodFailed
 from batos.gate.attribution import attribute
 from batos.gate.citations import citations_of, gist_of, locate_citation
 from batos.gate.evidence_index import index_of
@@ -18,6 +17,7 @@ from batos.methods.execution.write_buffer import with_references
 from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MindContext
 from batos.minds.results import PartResult
+from batos.protocol.errors import MethodFailed
 
 #: The most characters of a method's answer; the code that combines parts shortens further where needed.
 LONGEST: Final = 8_000

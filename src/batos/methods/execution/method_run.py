@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 
 from batos.cell.cell import MethodCall
 from batos.cell.program import Program
-from batos.errors import CellMissing, MethodFailed
 from batos.methods.execution.compilation import program_of
 from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.method_host import MethodHost
@@ -19,6 +18,7 @@ from batos.methods.execution.usage import record_method
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MethodCell
 from batos.objects.prototype import label
+from batos.protocol.errors import CellMissing, MethodFailed
 
 #: The most runs of a method while other parts change slots that it read; a repeated run pays for no call again.
 MOST_RUNS: Final = 12

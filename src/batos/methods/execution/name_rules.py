@@ -6,12 +6,12 @@ import re
 import unicodedata
 from typing import Final
 
-from batos.errors import MethodFailed
 from batos.image.protection import protected_slots
 from batos.methods.execution.plain_data import is_record
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, is_reserved, label
+from batos.protocol.errors import MethodFailed
 
 #: The most characters of a name.
 LONGEST: Final = 128

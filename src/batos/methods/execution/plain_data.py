@@ -12,9 +12,9 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.cell.values import DEPTH, INTEGER_BITS, same
-from batos.errors import MethodFailed
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import MethodFailed
 
 #: None, bool, int, float, str, list, dict with text keys, and UvmObject: the types of slots that methods use.
 Data: TypeAlias = Any

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import structlog
 
-from batos.errors import ObjectError
 from batos.gate import citations
 from batos.image.intents import is_interpretable
 from batos.inference.decisions.free_text import FreeText
@@ -25,6 +24,7 @@ from batos.minds.task import Task
 from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, reference
+from batos.protocol.errors import ObjectError
 
 _log = structlog.get_logger("batos.object")
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from batos.cell.host import Writes
 from batos.cell.values import Ref, Value
-from batos.errors import MethodFailed
 from batos.image.records import least_trust
 from batos.methods.execution.name_rules import check_write
 from batos.methods.execution.plain_data import Data, SizeBudget, check_size, data_of, replace_leaves
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, label
+from batos.protocol.errors import MethodFailed
 
 
 class ObjectTable:

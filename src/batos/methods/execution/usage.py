@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Awaitable
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from batos.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.image.ids import tid_text
 from batos.inference.cost import is_spent
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import CELLLESS, CONTROL, ResolvedMessage, ToIntent, ToMethod
 from batos.minds.trace import MethodUse
-from batos.mission_documents import RanDocument
 from batos.objects.prototype import label, reference
+from batos.protocol.errors import CellMissing, MethodFailed, ObjectError, Refused
+from batos.protocol.mission_documents import RanDocument
 
 T = TypeVar("T")
 #: A use with more answers than this, and a quarter of its mission's calls, is at fault for a spent budget.

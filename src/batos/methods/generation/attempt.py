@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from batos.cell.cell import Cell
-from batos.event_payloads import METHOD_TRIED, MethodTried
 from batos.events import Events
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
@@ -16,7 +15,6 @@ from batos.inference.call_order import CallOrder
 from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
 from batos.inference.session import Session, Thinks
-from batos.method_documents import MethodProvenance
 from batos.methods.generation import coder_prompt, lean_request, prototypes
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
@@ -26,6 +24,8 @@ from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.prototypes import AllMethodsTrial
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Trial, TrialResult
+from batos.protocol.event_payloads import METHOD_TRIED, MethodTried
+from batos.protocol.method_documents import MethodProvenance
 
 
 @dataclass(frozen=True, slots=True)

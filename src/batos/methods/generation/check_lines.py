@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.errors import UsageError
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.methods.generation.method_checks import Check, display, equal
+from batos.protocol.errors import UsageError
 
 #: The most checks that are read.
 MOST: Final = 4

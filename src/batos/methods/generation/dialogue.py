@@ -10,17 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from batos.errors import (
-    AnswerCut,
-    ContextOverflow,
-    CovenantViolation,
-    GenerationFailed,
-    MethodFailed,
-    Refused,
-    Runaway,
-    TimedOut,
-)
-from batos.event_payloads import METHOD_REPAIR, MethodRepair
 from batos.events import Events
 from batos.inference.decisions.decide import sample_differently, whole
 from batos.inference.decisions.schema import Decision
@@ -33,6 +22,17 @@ from batos.methods.generation.trial import TrialResult
 from batos.minds import prompt
 from batos.minds.prompt import Message
 from batos.minds.trace import ratio
+from batos.protocol.errors import (
+    AnswerCut,
+    ContextOverflow,
+    CovenantViolation,
+    GenerationFailed,
+    MethodFailed,
+    Refused,
+    Runaway,
+    TimedOut,
+)
+from batos.protocol.event_payloads import METHOD_REPAIR, MethodRepair
 
 #: The number of repairs in the full form.
 REPAIRS: Final = 3

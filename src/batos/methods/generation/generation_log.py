@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from batos.inference.journal import Journal, Record
 from batos.minds.prompt import Message
-from batos.mission_documents import LearntDocument
+from batos.protocol.mission_documents import LearntDocument
 
 #: The ends of a round. A round that waits for a person's approval is not ended, and is replayed.
 _ENDED: Final = frozenset({"installed", "failed"})

@@ -10,8 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from batos.approvals import reasons
 from batos.approvals.approvals import Approvals
-from batos.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
-from batos.event_payloads import METHOD_GENERATING, MethodGenerating
 from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
@@ -24,8 +22,10 @@ from batos.methods.generation.negative_cache import NegativeCache
 from batos.methods.generation.quota import GenerationQuota
 from batos.methods.generation.single_flight import Flight, SingleFlight
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
-from batos.mission_documents import LearntDocument
 from batos.objects.method import Method
+from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
+from batos.protocol.event_payloads import METHOD_GENERATING, MethodGenerating
+from batos.protocol.mission_documents import LearntDocument
 
 #: The number of candidates that are kept while they wait for a person; the oldest are dropped.
 _KEPT: Final = 64

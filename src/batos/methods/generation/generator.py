@@ -8,15 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from batos.concurrency.commit_thread import finish_despite_cancel
-from batos.errors import (
-    ApprovalNeeded,
-    BatosError,
-    GenerationFailed,
-    MethodFailed,
-    NotFound,
-    Refused,
-    WordsErased,
-)
 from batos.image import methods, roots, tool_declarations, tools, wishes
 from batos.image.candidates import Candidate
 from batos.image.image import LivingImage
@@ -29,9 +20,18 @@ from batos.methods.generation.handwritten_candidate import handwritten_candidate
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.minds.context import MindContext
-from batos.mission_documents import LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import FoundSlot, UvmObject, own_slots, reference
+from batos.protocol.errors import (
+    ApprovalNeeded,
+    BatosError,
+    GenerationFailed,
+    MethodFailed,
+    NotFound,
+    Refused,
+    WordsErased,
+)
+from batos.protocol.mission_documents import LearntDocument, WishDocument
 
 
 @dataclass(slots=True)

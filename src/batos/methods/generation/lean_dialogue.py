@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from batos.errors import AnswerUnreadable
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.methods.generation import lean_request
@@ -23,6 +22,7 @@ from batos.methods.generation.quota import MORE_CALLS
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.methods.generation.wish_checks import wish_checks
 from batos.minds.prompt import Message
+from batos.protocol.errors import AnswerUnreadable
 
 #: The most tokens of a reply: a small model that writes more goes on without end.
 TOKENS: Final = 400

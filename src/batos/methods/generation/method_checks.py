@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from batos.cell.values import Plain, plain
-from batos.errors import MethodFailed, UsageError
 from batos.methods.generation.coder_reply import CheckText
 from batos.objects.prototype import is_reserved
+from batos.protocol.errors import MethodFailed, UsageError
 
 #: Stands in `slots` for a slot that the method must have deleted.
 GONE: Final[Mapping[str, bool]] = {"$gone": True}

@@ -16,20 +16,20 @@ from batos.codex import graph_names, model_names, model_options
 from batos.codex.codex import PILLARS
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.config import Settings
-from batos.errors import NotFound, ObjectError, Refused
 from batos.genesis import measures
 from batos.image import methods, roots, tools
 from batos.image.ownership import SLOT_USERS
 from batos.image.protection import protected_slots
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
 from batos.image.roots import Root, named_objects
-from batos.method_documents import FormerRevision
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
 from batos.minds.trace import ratio
-from batos.mission_documents import WishDocument
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
+from batos.protocol.errors import NotFound, ObjectError, Refused
+from batos.protocol.method_documents import FormerRevision
+from batos.protocol.mission_documents import WishDocument
 
 #: The most slots, messages and examples in a prompt, and the most characters of a line.
 MOST: Final = 40

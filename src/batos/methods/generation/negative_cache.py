@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from batos.errors import BatosError, CovenantViolation, GenerationFailed
 from batos.methods.generation.generation_log import Round
+from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed
 
 
 @dataclass(slots=True)

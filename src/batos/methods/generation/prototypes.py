@@ -11,11 +11,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, Field, create_model
 
 from batos.codex.declared_objects import ApiMethod, api_of
-from batos.errors import DecisionInvalid
 from batos.image import methods
 from batos.image.candidates import Candidate, digest_of_source
 from batos.inference.decisions.schema import Decision
-from batos.method_documents import MutantsDocument
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
@@ -23,6 +21,8 @@ from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
+from batos.protocol.errors import DecisionInvalid
+from batos.protocol.method_documents import MutantsDocument
 
 HEAD: Final = "You write every method of one object of BAT OS."
 

@@ -12,8 +12,8 @@ from batos.cell.host import MessageAnswer, Writes
 from batos.cell.limits import CellLimits
 from batos.cell.program import Program
 from batos.cell.values import Plain, Ref, Value
-from batos.errors import CellKilled, CellMissing, MethodFailed
 from batos.methods.generation.method_checks import Check, display
+from batos.protocol.errors import CellKilled, CellMissing, MethodFailed
 
 #: The time in every rehearsal, so that a check has the same outcome whenever it is run.
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

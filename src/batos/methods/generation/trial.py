@@ -11,13 +11,10 @@ from typing import Any, Final
 from batos.cell import program as programs
 from batos.cell.cell import Cell
 from batos.cell.program import Program
-from batos.errors import CellMissing, DecisionInvalid, InternalError, MethodFailed
-from batos.event_payloads import GUARDIAN_VERDICT, GuardianVerdict
 from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
-from batos.method_documents import MutantsDocument
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.check_lines import beside
 from batos.methods.generation.coder_reply import REPLY
@@ -30,6 +27,9 @@ from batos.methods.generation.rehearsal import Rehearsal, ScriptedHost
 from batos.methods.generation.wish_checks import wish_checks
 from batos.methods.generation.written_source import read_source
 from batos.objects.method import IntentKind
+from batos.protocol.errors import CellMissing, DecisionInvalid, InternalError, MethodFailed
+from batos.protocol.event_payloads import GUARDIAN_VERDICT, GuardianVerdict
+from batos.protocol.method_documents import MutantsDocument
 
 _FENCE: Final = "```"
 #: Kinds whose methods speak for a persona.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from batos.errors import InternalError, Refused
 from batos.image import methods, roots
 from batos.image.candidates import Candidate
 from batos.image.records import Lineage
@@ -12,6 +11,7 @@ from batos.methods.lifecycle.control_group import Rules
 from batos.methods.lifecycle.ledger import Retirement
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
+from batos.protocol.errors import InternalError, Refused
 
 
 def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Retirement]]:

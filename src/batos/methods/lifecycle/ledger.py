@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from batos.image import methods, roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.method_documents import UseDocument, UsePayload
 from batos.methods.lifecycle import scoring
 from batos.methods.lifecycle.control_group import Rules
+from batos.protocol.method_documents import UseDocument, UsePayload
 
 #: The fields of a mission's report that an entry keeps.
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from batos.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
 from batos.events import Events
 from batos.image import methods, object_installation, roots, tools
 from batos.image.candidates import Candidate
@@ -16,7 +15,6 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Telling
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.method_documents import MethodDocument, UsePayload
 from batos.methods.execution.compilation import program_of
 from batos.methods.lifecycle import control_group, installation, ledger, method_reports
 from batos.methods.lifecycle.control_group import Rules
@@ -24,6 +22,8 @@ from batos.methods.lifecycle.ledger import Retirement
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
+from batos.protocol.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
+from batos.protocol.method_documents import MethodDocument, UsePayload
 
 
 class MethodLifecycle(MethodReader):

@@ -6,12 +6,16 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batos.errors import NotFound
 from batos.image import methods, ownership, roots, uses
 from batos.image.lookup import find_object
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.method_documents import (
+from batos.methods.lifecycle import scoring
+from batos.objects.method import Intent, Method
+from batos.objects.mirror import as_json
+from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
+from batos.protocol.errors import NotFound
+from batos.protocol.method_documents import (
     AccountDocument,
     ChangeReason,
     MethodDocument,
@@ -22,10 +26,6 @@ from batos.method_documents import (
     SlotChange,
     ToolLine,
 )
-from batos.methods.lifecycle import scoring
-from batos.objects.method import Intent, Method
-from batos.objects.mirror import as_json
-from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
 
 _LIST = "`batos method list` lists them."
 

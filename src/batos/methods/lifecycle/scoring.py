@@ -10,7 +10,7 @@ from typing import Final
 
 from batos.image import uses
 from batos.image.records import Lineage
-from batos.method_documents import CountName, SavingsDocument, UseCounts
+from batos.protocol.method_documents import CountName, SavingsDocument, UseCounts
 
 #: The share of failed uses from which a method is retired without regard to its control.
 FAILING: Final = 0.5

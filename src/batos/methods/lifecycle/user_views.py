@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from batos.image import ownership
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.method_documents import (
+from batos.protocol.method_documents import (
     ChangeReason,
     MethodDocument,
     MethodHistory,

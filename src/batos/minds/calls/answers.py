@@ -8,14 +8,6 @@ from dataclasses import replace
 from typing import Final
 
 from batos.concurrency.offload import offload
-from batos.event_payloads import (
-    MISSION_CITATION,
-    MISSION_RETRACTED,
-    MISSION_TOKEN,
-    MissionCitation,
-    MissionRetracted,
-    MissionToken,
-)
 from batos.gate import checks, citations, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, attribute
@@ -32,6 +24,14 @@ from batos.minds.calls.questions import ModelReply, Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
+from batos.protocol.event_payloads import (
+    MISSION_CITATION,
+    MISSION_RETRACTED,
+    MISSION_TOKEN,
+    MissionCitation,
+    MissionRetracted,
+    MissionToken,
+)
 
 #: The most faults that a revision is told.
 MOST_TOLD: Final = 5

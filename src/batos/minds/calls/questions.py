@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from batos.errors import AnswerCut, AnswerUnreadable, ContextOverflow, DecisionInvalid, Runaway
 from batos.inference.decisions.decide import Deciding, decide, no_fault
 from batos.inference.decisions.free_text import ReplyShape, V
 from batos.inference.ollama.bridge import ChatRequest
@@ -18,6 +17,7 @@ from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
 from batos.minds.task import Task
 from batos.objects.message import Interpreter, send
+from batos.protocol.errors import AnswerCut, AnswerUnreadable, ContextOverflow, DecisionInvalid, Runaway
 
 #: Errors that say only that the words of a model were of no use, when it was asked twice: a rule decides then.
 WORDLESS: Final = (AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway)

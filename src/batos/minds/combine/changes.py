@@ -14,7 +14,7 @@ from batos.memory.terms import line_of, words
 from batos.minds.calls import answers, sample_paths
 from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, PartResult, Synthesis
-from batos.mission_documents import ChangeDocument
+from batos.protocol.mission_documents import ChangeDocument
 
 #: Texts whose words are remembered: each part is compared with the same answer, question and other parts.
 _REMEMBERED = 16

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from batos.errors import Refused
 from batos.gate import checks, sum_correction, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
@@ -21,6 +20,7 @@ from batos.minds.context import MindContext
 from batos.minds.question_kind import kind_of
 from batos.minds.results import JudgedAnswer, MindAnswer, Synthesis
 from batos.objects.message import Interpreter
+from batos.protocol.errors import Refused
 
 #: The check that finds words of the prompt, which no answer is better with.
 FOREIGN: Final = frozenset({"prompt"})

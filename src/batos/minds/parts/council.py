@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 from batos.codex.codex import PILLARS
-from batos.errors import MethodFailed, Refused
 from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.minds import context_building
@@ -17,6 +16,7 @@ from batos.minds.machine import begin
 from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject, lookup, own_slots
+from batos.protocol.errors import MethodFailed, Refused
 from batos.routing.router import Route
 
 #: The names of minds in paths: of a council, and of two voices.

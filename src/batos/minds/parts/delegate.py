@@ -7,7 +7,14 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from batos.approvals.reasons import combine_reasons
-from batos.errors import (
+from batos.minds.calls import sample_paths
+from batos.minds.calls.questions import WORDLESS
+from batos.minds.context import MindContext, MindInterpreter
+from batos.minds.parts import council, duet, facets
+from batos.minds.results import Enough, PartResult, Synthesis
+from batos.objects.message import send
+from batos.objects.prototype import lookup
+from batos.protocol.errors import (
     ApprovalNeeded,
     BatosError,
     ImageError,
@@ -17,14 +24,7 @@ from batos.errors import (
     Refused,
     TimedOut,
 )
-from batos.event_payloads import MISSION_PARTIAL, MissionPartial
-from batos.minds.calls import sample_paths
-from batos.minds.calls.questions import WORDLESS
-from batos.minds.context import MindContext, MindInterpreter
-from batos.minds.parts import council, duet, facets
-from batos.minds.results import Enough, PartResult, Synthesis
-from batos.objects.message import send
-from batos.objects.prototype import lookup
+from batos.protocol.event_payloads import MISSION_PARTIAL, MissionPartial
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Final
 
 from batos.codex.protocol_conditions import fold
-from batos.event_payloads import MISSION_PARTIAL, MissionPartial
 from batos.gate import citations
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.recall import recall
@@ -22,6 +21,7 @@ from batos.minds.parts import window
 from batos.minds.question_kind import kind_of
 from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.objects.message import Interpreter
+from batos.protocol.event_payloads import MISSION_PARTIAL, MissionPartial
 
 #: Kinds of questions that ask for all of a text.
 ALL_OF_IT: Final = frozenset({"list", "summarise", "extract"})

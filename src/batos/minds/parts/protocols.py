@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 from batos.codex import protocol_conditions
-from batos.errors import BatosError, ObjectError
 from batos.gate.checks import GateFault
 from batos.gate.ground import Ground
 from batos.image.intents import intent_of
@@ -18,9 +17,10 @@ from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import toolmaking
 from batos.minds.parts.delegate import FATAL
 from batos.minds.results import Synthesis
-from batos.mission_documents import ProtocolDocument
 from batos.objects.message import send
 from batos.objects.prototype import lookup
+from batos.protocol.errors import BatosError, ObjectError
+from batos.protocol.mission_documents import ProtocolDocument
 
 #: The reason for which an answer is withdrawn while a protocol changes it.
 CHANGING: Final = "a key protocol changes it"

@@ -13,7 +13,6 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, Field
 
-from batos.errors import GenerationFailed
 from batos.guardian.policy import SHIPPED
 from batos.image import methods, roots, tool_declarations, wishes
 from batos.image.records import least_trust
@@ -23,9 +22,10 @@ from batos.minds.calls import sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MethodMaker, MindContext, MindInterpreter
 from batos.minds.results import Synthesis
-from batos.mission_documents import ForgedDocument, LearntDocument, WishDocument
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
+from batos.protocol.errors import GenerationFailed
+from batos.protocol.mission_documents import ForgedDocument, LearntDocument, WishDocument
 
 #: Characters of a tool's name without the `_` at its end, and most inputs that it may have.
 NAME, INPUTS = 40, 4

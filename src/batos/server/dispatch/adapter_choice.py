@@ -9,11 +9,11 @@ from typing import Any
 from batos.codex import codex as codices
 from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
-from batos.errors import NotFound, OllamaError
 from batos.genesis import adapter_check, offline
 from batos.genesis.adapters import compatibility, repository
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
+from batos.protocol.errors import NotFound, OllamaError
 from batos.uvm import UVM
 
 

@@ -7,11 +7,11 @@ import asyncio
 from batos.approvals import documents
 from batos.approvals.approvals import ApprovalAnswers
 from batos.approvals.reasons import refusal
-from batos.client.wire.verb_shapes import ApproveArgs, RejectArgs
-from batos.errors import BriefError, NotFound, ProtocolError
 from batos.image.approvals import ApprovalState
 from batos.image.ids import iso
-from batos.method_documents import AnsweredDocument, ApprovedDocument, RejectedDocument
+from batos.protocol.errors import BriefError, NotFound, ProtocolError
+from batos.protocol.method_documents import AnsweredDocument, ApprovedDocument, RejectedDocument
+from batos.protocol.verb_shapes import ApproveArgs, RejectArgs
 from batos.uvm import UVM
 
 

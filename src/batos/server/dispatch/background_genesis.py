@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import structlog
 
-from batos.errors import BatosError, Busy, ImageError
-from batos.image_documents import BackgroundGenesisDocument
+from batos.protocol.errors import BatosError, Busy, ImageError
+from batos.protocol.image_documents import BackgroundGenesisDocument
 
 if TYPE_CHECKING:
     from batos.genesis.provision import StepProgress

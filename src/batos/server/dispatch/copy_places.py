@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
-from batos.errors import Busy
+from batos.protocol.errors import Busy
 from batos.server.dispatch.guest_shares import is_guest
 
 #: Copies of the image that are open at once.

@@ -10,12 +10,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from batos import __version__
-from batos.brief import AttachmentRef, File, as_file
-from batos.brief import parse as parse_brief
-from batos.client.wire import protocol
-from batos.client.wire.care_shapes import PackArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.client.wire.verb_shapes import (
+from batos.genesis import budget_check
+from batos.genesis.provision import StepProgress
+from batos.image import ownership, roots
+from batos.protocol import wire_messages
+from batos.protocol.brief import AttachmentRef, File, as_file
+from batos.protocol.brief import parse as parse_brief
+from batos.protocol.care_shapes import PackArgs
+from batos.protocol.errors import BatosError, BriefError, NoServer, NotFound, Refused
+from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
+from batos.protocol.mission_documents import as_plain
+from batos.protocol.verb_shapes import (
     ARGS,
     PIECE_BYTES,
     AdaptersUseArgs,
@@ -31,12 +37,6 @@ from batos.client.wire.verb_shapes import (
     SubmitArgs,
     WaitArgs,
 )
-from batos.errors import BatosError, BriefError, NoServer, NotFound, Refused
-from batos.event_payloads import GENESIS_STEP, GenesisStep
-from batos.genesis import budget_check
-from batos.genesis.provision import StepProgress
-from batos.image import ownership, roots
-from batos.mission_documents import as_plain
 from batos.server.dispatch import (
     adapter_choice,
     approval_answers,
@@ -133,7 +133,7 @@ class Dispatcher:
         `on_event` is told the events that the request follows, `on_acknowledged` once that a mission is durable. Raises
         BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
         """
-        given = protocol.read_args(verb, args)
+        given = wire_messages.read_args(verb, args)
         return await self._verbs[verb](given, on_event, on_acknowledged)
 
     # -- asking
@@ -285,8 +285,8 @@ class Dispatcher:
 
     async def _hello(self, _given: HelloArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
         limits = {
-            "message_bytes": protocol.MESSAGE_BYTES,
-            "depth": protocol.DEPTH,
+            "message_bytes": wire_messages.MESSAGE_BYTES,
+            "depth": wire_messages.DEPTH,
             "piece_bytes": PIECE_BYTES,
             "attachment_bytes": self.uvm.settings.attachment_bytes,
         }

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from batos.brief import File
-from batos.client.wire.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs, ReplayArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.codex import codex as codices
 from batos.codex.codex import Codex
@@ -15,6 +13,8 @@ from batos.genesis.past_reconciler import PastMind
 from batos.history import dreams, promotion, replays
 from batos.history.moments import Moment
 from batos.history.promotion import PromotionParts
+from batos.protocol.brief import File
+from batos.protocol.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs, ReplayArgs
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
 from batos.server.dispatch.reads import Reader

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 from batos.agency import granting
 from batos.agency.effect_readings import effect_document
-from batos.client.wire.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs
-from batos.errors import BatosError, BriefError
 from batos.image import capabilities, ownership, roots, staged_effects
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.mission_documents import as_plain
+from batos.protocol.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs
+from batos.protocol.errors import BatosError, BriefError
+from batos.protocol.mission_documents import as_plain
 from batos.uvm import UVM
 
 #: Does something to its end, also when who asked for it is gone.

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
-from batos.client.wire.care_shapes import EraseArgs
 from batos.image.storage import journal_uri
 from batos.minds.stopping import as_batos_error
-from batos.mission_documents import as_plain
+from batos.protocol.care_shapes import EraseArgs
+from batos.protocol.mission_documents import as_plain
 from batos.uvm import UVM
 
 _log = structlog.get_logger("batos.image")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.event_payloads import GENESIS_STEP, VRAM_SAMPLE, VRAM_SPILL
 from batos.events import Events
+from batos.protocol.event_payloads import GENESIS_STEP, VRAM_SAMPLE, VRAM_SPILL
 
 #: Events of no mission that whoever follows one is told too: they explain what it waits for, or are alarms.
 _SHARED: Final = frozenset({GENESIS_STEP.name, VRAM_SAMPLE.name, VRAM_SPILL.name})

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from batos.client.wire.key_names import OWN
-from batos.client.wire.verb_shapes import ARGS
-from batos.errors import Refused
+from batos.protocol.errors import Refused
+from batos.protocol.verb_shapes import ARGS
 
 #: Verbs that change what the mind is made of: only whoever is in the home sends them.
 OWNERS: Final = frozenset(

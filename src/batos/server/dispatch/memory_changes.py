@@ -7,18 +7,18 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
-from batos.brief import DEFAULT_SCOPE
-from batos.client.wire.memory_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.errors import BatosError, BriefError
-from batos.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.memory.backfill import BackfillState
 from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming
 from batos.memory.embedder import Unembedded
 from batos.memory.facts import FactKey, fact_of
-from batos.memory_documents import EmbeddedPage, RememberedLine, RememberedPage, UnreadLine
-from batos.mission_documents import as_plain
+from batos.protocol.brief import DEFAULT_SCOPE
+from batos.protocol.errors import BatosError, BriefError
+from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
+from batos.protocol.memory_documents import EmbeddedPage, RememberedLine, RememberedPage, UnreadLine
+from batos.protocol.memory_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs
+from batos.protocol.mission_documents import as_plain
 from batos.server.dispatch.reads import Reader, no_vectors
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
 from batos.uvm import UVM

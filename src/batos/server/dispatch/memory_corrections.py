@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
-from batos.client.wire.memory_shapes import (
+from batos.memory.corrections import Corrections
+from batos.protocol.errors import BriefError
+from batos.protocol.memory_shapes import (
     MemoriesEditArgs,
     MemoriesRestoreArgs,
     MemoriesRetractArgs,
     PinArgs,
     UnpinArgs,
 )
-from batos.errors import BriefError
-from batos.memory.corrections import Corrections
-from batos.mission_documents import as_plain
+from batos.protocol.mission_documents import as_plain
 from batos.uvm import UVM
 
 #: The function of a verb: its arguments, and who hears of it.

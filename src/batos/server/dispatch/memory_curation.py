@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from batos.autotelic.curator import CurationWish
-from batos.client.wire.memory_shapes import CurateArgs
 from batos.client.wire.pending import OnEvent
-from batos.errors import BriefError
-from batos.event_payloads import MEMORY_FOLDED, MemoryFolded
-from batos.mission_documents import as_plain
+from batos.protocol.errors import BriefError
+from batos.protocol.event_payloads import MEMORY_FOLDED, MemoryFolded
+from batos.protocol.memory_shapes import CurateArgs
+from batos.protocol.mission_documents import as_plain
 from batos.uvm import UVM
 
 #: A verb's function of its arguments; the client hears of each region before the result.

@@ -7,10 +7,10 @@ from typing import Any, Protocol, TypeAlias
 
 from batos.approvals.reasons import approval_error
 from batos.client.wire.pending import OnEvent
-from batos.client.wire.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
-from batos.errors import GenerationFailed, ProtocolError, Refused
-from batos.method_documents import MethodDocument
-from batos.mission_documents import as_plain
+from batos.protocol.errors import GenerationFailed, ProtocolError, Refused
+from batos.protocol.method_documents import MethodDocument
+from batos.protocol.mission_documents import as_plain
+from batos.protocol.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
 from batos.uvm import UVM
 
 #: A verb's function of its arguments; the client hears of each method that is begun, before the result.

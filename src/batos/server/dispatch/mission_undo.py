@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
-from batos.client.wire.undo_shapes import RedoArgs, UndoArgs
 from batos.history import undoing
 from batos.history.mission_traces import Keeping
 from batos.history.undoing import Undoing
-from batos.mission_documents import as_plain
+from batos.protocol.mission_documents import as_plain
+from batos.protocol.undo_shapes import RedoArgs, UndoArgs
 from batos.uvm import UVM
 
 #: Does something to its end, also when who asked for it is gone.

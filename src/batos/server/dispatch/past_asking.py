@@ -7,9 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from batos.brief import File
-from batos.client.wire.verb_shapes import MissionArgs, WaitArgs
-from batos.errors import BriefError, TimedOut, WordsErased
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
@@ -17,6 +14,9 @@ from batos.history.moments import Moment
 from batos.image.past import moment_of, newest_commit
 from batos.inference.erasure_mark import erased_error
 from batos.inference.journal import Journal
+from batos.protocol.brief import File
+from batos.protocol.errors import BriefError, TimedOut, WordsErased
+from batos.protocol.verb_shapes import MissionArgs, WaitArgs
 from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.reads import Reader

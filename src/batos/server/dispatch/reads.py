@@ -7,10 +7,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 from batos.approvals import documents
-from batos.client.wire.dream_shapes import DreamDiffArgs, DreamListArgs
-from batos.client.wire.effect_shapes import EffectsArgs, GrantsArgs
-from batos.client.wire.memory_shapes import MemoriesArgs, RecallArgs
-from batos.client.wire.verb_shapes import (
+from batos.history import dreams, past_questions, why
+from batos.history.as_of import PastReadings
+from batos.history.moments import Moment
+from batos.image.ids import iso
+from batos.image.memory_records import MemoryKind
+from batos.memory.chunk_search import RecallQuery
+from batos.memory.reach import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
+from batos.memory.recollection import RecallView
+from batos.missions.readings import Readings
+from batos.protocol.dream_shapes import DreamDiffArgs, DreamListArgs
+from batos.protocol.effect_shapes import EffectsArgs, GrantsArgs
+from batos.protocol.errors import BriefError, NotFound
+from batos.protocol.memory_documents import RecalledPage
+from batos.protocol.memory_shapes import MemoriesArgs, RecallArgs
+from batos.protocol.mission_documents import as_plain
+from batos.protocol.verb_shapes import (
     ApprovalsArgs,
     InspectArgs,
     MethodHistoryArgs,
@@ -23,18 +35,6 @@ from batos.client.wire.verb_shapes import (
     TurnsArgs,
     WhyArgs,
 )
-from batos.errors import BriefError, NotFound
-from batos.history import dreams, past_questions, why
-from batos.history.as_of import PastReadings
-from batos.history.moments import Moment
-from batos.image.ids import iso
-from batos.image.memory_records import MemoryKind
-from batos.memory.chunk_search import RecallQuery
-from batos.memory.reach import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
-from batos.memory.recollection import RecallView
-from batos.memory_documents import RecalledPage
-from batos.mission_documents import as_plain
-from batos.missions.readings import Readings
 
 T = TypeVar("T")
 #: A verb's function of its arguments; the client hears nothing before the result.

@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from batos.brief import AttachmentRef
-from batos.client.wire.memory_shapes import RememberedFile
-from batos.errors import BriefError
 from batos.memory.document_store import Incoming
 from batos.memory.known_texts import GivenContent
 from batos.memory.reading.file_formats import HEAD, format_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, moment_of
 from batos.memory.titles import title_of
-from batos.memory_documents import UnreadLine
+from batos.protocol.brief import AttachmentRef
+from batos.protocol.errors import BriefError
+from batos.protocol.memory_documents import UnreadLine
+from batos.protocol.memory_shapes import RememberedFile
 
 #: Returns the bytes of a file that a user sent before, or that the image has.
 Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batos.client.wire import server_file
-from batos.client.wire.verb_shapes import PIECE_BYTES
 from batos.disk_full import disk_full, no_room
-from batos.errors import BriefError, Busy, ImageError
+from batos.protocol.errors import BriefError, Busy, ImageError
+from batos.protocol.verb_shapes import PIECE_BYTES
 from batos.server.dispatch.guest_shares import guest_share, is_guest
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import zmq.asyncio
 
 from batos.client.wire.addresses import Address
 from batos.client.wire.listening import bind_socket
-from batos.client.wire.protocol import VERSION, encode
-from batos.errors import ConfigError
+from batos.protocol.errors import ConfigError
+from batos.protocol.wire_messages import VERSION, encode
 from batos.server.zmq.auth import EVENTS, Gate
 
 #: Notices that wait for one watcher; beyond it they are lost to it, which the numbers show.

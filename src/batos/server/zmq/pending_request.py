@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.client.wire.protocol import VERSION, Kind, encode
-from batos.errors import Busy
+from batos.protocol.errors import Busy
+from batos.protocol.wire_messages import VERSION, Kind, encode
 from batos.server.zmq.outbox import Outbox
 
 

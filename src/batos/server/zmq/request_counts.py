@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from batos.errors import Busy
+from batos.protocol.errors import Busy
 from batos.server.dispatch.guest_rights import guest
 from batos.server.dispatch.guest_shares import guest_share
 

@@ -12,12 +12,12 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from batos.client.wire import protocol
 from batos.client.wire.addresses import Address
 from batos.client.wire.keys import Keyring
 from batos.client.wire.listening import bind_socket
-from batos.errors import BatosError, InternalError, NoServer, ProtocolError, Unauthorised
 from batos.image.ids import utc_now
+from batos.protocol import wire_messages
+from batos.protocol.errors import BatosError, InternalError, NoServer, ProtocolError, Unauthorised
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.zmq.auth import REQUESTS, Gate
@@ -46,7 +46,7 @@ class ServerLimits:
     #: Bytes of all requests under way; a guest has a quarter.
     size: int = 64 * 2**20
     #: Longest frame that is read at all; who sends a longer one is cut off, who sends less is told the limit.
-    frame: int = 2 * protocol.MESSAGE_BYTES
+    frame: int = 2 * wire_messages.MESSAGE_BYTES
     #: Bytes that wait for all slow readers together.
     held: int = 128 * 2**20
     #: Between the signs of life that a peer with requests under way is sent.
@@ -191,7 +191,7 @@ class Server:
             self._begin(pending, body.bytes)
         else:
             with suppress(ProtocolError):  # what cannot be read has no name
-                pending.call(protocol.request_id(protocol.parse(body.bytes)))
+                pending.call(wire_messages.request_id(wire_messages.parse(body.bytes)))
             told = pending.say("error", error=why.as_dict())
             # The refusal is the end of a request, and is kept as one is, as long as there is room.
             kept = peer.outbox.room(len(told[-1])) and self.waiting_bytes + len(told[-1]) <= self._limits.held
@@ -251,9 +251,9 @@ class Server:
             self._release(pending)
 
     async def _result(self, pending: PendingRequest, data: bytes) -> list[bytes]:
-        value = protocol.parse(data)
-        pending.call(protocol.request_id(value))
-        request = protocol.read_request(value)
+        value = wire_messages.parse(data)
+        pending.call(wire_messages.request_id(value))
+        request = wire_messages.read_request(value)
         if any(each.name == pending.name for each in pending.peer.requests.values() if each is not pending):
             raise ProtocolError("a request of this id is under way", field="id", remedy="Give each one its own.")
         result = await self._dispatcher.handle(
@@ -266,9 +266,9 @@ class Server:
         reply = pending.reply("result", data=result)
         if any(isinstance(value, dict | list | tuple) for value in result.values()):
             # The reply may be long, and nobody else is to wait while it is written down.
-            written = await asyncio.to_thread(protocol.encode, reply)
+            written = await asyncio.to_thread(wire_messages.encode, reply)
         else:
-            written = protocol.encode(reply)
+            written = wire_messages.encode(reply)
         return pending.fitting(written, self._limits.held - self.waiting_bytes)
 
     def _tell(self, pending: PendingRequest, frames: list[bytes] | None) -> None:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos import brief as briefs
-from batos.brief import (
+from batos.codex.codex import PILLARS
+from batos.protocol import brief as briefs
+from batos.protocol.brief import (
     ARGUMENTS_BYTES,
     ARGUMENTS_DEPTH,
     ARGUMENTS_LIMIT,
@@ -25,8 +26,7 @@ from batos.brief import (
     parse,
     read_file,
 )
-from batos.codex.codex import PILLARS
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 
 RIGHT: dict[str, Any] = {
     "text": "How does the lamp burn?",

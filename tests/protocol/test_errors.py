@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from batos import errors
-from batos.errors import BatosError, CodexError, MessageNotUnderstood, UsageError
+from batos.protocol import errors
+from batos.protocol.errors import BatosError, CodexError, MessageNotUnderstood, UsageError
 
-SOURCES = Path(__file__).resolve().parents[1] / "src" / "batos"
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "batos"
 
 #: What CONTRACT gives an exit code of its own.
 EXITS = {

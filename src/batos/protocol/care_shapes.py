@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from batos.client.wire.strict_model import Name, StrictModel
+from batos.protocol.strict_model import Name, StrictModel
 
 
 class PackArgs(StrictModel):

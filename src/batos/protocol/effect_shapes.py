@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from batos.client.wire.strict_model import Name, StrictModel
+from batos.protocol.strict_model import Name, StrictModel
 
 
 class GrantsArgs(StrictModel):

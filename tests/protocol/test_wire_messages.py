@@ -13,17 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.waiting import HANG
 
-from batos import errors
-from batos.client.wire import protocol
-from batos.errors import BatosError, BudgetExceeded, ProtocolError
+from batos.protocol import errors, wire_messages
+from batos.protocol.errors import BatosError, BudgetExceeded, ProtocolError
 
 GOOD = {"v": 1, "id": "1", "verb": "hello", "args": {}}
 
 
 def test_a_request_is_read() -> None:
     """Version, id, verb and arguments; the arguments may be left out."""
-    assert protocol.read_request(GOOD).verb == "hello"
-    assert protocol.read_request({"v": 1, "id": "x", "verb": "status"}).args == {}
+    assert wire_messages.read_request(GOOD).verb == "hello"
+    assert wire_messages.read_request({"v": 1, "id": "x", "verb": "status"}).args == {}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_a_request_is_read() -> None:
 def test_what_is_no_request_names_the_field(change: dict[str, Any], field: str) -> None:
     """Each part that is wrong is named, with what to do."""
     with pytest.raises(ProtocolError) as refused:
-        protocol.read_request({**GOOD, **change})
+        wire_messages.read_request({**GOOD, **change})
     assert refused.value.field == field
     assert refused.value.remedy
 
@@ -51,16 +50,16 @@ def test_what_is_no_request_names_the_field(change: dict[str, Any], field: str) 
 @pytest.mark.parametrize("value", [None, 1, "x", [], [GOOD]])
 def test_a_request_is_an_object(value: Any) -> None:
     """JSON that is no object is refused, and has no id."""
-    assert protocol.request_id(value) is None
+    assert wire_messages.request_id(value) is None
     with pytest.raises(ProtocolError):
-        protocol.read_request(value)
+        wire_messages.read_request(value)
 
 
 def test_the_id_of_a_wrong_request_is_found() -> None:
     """Whoever sent something wrong is told under the id that it had, if that was one."""
-    assert protocol.request_id({"id": "a", "v": 9}) == "a"
-    assert protocol.request_id({"id": ["a"]}) is None
-    assert protocol.request_id({"id": "a" * 129}) is None
+    assert wire_messages.request_id({"id": "a", "v": 9}) == "a"
+    assert wire_messages.request_id({"id": ["a"]}) is None
+    assert wire_messages.request_id({"id": "a" * 129}) is None
 
 
 @pytest.mark.parametrize(
@@ -83,14 +82,14 @@ def test_the_id_of_a_wrong_request_is_found() -> None:
 def test_what_a_verb_does_not_take_names_the_field(verb: str, args: dict[str, Any], field: str) -> None:
     """A wrong verb or argument is named; nothing is converted, nothing is left over."""
     with pytest.raises(ProtocolError) as refused:
-        protocol.read_args(verb, args)
+        wire_messages.read_args(verb, args)
     assert refused.value.field == field
 
 
 def test_a_verb_that_comes_near_is_named() -> None:
     """A slip of the fingers is told what was meant."""
     with pytest.raises(ProtocolError, match="did you mean 'submit'"):
-        protocol.read_args("sumbit", {})
+        wire_messages.read_args("sumbit", {})
 
 
 # -- limits
@@ -98,30 +97,30 @@ def test_a_verb_that_comes_near_is_named() -> None:
 
 def test_a_message_of_the_limit_is_read_and_one_byte_more_is_not() -> None:
     """1 MiB is the limit, and it is a limit of bytes."""
-    filler = protocol.MESSAGE_BYTES - 2
-    assert len(protocol.parse(b'"' + b"x" * filler + b'"')) == filler
+    filler = wire_messages.MESSAGE_BYTES - 2
+    assert len(wire_messages.parse(b'"' + b"x" * filler + b'"')) == filler
     with pytest.raises(ProtocolError, match="bytes"):
-        protocol.parse(b'"' + b"x" * (filler + 1) + b'"')
+        wire_messages.parse(b'"' + b"x" * (filler + 1) + b'"')
 
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 def test_a_message_nests_to_the_limit(opening: bytes, closing: bytes) -> None:
     """Depth 32 is read, 33 is not, and 100,000 is no crash."""
-    for depth in (protocol.DEPTH, protocol.DEPTH + 1, 150, 250, 100_000):
+    for depth in (wire_messages.DEPTH, wire_messages.DEPTH + 1, 150, 250, 100_000):
         data = opening * depth + b"1" + closing * depth
-        if depth == protocol.DEPTH:
-            protocol.parse(data)
+        if depth == wire_messages.DEPTH:
+            wire_messages.parse(data)
         else:
             with pytest.raises(ProtocolError, match=r"deeper|values"):
-                protocol.parse(data)
+                wire_messages.parse(data)
 
 
 def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
     """Half a million values would keep the loop busy; signs inside texts are none."""
     with pytest.raises(ProtocolError, match="values"):
-        protocol.parse(b"[" + b"[]," * 300_000 + b"[]]")
+        wire_messages.parse(b"[" + b"[]," * 300_000 + b"[]]")
     text = json.dumps({"text": '[{,"\\' * 20_000}).encode()
-    assert protocol.parse(text)["text"].startswith("[{,")
+    assert wire_messages.parse(text)["text"].startswith("[{,")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def test_a_message_of_very_many_values_is_refused_before_it_is_read() -> None:
 def test_what_is_no_json_is_said_so(data: bytes) -> None:
     """Broken, foreign or endless: one kind of error."""
     with pytest.raises(ProtocolError):
-        protocol.parse(data)
+        wire_messages.parse(data)
 
 
 json_values = st.recursive(
@@ -147,9 +146,9 @@ json_values = st.recursive(
 @given(json_values)
 def test_what_is_encoded_is_parsed_again(value: Any) -> None:
     """Any JSON within the limits survives the way there and back."""
-    data = protocol.encode({"value": value})
+    data = wire_messages.encode({"value": value})
     try:
-        assert protocol.parse(data) == json.loads(data)
+        assert wire_messages.parse(data) == json.loads(data)
     except ProtocolError as error:
         assert "deeper" in error.message
 
@@ -158,14 +157,14 @@ def test_what_is_encoded_is_parsed_again(value: Any) -> None:
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Nothing else can come of bytes than a value or a ProtocolError."""
     try:
-        protocol.parse(data)
+        wire_messages.parse(data)
     except ProtocolError:
         pass
 
 
 def test_text_that_is_none_goes_out_as_question_marks() -> None:
     """Half a surrogate pair of a model's text breaks no reply."""
-    assert protocol.encode({"text": "a\ud800b"}) == b'{"text":"a?b"}'
+    assert wire_messages.encode({"text": "a\ud800b"}) == b'{"text":"a?b"}'
 
 
 # -- errors
@@ -196,7 +195,7 @@ def test_every_error_comes_back_as_what_it_was(kind: type[BatosError]) -> None:
     """Code, exit code, message, remedy, field and what else it said survive the wire."""
     error = MADE[kind.code] if kind.code in MADE else kind("what happened", remedy="what to do", field="f")
     error.also = ("further",)
-    told = protocol.error_of(json.loads(json.dumps(error.as_dict())))
+    told = wire_messages.error_of(json.loads(json.dumps(error.as_dict())))
     assert type(told) is kind
     assert told.as_dict() == error.as_dict()
     assert told.exit_code == error.exit_code
@@ -205,10 +204,10 @@ def test_every_error_comes_back_as_what_it_was(kind: type[BatosError]) -> None:
 
 def test_an_error_of_another_version_keeps_its_code() -> None:
     """What this version does not know is shown as it was told."""
-    told = protocol.error_of({"code": "moonstruck", "message": "howl", "remedy": "wait", "retry": True})
+    told = wire_messages.error_of({"code": "moonstruck", "message": "howl", "remedy": "wait", "retry": True})
     assert told.as_dict() == {"code": "moonstruck", "message": "howl", "remedy": "wait", "retry": True}
     assert BatosError("plain").code == "error"
-    assert protocol.error_of({}).code == "error"
+    assert wire_messages.error_of({}).code == "error"
 
 
 def test_the_client_needs_neither_database_nor_model_nor_arrays() -> None:

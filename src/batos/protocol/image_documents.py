@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from batos.mission_documents import ErrorDocument, PlacementDocument
+from batos.protocol.mission_documents import ErrorDocument, PlacementDocument
 
 #: Counts by name, by day, or by a part of a name: numbers, or further counts.
 CountsDocument: TypeAlias = Mapping[str, Any]

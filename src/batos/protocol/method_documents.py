@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from batos.mission_documents import ErrorDocument, LearntDocument
+from batos.protocol.mission_documents import ErrorDocument, LearntDocument
 
 #: A check as data: its call, the slots before it, the answers to its messages and the outcome, or a person's own keys.
 CheckDocument: TypeAlias = Mapping[str, Any]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar, get_origin, get_type_hints
 
-from batos.evidence_documents import CitationDocument
-from batos.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
+from batos.protocol.evidence_documents import CitationDocument
+from batos.protocol.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
 
 Payload = TypeVar("Payload", bound=Mapping[str, object])
 

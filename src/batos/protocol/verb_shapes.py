@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from batos.brief import ARGUMENTS_LIMIT, MissionPolicy
-from batos.client.wire.care_shapes import EraseArgs, PackArgs
-from batos.client.wire.dream_shapes import (
+from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
+from batos.protocol.care_shapes import EraseArgs, PackArgs
+from batos.protocol.dream_shapes import (
     DreamDiffArgs,
     DreamDropArgs,
     DreamListArgs,
@@ -17,14 +17,14 @@ from batos.client.wire.dream_shapes import (
     DreamPromoteArgs,
     ReplayArgs,
 )
-from batos.client.wire.effect_shapes import (
+from batos.protocol.effect_shapes import (
     EffectsArgs,
     EffectsSettleArgs,
     GrantsAddArgs,
     GrantsArgs,
     GrantsRevokeArgs,
 )
-from batos.client.wire.memory_shapes import (
+from batos.protocol.memory_shapes import (
     CurateArgs,
     EmbedMemoriesArgs,
     ForgetArgs,
@@ -37,8 +37,8 @@ from batos.client.wire.memory_shapes import (
     RememberArgs,
     UnpinArgs,
 )
-from batos.client.wire.strict_model import AsOf, Name, StrictModel
-from batos.client.wire.undo_shapes import RedoArgs, UndoArgs
+from batos.protocol.strict_model import AsOf, Name, StrictModel
+from batos.protocol.undo_shapes import RedoArgs, UndoArgs
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024

@@ -5,11 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypeAlias, TypedDict, cast, final
 
-from batos.call_documents import FocusDocument, RuleDocument, SlotDocument
-from batos.evidence_documents import CitationDocument, ComputedDocument, Recalled, SentenceDocument
+from batos.protocol.evidence_documents import CitationDocument, ComputedDocument, Recalled, SentenceDocument
 
 #: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
 ErrorDocument: TypeAlias = dict[str, Any]
+
+
+class FocusSpan(TypedDict):
+    """A span of a document that a call was shown, its place in characters."""
+
+    document: int
+    start: int
+    length: int
+
+
+class FocusDocument(TypedDict):
+    """The spans that a call in lean form was shown of the evidence; `omitted` counts the other sentences."""
+
+    path: str
+    shown: list[FocusSpan]
+    omitted: int
+
+
+class RuleDocument(TypedDict):
+    """A decision that a rule made in place of a model: `division`, `choice`, `weave`, `answer`, `reply`, `result`."""
+
+    path: str
+    decision: str
+    why: str
+
+
+class SlotDocument(TypedDict):
+    """A slot of a shared object that a method read."""
+
+    oid: str
+    slot: str
 
 
 class LearningDocument(TypedDict):

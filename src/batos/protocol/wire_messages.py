@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from pydantic import ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
-from batos import errors
-from batos.client.wire.strict_model import StrictModel
-from batos.client.wire.verb_shapes import ARGS
-from batos.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
+from batos.protocol import errors
+from batos.protocol.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
+from batos.protocol.strict_model import StrictModel
+from batos.protocol.verb_shapes import ARGS
 
 #: The version of the protocol: in every request, reply and event.
 VERSION: Final = 1

@@ -7,10 +7,10 @@ from dataclasses import fields
 import pytest
 
 from batos.client.named_documents import CitedSource, MissionCost, MissionLearning, MissionRoute
-from batos.evidence_documents import CitationDocument
 from batos.inference.cost import Cost
 from batos.inference.vram.placement import Placement
-from batos.mission_documents import (
+from batos.protocol.evidence_documents import CitationDocument
+from batos.protocol.mission_documents import (
     CostDocument,
     LearningDocument,
     MissionDocument,

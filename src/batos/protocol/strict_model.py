@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from batos.brief import utc_moment
+from batos.protocol.brief import utc_moment
 
 #: A name of anything: a user, a scope, a persona.
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]

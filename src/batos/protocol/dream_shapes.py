@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, JsonValue
 
-from batos.client.wire.strict_model import Name, StrictModel
+from batos.protocol.strict_model import Name, StrictModel
 
 
 class DreamNewArgs(StrictModel):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from batos.client.wire.strict_model import AsOf, Moment, Name, StrictModel
+from batos.protocol.strict_model import AsOf, Moment, Name, StrictModel
 
 
 class RememberedFile(StrictModel):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from batos import file_kinds
-from batos.errors import BriefError
+from batos.protocol.errors import BriefError
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
 #: As asked for: `auto` leaves it to the router, whatever is configured.

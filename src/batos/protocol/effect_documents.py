@@ -1,0 +1,43 @@
+"""The documents of grants and of effects on the world, key by key."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class GrantDocument(TypedDict):
+    """A grant: its name, what it reaches, the class of its sink, whose it is, and its object.
+
+    `host` is the machine on which its effects happen, of an image on a server.
+    """
+
+    name: str
+    kind: str
+    target: str
+    sink: str
+    user: str
+    granted_at: str
+    oid: str
+    selector: str
+    host: str
+
+
+class EffectDocument(TypedDict):
+    """An effect on the world: what it does, under which key, in which state, and what came of it.
+
+    `host` is the machine on which it happens while it waits, of an image on a server.
+    """
+
+    effect: str
+    mission: str
+    lineage: str
+    grant: str
+    operation: str
+    what: str
+    key: str
+    fingerprint: str
+    state: str
+    attempts: int
+    at: str
+    outcome: dict[str, Any] | None
+    host: str
