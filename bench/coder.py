@@ -23,7 +23,6 @@ from typing import Any
 
 from batos.guardian.audit import Context, audit
 from batos.guardian.parsing import parse
-from batos.image.candidates import Candidate
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.coder_reply import REPLY
@@ -33,6 +32,7 @@ from batos.methods.generation.trial import Trial, TrialResult
 from batos.methods.generation.written_source import WrittenSource, read_source
 from batos.objects.method import Intent
 from batos.protocol.errors import BatosError, DecisionInvalid
+from batos.records.candidates import Candidate
 from batos.uvm import UVM
 from report import Goal, report
 from tools_side import TOOLS, WantedTool

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import servers_side
+from batos.agency.records import capabilities
 from batos.care import verification
 from batos.config import Settings
 from batos.history import record_chain
-from batos.image import capabilities
 from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
 from batos.uvm import open_uvm

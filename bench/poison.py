@@ -34,11 +34,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from batos.image import memory_pins, memory_records, roots
+from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.corrections import Corrections
 from batos.memory.document_store import Incoming
+from batos.memory.records import memory_pins, memory_records
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 from batos.testing import ScriptedBridge, method_reply, plain_reply, scripted_uvm, wanted_selector

@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 from batos.codex import model_names
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.memory_records import chunk_count, find_chunk
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import Bridge
 from batos.memory.backfill import BackfillParts, VectorBackfill
@@ -45,6 +44,7 @@ from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.embedder import Embedder
 from batos.memory.linked_recall import RecallMode
 from batos.memory.reach import MemoryReach
+from batos.memory.records.memory_records import chunk_count, find_chunk
 from batos.objects.prototype import own_slots
 from report import Goal, report
 from routing import EMULATORS, MINILM, emulator, missing

@@ -168,11 +168,11 @@ def _made_in(class_: ast.ClassDef) -> set[str]:
 def fields_set_later(source: Source) -> Iterator[str]:
     """A field is declared by its class, and assigned by its object or where that is made, or in its class's module.
 
-    Modules that rewrite syntax trees are left out, and those of the image's records, which are what changes.
+    Modules that rewrite syntax trees are left out, and the rooms of records, which are what changes.
     """
     path = source.path.as_posix()
     imported = {name.name for node in source.nodes if isinstance(node, ast.Import) for name in node.names}
-    if not path.startswith("src/batos/") or path.startswith("src/batos/image/") or "ast" in imported:
+    if not path.startswith("src/batos/") or {"image", "records"}.intersection(source.path.parts) or "ast" in imported:
         return
     classes = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
     declared = set().union(*map(_made_in, classes))
@@ -292,7 +292,7 @@ GOOD: tuple[tuple[Rule, str, str], ...] = (
     (fields_set_later, "src/batos/a.py", "class A:\n    done: bool = False\ndef end(a):\n    a.done = True"),
     (fields_set_later, "src/batos/a.py", "def make():\n    door = Door()\n    door.hears = 1\n    return door"),
     (fields_set_later, "src/batos/a.py", "class A:\n    def __init__(self):\n        self.name: str"),
-    (fields_set_later, "src/batos/image/a.py", "def retire(lineage):\n    lineage.retired = True"),
+    (fields_set_later, "src/batos/records/a.py", "def retire(lineage):\n    lineage.retired = True"),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\n__version__ = "1"'),
     (bare_package, "src/batos/__init__.py", '"""BAT OS."""\nif TYPE_CHECKING:\n    from batos.uvm import UVM'),
     (no_fixed_seconds, "tests/a.py", "await asyncio.sleep(0)"),

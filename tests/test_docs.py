@@ -50,7 +50,7 @@ def settings_table() -> str:
 
 
 def errors_table() -> str:
-    """One row a kind of error, in the order of errors.py."""
+    """One row a kind of error, in the order of protocol/errors.py."""
     rows = ["| code | exit | retry | meaning | remedy |", "|---|---|---|---|---|"]
     for name, kind in vars(errors).items():
         if inspect.isclass(kind) and issubclass(kind, errors.BatosError) and name != "BatosError":
@@ -62,7 +62,7 @@ def errors_table() -> str:
 
 
 def events_table() -> str:
-    """One row an event, in the order of event_payloads.py."""
+    """One row an event, in the order of protocol/event_payloads.py."""
     rows = ["| event | keys |", "|---|---|"]
     rows += [f"| `{name}` | {', '.join(f'`{key}`' for key in event.keys)} |" for name, event in EVENTS.items()]
     return "\n".join(rows)

@@ -13,7 +13,7 @@ from typing import Any
 from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
-from batos.approvals.approvals import Approvals, Consequences
+from batos.approvals.desk import Approvals, Consequences
 from batos.autotelic.curator import Curator
 from batos.autotelic.model_summaries import Ask, ModelSummaries
 from batos.care.packing import Packer, PackerParts
@@ -25,7 +25,7 @@ from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
 from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
-from batos.image import forget_questions, node_lines
+from batos.image import node_lines
 from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
@@ -53,10 +53,12 @@ from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Readings
 from batos.missions.recovery import Recovery
 from batos.missions.sharing import Sharing
+from batos.missions.voters import VOTERS
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
+from batos.records import forget_questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
     past.check_made()
     async with AsyncExitStack() as stack:
         opening = Opening(
-            image.uri, settings.journal, clock=today.clock, events=events, journal_db=image.journal_db,
+            image.uri, settings.journal, clock=today.clock, events=events, journal_db=image.journal_db, voters=VOTERS,
             image_factory=lambda: Overlay(image.db.storage, tid), upgrading=Upgrading(tell=lambda what: None),
         )  # fmt: skip
         copy = await asyncio.to_thread(LivingImage, opening)
@@ -183,7 +185,7 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
     """Open the image and the bridge; at the end the journal has written all, and both are closed."""
     opening = Opening(
         settings.image_uri, settings.journal, settings.missions, clock=seams.clock, events=events,
-        lease=settings.lease, upgrading=home_upgrading(settings),
+        lease=settings.lease, upgrading=home_upgrading(settings), voters=VOTERS,
     )  # fmt: skip
     if seams.opening is not None:
         opening = seams.opening(opening)

@@ -19,9 +19,9 @@ from tests.image.lease_clock import LEASE, Clock
 from tests.image.open_image import say
 from tests.waiting import a_moment
 
+from batos.agency.records.capabilities import SinkClass
 from batos.agency.releaser import Point
 from batos.agency.sinks import Check, EffectData, Outcome, Sink, check_nothing
-from batos.image.capabilities import SinkClass
 from batos.objects.prototype import UvmObject
 from batos.uvm import EffectSeams, Seams
 

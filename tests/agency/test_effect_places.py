@@ -16,9 +16,9 @@ from tests.image.servers import zeo_server, zeo_uri
 from tests.waiting import HANG, until
 
 from batos.agency.effect_places import is_waited_for
+from batos.agency.records import staged_effects
 from batos.cli.render.effect_texts import effects_text
 from batos.events import Events
-from batos.image import staged_effects
 from batos.image.hosts import HostIdentity
 from batos.image.image import Opening
 from batos.objects.prototype import own_slots

@@ -19,8 +19,9 @@ from tests.image.open_image import open_image
 from tests.waiting import HANG
 
 from batos.agency import granting
+from batos.agency.records import staged_effects
 from batos.guardian.audit import audit
-from batos.image import roots, staged_effects, storage
+from batos.image import roots, storage
 from batos.image.protection import protected_changes
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest

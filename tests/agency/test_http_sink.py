@@ -16,8 +16,8 @@ from tests.agency.sink_laws import SinkLaws
 from tests.waiting import HANG
 
 from batos.agency.http_sink import HttpSink, check_address
+from batos.agency.records.capabilities import SinkClass
 from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
-from batos.image.capabilities import SinkClass
 from batos.protocol.errors import BriefError
 
 EFFECT: dict[str, Any] = {

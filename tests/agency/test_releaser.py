@@ -15,8 +15,8 @@ from tests.image.installing import install
 from tests.image.open_image import child
 from tests.waiting import HANG
 
+from batos.agency.records import staged_effects
 from batos.agency.releaser import MOST_ATTEMPTS
-from batos.image import staged_effects
 from batos.image.roots import Root
 from batos.protocol.errors import NotFound, Refused
 

@@ -14,11 +14,12 @@ from tests.agency.acting import Acting, acting, by_hand, patient
 from tests.agency.http_target import Target, listening
 from tests.agency.test_releaser import killed
 
+from batos.agency.records import staged_effects
+from batos.agency.records.capabilities import SinkClass
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, Sink, check_nothing
 from batos.care.verification import find_faults
-from batos.image import roots, staged_effects
-from batos.image.capabilities import SinkClass
+from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BriefError

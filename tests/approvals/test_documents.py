@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.image.questions import AFTER, AT, LATER, UNTIL, asking
-from tests.image.test_approvals import candidate, opened
+from tests.records.test_approvals import candidate, opened
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.approvals import documents
-from batos.image import approvals, roots
+from batos.image import roots
 from batos.image.classes import class_factory
 from batos.image.roots import root_of
 from batos.objects.method import Intent
 from batos.objects.prototype import reference
 from batos.protocol.errors import BriefError, NotFound
 from batos.protocol.method_documents import ApprovalList
+from batos.records import approvals
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from tests.agency.acting import LASTING
 from tests.care.secret_mind import SECRET, tell, told_mind
 from ZODB.Connection import Connection
 
-from batos.image import roots, unfinished_erasure
+from batos.image import roots
+from batos.records import unfinished_erasure
 
 
 async def main(folder: Path, image: str, journal: str, stage: str) -> None:

@@ -16,17 +16,19 @@ from tests.care.test_verification import bridge, lost
 from tests.history.test_past_questions import Door
 from tests.image.open_image import uri_of
 
+from batos.agency.records import capabilities, staged_effects
 from batos.care import backups
 from batos.care.disarming import disarm, disarm_file
 from batos.care.verification import find_faults
-from batos.image import capabilities, roots, staged_effects, unfinished_erasure
+from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.read_only import open_read_only
 from batos.image.roots import Root
-from batos.image.unfinished_erasure import Lines
 from batos.objects.prototype import reference
 from batos.protocol.care_documents import DisarmingReport
 from batos.protocol.errors import BriefError, ObjectError
+from batos.records import unfinished_erasure
+from batos.records.unfinished_erasure import Lines
 from batos.testing import scripted_uvm
 
 MESSAGE: dict[str, Any] = {"receiver": "notes", "selector": "append_", "arguments": ["log.txt", "A line."]}

@@ -24,10 +24,11 @@ from batos.care import verification
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.care.packing import Packer
 from batos.history import record_chain
-from batos.image import memory_segments, roots
+from batos.image import roots
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference.ollama.bridge import ChatRequest
+from batos.memory.records import memory_segments
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, BriefError, NotFound, OllamaError, Refused
 from batos.server.dispatch.guest_rights import limit_guest

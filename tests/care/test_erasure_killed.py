@@ -22,11 +22,11 @@ from batos.cli.doors.local import open_local
 from batos.cli.verbs.status import status_text
 from batos.config import Settings
 from batos.history import record_chain
-from batos.image import unfinished_erasure
 from batos.image.filestorage import SoundFileStorage
 from batos.image.ids import utc_now
 from batos.image.image import Opening
 from batos.image.transactions import snapshot
+from batos.records import unfinished_erasure
 from batos.uvm import UVM, Seams
 
 #: Opening and comparing whole minds is a burst of CPU.

@@ -21,10 +21,11 @@ from tests.image.servers import ask_postgres, postgres_server, zeo_server, zeo_u
 from tests.waiting import HANG
 
 from batos.care import verification
-from batos.image import roots, unfinished_erasure
+from batos.image import roots
 from batos.image.read_only import open_read_only
 from batos.inference.ollama.bridge import ChatRequest
 from batos.protocol.errors import BatosError, OllamaError, WordsErased
+from batos.records import unfinished_erasure
 from batos.server.dispatch import erasing
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

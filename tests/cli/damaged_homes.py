@@ -14,16 +14,17 @@ from tests.image.installing import install
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 
+from batos.agency.records import staged_effects
 from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis import measures
 from batos.genesis.adapters import repository
-from batos.image import staged_effects, unfinished_erasure
-from batos.image.methods import lineage_of
 from batos.image.roots import Root, root_of
 from batos.inference.journal import canonical_bodies
 from batos.inference.ollama.bridge import Bridge
 from batos.protocol.brief import as_file
+from batos.records import unfinished_erasure
+from batos.records.methods import lineage_of
 from batos.uvm import open_uvm
 
 BASE = "llama3.1:8b-instruct-q4_K_M"

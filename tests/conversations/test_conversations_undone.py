@@ -11,16 +11,17 @@ from tests.conversations.test_compaction import compacted, tell, view
 from tests.conversations.test_conversations import PLAIN, paused
 from tests.conversations.written_turns import exchanges, recording, write_turns
 from tests.history.test_past_questions import Door
-from tests.image.test_retractions import AT
+from tests.memory.records.test_retractions import AT
 from tests.memory.test_document_store import incoming
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
 
 from batos.conversations import compaction, conversations
-from batos.image import retractions, roots
+from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.indexes import kinds
+from batos.memory.records import retractions
 from batos.protocol.errors import OllamaUnreachable, Refused
 
 

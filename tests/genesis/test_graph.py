@@ -13,12 +13,13 @@ from batos.codex import codex as codices
 from batos.codex import graph_names
 from batos.codex.codex import Codex
 from batos.genesis import graph
-from batos.image import methods, roots
+from batos.image import roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root, named_objects, root_of
 from batos.objects.method import Intent, Primitive
 from batos.objects.mirror import Mirror
 from batos.objects.prototype import UvmObject, own_slots, parents_of
+from batos.records import methods
 
 
 def written(connection: Connection) -> int:

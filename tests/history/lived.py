@@ -14,7 +14,6 @@ from typing import Any
 from tests.image.installing import install
 from ZODB.FileStorage import FileIterator
 
-from batos.image import memory_segments
 from batos.image.read_only import open_read_only
 from batos.image.readable import ReadableImage
 from batos.image.roots import Root
@@ -22,6 +21,7 @@ from batos.inference.journal import Entries
 from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming
 from batos.memory.reach import MemoryReach
+from batos.memory.records import memory_segments
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
 from batos.uvm import UVM

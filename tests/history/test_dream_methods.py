@@ -13,10 +13,11 @@ from tests.methods.generation.test_absent_objects import AGENT, Coder, brief
 
 from batos.guardian.policy import SHIPPED
 from batos.history import dreams
-from batos.image import roots, tools
+from batos.image import roots
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots, reference
 from batos.protocol.errors import Refused
+from batos.records import tools
 from batos.testing import scripted_uvm
 
 BRICK = "brick_prototype_obj"

@@ -8,9 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batos.agency.records import effect_log
 from batos.history import record_chain
 from batos.history.record_chain import START, Chain, ChainLink
-from batos.image import effect_log, roots
+from batos.image import roots
 from batos.inference import journal
 from batos.inference.journal import Entry, MissionLog, Record, canonical_bodies, chain_digest
 

@@ -11,8 +11,8 @@ from tests.history import lived
 from tests.methods.generation.learning import SAID as SAID_OF
 from tests.methods.generation.learning import SPEAKS
 
+from batos.agency.lookup import find_object
 from batos.history.why import explain
-from batos.image.lookup import find_object
 from batos.image.ownership import owners_after
 from batos.image.roots import root_of
 from batos.objects.prototype import own_slots

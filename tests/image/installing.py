@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, cast
 
-from batos.image import methods
-from batos.image.candidates import Candidate
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.method_documents import MethodProvenance
+from batos.records import methods
+from batos.records.candidates import Candidate
 
 AT = "2026-11-22T10:00:00.000Z"
 CODER = "c0de" * 16

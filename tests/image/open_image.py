@@ -21,6 +21,7 @@ from batos.events import Events
 from batos.image.evolution.evolving import Upgrading
 from batos.image.image import LivingImage, Opening
 from batos.image.transactions import MissionTransaction
+from batos.missions.voters import VOTERS
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 
@@ -37,7 +38,7 @@ def uri_of(home: Path) -> str:
 async def open_image(home: Path | None, **also: Any) -> AsyncIterator[LivingImage]:
     """An image in files in `home`, or in memory."""
     uri = "memory://image" if home is None else uri_of(home)
-    opening = Opening(**{"image": uri, "journal": "", "events": Events(log=False), **also})
+    opening = Opening(**{"image": uri, "journal": "", "events": Events(log=False), "voters": VOTERS, **also})
     image = await asyncio.to_thread(LivingImage, opening)
     try:
         await image.prepare()

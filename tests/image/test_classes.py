@@ -28,7 +28,6 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.image import roots
-from batos.image.approvals import ask
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
 from batos.image.image import LivingImage
 from batos.image.records import Archive, Segment
@@ -39,6 +38,7 @@ from batos.inference.journal import Journal, Record
 from batos.objects import containers
 from batos.objects.method import Intent, Primitive
 from batos.protocol.errors import ForbiddenClass
+from batos.records.approvals import ask
 
 PAGE = Path(__file__).parents[2] / "docs" / "image-format.md"
 

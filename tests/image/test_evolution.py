@@ -22,7 +22,7 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.care.mind_export import LINES, export_mind
-from batos.image import memory_claims, roots, uses, wishes
+from batos.image import roots
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
 from batos.image.evolution.fact_families import find_facts
@@ -35,9 +35,12 @@ from batos.image.past import PastImage, newest_commit
 from batos.image.read_only import open_read_only
 from batos.image.records import Lineage
 from batos.image.transactions import snapshot
+from batos.memory.records import memory_claims
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import ImageError, NewFormat, OldFormat
+from batos.protocol.method_documents import no_use
+from batos.records import wishes
 
 T = TypeVar("T")
 
@@ -183,7 +186,7 @@ def make_root(told: Any) -> Any:
             del document.family
     for number, is_new in enumerate(lineages):
         root[roots.METHODS][f"o-{number} f_"] = lineage = Lineage(UvmObject(), "f_", Intent("do"))
-        lineage.totals[1] = uses.no_use()
+        lineage.totals[1] = no_use()
         if not is_new:
             for each in (lineage.since, lineage.totals[1]):
                 del each["method"]["undone"], each["control"]["undone"]

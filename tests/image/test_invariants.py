@@ -12,8 +12,8 @@ from tests.image.writers import WRITERS, start_mission
 
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.methods import key_of
 from batos.image.records import Lineage
+from batos.image.roots import method_key
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import Refused
@@ -26,7 +26,7 @@ def _given(root: Any) -> None:
     bell = root["traits_obj"] = UvmObject({"ring_": Intent("Ring."), "count": 0})
     root["genesis_obj"] = UvmObject(parents=(bell,))
     roots.connection_of(root).add(bell)
-    lineage = root[roots.METHODS][key_of(bell, "ring_")] = Lineage(bell, "ring_", bell.ring_)
+    lineage = root[roots.METHODS][method_key(bell, "ring_")] = Lineage(bell, "ring_", bell.ring_)
     lineage.revisions[1] = bell.ring_ = passed("ring_", SOURCE)
     lineage.active = 1
 
@@ -54,7 +54,7 @@ def _deep_within(root: Any) -> None:
 
 
 def _past_its_lineage(root: Any) -> None:
-    lineage = root[roots.METHODS][key_of(root["traits_obj"], "ring_")]
+    lineage = root[roots.METHODS][method_key(root["traits_obj"], "ring_")]
     lineage.revisions[2] = passed("ring_", SOURCE)
     lineage.active = 2
 

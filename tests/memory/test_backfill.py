@@ -11,7 +11,6 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 from tests.waiting import HANG
 
-from batos.image import memory_records, memory_segments
 from batos.image.image import LivingImage
 from batos.inference.ollama.bridge import Embedding
 from batos.memory import chunk_vectors
@@ -19,6 +18,7 @@ from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, Vect
 from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.embedder import Embedder
 from batos.memory.reach import MemoryReach
+from batos.memory.records import memory_records, memory_segments
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable
 

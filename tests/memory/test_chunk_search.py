@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_segments, memory_standings
-from batos.image.memory_records import ChunkText, NewDocument
 from batos.image.roots import Root
 from batos.memory.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
 from batos.memory.chunk_vectors import add_vectors
 from batos.memory.reach import MemoryReach
+from batos.memory.records import memory_segments, memory_standings
+from batos.memory.records.memory_records import ChunkText, NewDocument
 
 
 async def test_threads_search_while_documents_come_and_go() -> None:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 import pytest
 from tests.image.open_image import open_image
 
-from batos.image import memory_pins, memory_records, memory_segments, roots
+from batos.image import roots
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import MERGED, DocumentStore, Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import Recollection
+from batos.memory.records import memory_pins, memory_records, memory_segments
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import RememberedPage

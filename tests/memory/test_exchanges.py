@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.image.memory_records import NewDocument
 from batos.image.records import Brief
 from batos.memory.exchanges import IndexedDocument, documents_of, is_carried, is_memorable, pack, unpack
+from batos.memory.records.memory_records import NewDocument
 from batos.protocol.brief import MissionBrief
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)

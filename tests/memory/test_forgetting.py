@@ -9,11 +9,13 @@ from tests.image.open_image import open_image
 from tests.memory.curation.test_fold_store import LATER, filler
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_lineage, memory_records, roots
+from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.forgetting import forget_all, going_with
 from batos.memory.recollection import Recollection
+from batos.memory.records import memory_records
+from batos.records import memory_lineage
 from batos.testing import ScriptedBridge, scripted_uvm
 
 LAMP = "Maro winds the clockwork of the lamp."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batos.image.memory_records import ChunkRange, MemoryKind
 from batos.memory.reach import MemoryReach
+from batos.memory.records.memory_records import ChunkRange, MemoryKind
 
 SAID = ChunkRange(
     4, "d-1", "ann", "work", "mission", "current", "model", "2026-11-24T10:00:00Z", "/a.md", "m-1", "babs", "c-1"

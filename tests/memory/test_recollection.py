@@ -7,11 +7,11 @@ from dataclasses import replace
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_standings
 from batos.memory import thresholds
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import WITH_HISTORY, MemoryReach
 from batos.memory.recollection import RecallView, Recollection
+from batos.memory.records import memory_standings
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from batos.image import memory_standings, roots
-from batos.image.memory_records import NewDocument
-from batos.image.memory_standings import Standing
+from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.corrections import Corrections
 from batos.memory.document_store import Incoming
 from batos.memory.exchanges import IndexedDocument, pack
+from batos.memory.records import memory_standings
+from batos.memory.records.memory_records import NewDocument
+from batos.memory.records.memory_standings import Standing
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.protocol.errors import NotFound

@@ -60,7 +60,7 @@ def drawn() -> Iterator[tuple[int, str, str]]:
 
 
 def test_the_drawing_is_the_tree() -> None:
-    """The drawing in errors.py names exactly the classes that there are, each under its parent."""
+    """The drawing in protocol/errors.py names exactly the classes that there are, each under its parent."""
     above = {0: "BatosError"}
     parents = {}
     for depth, name, _ in drawn():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from batos.image import capabilities, roots, staged_effects
+from batos.agency.records import capabilities, staged_effects
+from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 

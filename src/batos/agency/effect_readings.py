@@ -7,9 +7,10 @@ from itertools import islice
 
 from batos.agency.granting import grant_document
 from batos.agency.payloads import describe
-from batos.image import capabilities, ownership, staged_effects
+from batos.agency.records import capabilities, staged_effects
+from batos.agency.records.staged_effects import Effect
+from batos.image import ownership
 from batos.image.roots import Root
-from batos.image.staged_effects import Effect
 from batos.objects.prototype import own_slots
 from batos.protocol.effect_documents import EffectDocument, GrantDocument
 

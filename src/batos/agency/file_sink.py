@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from batos.agency.payloads import path_parts
+from batos.agency.records.capabilities import SinkClass
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
-from batos.image.capabilities import SinkClass
 from batos.protocol.errors import ObjectError, Refused
 
 #: Errors after which a later attempt may go well.

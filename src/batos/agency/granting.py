@@ -10,10 +10,10 @@ from typing import Final
 
 from batos.agency.file_sink import FileSink, Guard, guard_nothing
 from batos.agency.http_sink import HttpSink, check_address
+from batos.agency.records.capabilities import GrantKind, SinkClass
 from batos.agency.sinks import Sink
 from batos.config import Settings
 from batos.image import storage
-from batos.image.capabilities import GrantKind, SinkClass
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.effect_documents import GrantDocument
 from batos.protocol.errors import BriefError, Refused

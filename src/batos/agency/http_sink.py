@@ -13,8 +13,8 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from batos.agency.records.capabilities import SinkClass
 from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
-from batos.image.capabilities import SinkClass
 from batos.protocol.errors import BriefError
 
 #: Seconds that a program may take to answer, in all.

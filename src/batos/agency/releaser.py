@@ -26,13 +26,13 @@ import structlog
 
 from batos.agency.effect_places import is_released_here, is_waited_for
 from batos.agency.granting import open_sink
+from batos.agency.records import capabilities, staged_effects
+from batos.agency.records.staged_effects import EffectState
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
 from batos.events import Events
-from batos.image import capabilities, staged_effects
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
-from batos.image.staged_effects import EffectState
 from batos.protocol.errors import BatosError, ImageError
 from batos.protocol.event_payloads import (
     EFFECT_FAILED,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from batos.image.capabilities import SinkClass
+from batos.agency.records.capabilities import SinkClass
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import BatosError
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import chain, islice
 
 from batos.approvals.reasons import no_such
-from batos.image import approvals, methods, naming, ownership, roots
+from batos.image import naming, ownership, roots
 from batos.image.records import Approval
 from batos.image.roots import Root
 from batos.objects.method import Intent
@@ -22,6 +22,7 @@ from batos.protocol.method_documents import (
     FormerRevision,
     IntentDocument,
 )
+from batos.records import approvals, methods
 
 
 def list_approvals(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> ApprovalList:

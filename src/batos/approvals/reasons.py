@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batos.image.approvals import ApprovalState
 from batos.protocol.errors import ApprovalNeeded, GenerationFailed, NotFound, Refused
+from batos.records.approvals import ApprovalState
 
 
 def approval_error(names: Sequence[str], what: str) -> ApprovalNeeded:

@@ -13,7 +13,8 @@ from typing import Any, Final
 from ZODB.DB import DB
 from ZODB.POSException import POSKeyError, StateLoadError
 
-from batos.image import roots, staged_effects, storage
+from batos.agency.records import staged_effects
+from batos.image import roots, storage
 from batos.image.filestorage import SoundFileStorage
 from batos.image.records import OPEN, Brief
 from batos.image.roots import Root

@@ -13,12 +13,12 @@ from persistent import Persistent
 from batos.care.erasure_plan import holds
 from batos.history import dreams, past_questions
 from batos.history.dreams import DREAMS
-from batos.image import word_redaction
-from batos.image.erased_words import ErasedWords
 from batos.image.image import LivingImage
 from batos.inference.journal import MISSIONS, Entries, Entry, MissionLog
 from batos.methods.generation import generation_log
 from batos.protocol.errors import NotFound
+from batos.records import word_redaction
+from batos.records.erased_words import ErasedWords
 
 #: Keys of a note that are about a state, or the round of a generation, and have no words.
 _PLAIN: Final = frozenset({"state", "at", "attempt", "round", "ended"})

@@ -6,27 +6,20 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from batos.agency.records import staged_effects
 from batos.care.erasure_plan import ErasurePlan
 from batos.history import mission_traces, undone_missions
 from batos.history.mission_traces import Keeping
 from batos.history.undone_missions import Act
-from batos.image import (
-    conversation_files,
-    erased_words,
-    memory_records,
-    methods,
-    ownership,
-    roots,
-    slot_erasure,
-    staged_effects,
-    word_redaction,
-)
+from batos.image import conversation_files, ownership, roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
+from batos.memory.records import memory_records
 from batos.missions import counters
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import Refused
+from batos.records import erased_words, methods, slot_erasure, word_redaction
 
 #: The fields of a brief that an erased mission keeps: none of them has words of its request.
 _KEPT: Final = ("id", "user", "conversation", "persona", "effort", "priority", "origin", "ancestor", "in_reply_to")

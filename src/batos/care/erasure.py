@@ -18,20 +18,21 @@ from batos.care.erased_records import ErasedRecords, erase_records
 from batos.care.erasure_plan import ErasurePlan, find_missing, kind_of, plan_erasure, slot_lines
 from batos.care.packing import Packer
 from batos.events import Events
-from batos.image import roots, storage_erasure, unfinished_erasure, word_redaction
-from batos.image.erased_words import ErasedWords, passages_of
+from batos.image import roots, storage_erasure
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.past import newest_commit
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
-from batos.image.unfinished_erasure import Lines
 from batos.inference import erasure_mark
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore
 from batos.protocol.care_documents import ErasedPage, RemainingPlace
 from batos.protocol.errors import BatosError, NotFound
 from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
+from batos.records import unfinished_erasure, word_redaction
+from batos.records.erased_words import ErasedWords, passages_of
+from batos.records.unfinished_erasure import Lines
 
 _log = structlog.get_logger("batos.image")
 

@@ -9,17 +9,18 @@ from typing import Any, Final, Literal, TypeAlias
 
 from persistent import Persistent
 
+from batos.agency.lookup import by_name
 from batos.conversations import conversations
 from batos.history.mission_traces import Keeping, find_dependents, slot_name
-from batos.image import memory_places, memory_quotes, memory_records, naming, ownership, roots
-from batos.image.erased_words import ErasedWords, passages_of
-from batos.image.lookup import by_name
+from batos.image import naming, ownership, roots
 from batos.image.protection import protected_slots
 from batos.image.records import OPEN, MissionRecord
 from batos.image.roots import Root
+from batos.memory.records import memory_places, memory_quotes, memory_records
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.records.erased_words import ErasedWords, passages_of
 
 #: The kinds of things that are erased.
 TargetKind: TypeAlias = Literal["words", "mission", "conversation", "memory", "object"]

@@ -10,11 +10,11 @@ from batos.care.image_faults import ImageFault
 from batos.care.references import ReferenceGraph, oid_of
 from batos.image import roots
 from batos.image.ids import oid_text
-from batos.image.memory_segments import NewSegment, add_segment, trees_of
 from batos.image.records import DIGESTS
 from batos.image.roots import Root, connection_of
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry, words_beside
+from batos.memory.records.memory_segments import NewSegment, add_segment, trees_of
 from batos.objects.prototype import UvmObject, own_slots
 
 #: Trees whose entries are objects, and what each entry is.

@@ -8,10 +8,18 @@ from typing import Any, Final
 
 from batos.care.image_faults import ImageFault
 from batos.care.lost_objects import entries_between
-from batos.image import memory_archives, memory_claims, memory_copies, memory_records, roots
-from batos.image.memory_places import place_key
-from batos.image.memory_records import ChunkRange
-from batos.image.memory_segments import (
+from batos.image import roots
+from batos.image.number_ranges import add_range, has_number, remove_range
+from batos.image.roots import Root
+from batos.memory.document_store import DocumentStore
+from batos.memory.indexes import kinds
+from batos.memory.indexes.links import LinkIndex
+from batos.memory.indexes.text import TextIndex
+from batos.memory.indexes.vectors import VectorIndex
+from batos.memory.records import memory_archives, memory_claims, memory_copies, memory_records
+from batos.memory.records.memory_places import place_key
+from batos.memory.records.memory_records import ChunkRange
+from batos.memory.records.memory_segments import (
     VECTORS,
     NewSegment,
     add_segment,
@@ -20,13 +28,6 @@ from batos.image.memory_segments import (
     segments_of,
     trees_of,
 )
-from batos.image.number_ranges import add_range, has_number, remove_range
-from batos.image.roots import Root
-from batos.memory.document_store import DocumentStore
-from batos.memory.indexes import kinds
-from batos.memory.indexes.links import LinkIndex
-from batos.memory.indexes.text import TextIndex
-from batos.memory.indexes.vectors import VectorIndex
 from batos.objects.prototype import own_slots
 
 #: The slots of a document that its range repeats, in the range's order from the fourth on.

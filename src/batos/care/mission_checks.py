@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
+from batos.agency.records import staged_effects
 from batos.care.image_faults import ImageFault
 from batos.conversations import conversations
-from batos.image import methods, roots, staged_effects, uses
+from batos.image import roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
+from batos.records import uses
 
 #: Statuses of missions that somebody has to run.
 _OPEN: Final = frozenset({"queued", "running", "waiting", "paused"})
@@ -126,7 +128,7 @@ def _check_lists(root: Root) -> Iterator[ImageFault]:
 def _check_lineages(root: Root) -> Iterator[ImageFault]:
     for key, lineage in root[roots.METHODS].items():
         where = f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
-        if not methods.is_sound(lineage):
+        if not lineage.is_sound():
             what = "the slot holds another method than the one that is active there"
             mend = partial(_point_again, key)
             yield ImageFault("wrong link", where, what, "put the active one there", mend)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from ZODB.DB import DB
 
 from batos.image import storage_erasure
-from batos.image.erased_words import ErasedWords
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
 from batos.protocol.care_documents import RemainingPlace
+from batos.records.erased_words import ErasedWords
 from batos.terminal import logs
 
 #: The file of a home in which `batos chat` keeps what was typed.

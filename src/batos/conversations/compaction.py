@@ -14,13 +14,14 @@ from typing import Any, Final, Protocol
 
 from batos.conversations import conversations, summaries
 from batos.conversations.summaries import Piece, RecordedPiece
-from batos.image import retractions, roots
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
 from batos.memory.evidence import Turn
+from batos.memory.records import retractions
 from batos.minds import context_building
 from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots

@@ -10,14 +10,16 @@ from typing import Any, Final
 
 from ZODB.POSException import POSKeyError
 
-from batos.image import conversation_files, memory_lineage, naming, ownership, retractions, roots
+from batos.image import conversation_files, naming, ownership, roots
 from batos.image.roots import Root, connection_of
 from batos.inference.canonical import canonical
 from batos.memory.evidence import Past, Summary, Turn
+from batos.memory.records import retractions
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import BriefError, MessageNotUnderstood, NotFound
 from batos.protocol.image_documents import CompactionDocument, ConversationPage, TurnDocument
+from batos.records import memory_lineage
 
 #: Characters of questions and answers that one page of turns holds at most, beside its first turn.
 PAGE = 256 * 1024

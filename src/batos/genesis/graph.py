@@ -14,11 +14,12 @@ from batos.codex.codex import PILLARS, Codex, Persona
 from batos.codex.declared_intents import IntentText
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.codex.value_digests import digest_of
-from batos.image import methods, organisation, roots, tools
+from batos.image import organisation, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
+from batos.records import methods, tools
 
 #: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
 PRIMITIVES: Mapping[str, Mapping[str, str]] = {

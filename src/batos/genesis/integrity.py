@@ -12,7 +12,7 @@ from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.genesis import measures, register
 from batos.genesis.plan import Plan, with_deletions
-from batos.image import methods, organisation, roots
+from batos.image import organisation, roots
 from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
@@ -128,9 +128,7 @@ def _persona_faults(root: Root, persona: Persona) -> Iterator[str]:
 def _methods(root: Root) -> Finding:
     """Check that each slot that ever had a method holds its active revision, or its intent."""
     lineages = list(root[roots.METHODS].values())
-    wrong = [
-        f"{roots.name_of_object(root, each.holder)}.{each.selector}" for each in lineages if not methods.is_sound(each)
-    ]
+    wrong = [f"{roots.name_of_object(root, each.holder)}.{each.selector}" for each in lineages if not each.is_sound()]
     if wrong:
         what = f"{', '.join(wrong)}: the slot does not hold the active revision"
         remedy = "`batos method rollback OBJECT.SELECTOR --revision N` puts a revision there; 0 is the intent."

@@ -24,7 +24,7 @@ from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
 from batos.genesis.prompt_forms import choose_forms, record_forms
 from batos.genesis.provision import OnProgress, Pull, StepProgress
 from batos.genesis.register import MadeModel
-from batos.image import methods, roots
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
@@ -33,6 +33,7 @@ from batos.objects.prototype import UvmObject
 from batos.protocol.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, Refused, RequestRejected
 from batos.protocol.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
 from batos.protocol.genesis_documents import GenesisDocument
+from batos.records import methods
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batos.image import approvals, methods, object_installation, roots, tools
-from batos.image.candidates import Candidate
+from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import own_slots, reference
 from batos.protocol.dream_documents import MadeMethod
 from batos.protocol.errors import BatosError, NotFound, Refused
+from batos.records import approvals, methods, object_installation, tools
+from batos.records.candidates import Candidate
 
 
 def draw(root: Root, candidate: Candidate) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from typing import Any, Final, Literal
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
+from batos.agency.lookup import by_name
 from batos.agency.payloads import describe
+from batos.agency.records import staged_effects
 from batos.history import dream_methods
-from batos.image import naming, ownership, roots, staged_effects, tool_declarations
-from batos.image.candidates import Candidate
+from batos.image import naming, ownership, roots
 from batos.image.ids import serial_of, tid_text
 from batos.image.image import LivingImage
-from batos.image.lookup import by_name
 from batos.image.readable import ReadableImage
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
@@ -24,6 +24,8 @@ from batos.methods.execution.write_buffer import trust_of, with_references
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.dream_documents import BaseAnswer, DreamDiff, DreamLine, MadeMethod, SlotDifference
 from batos.protocol.errors import NotFound, Refused
+from batos.records import tool_declarations
+from batos.records.candidates import Candidate
 
 #: The key of the journal's root under which dreams stand: mission id -> PersistentMapping.
 DREAMS: Final = "dreams"

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.image import memory_lineage, roots, tool_declarations
+from batos.agency.lookup import by_name
+from batos.image import roots
 from batos.image.ids import serial_of
-from batos.image.lookup import by_name
-from batos.image.memory_records import BY_METHOD
 from batos.image.records import OPEN, Lineage, MissionRecord
 from batos.image.roots import Root
 from batos.memory.exchanges import unpack
+from batos.memory.records.memory_records import BY_METHOD
 from batos.objects.prototype import own_slots
+from batos.records import memory_lineage, tool_declarations
 
 #: Kinds of traces that can stay while a mission is undone.
 KINDS: Final = ("methods", "memories", "slots")

@@ -10,11 +10,10 @@ from typing import Any, cast
 
 from ZODB.utils import z64
 
-from batos.approvals.approvals import Approvals
+from batos.approvals.desk import Approvals
 from batos.events import Events
 from batos.history import dream_methods, dreams
 from batos.image import roots
-from batos.image.candidates import Candidate
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.organisation import changed_objects
@@ -27,6 +26,7 @@ from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import BatosError, Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
+from batos.records.candidates import Candidate
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from batos.image import effect_log
+from batos.agency.records import effect_log
 from batos.image.roots import Root
 from batos.inference import journal
 from batos.inference.canonical import canonical

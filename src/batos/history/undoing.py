@@ -12,7 +12,7 @@ from batos.events import Events
 from batos.history import undone_missions
 from batos.history.mission_traces import Keeping, find_dependents, is_being_published
 from batos.history.undone_missions import Act
-from batos.image import memory_lineage, roots
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
@@ -21,6 +21,7 @@ from batos.objects.prototype import own_slots
 from batos.protocol.errors import Busy, NotFound, Refused
 from batos.protocol.event_payloads import APPROVAL_ANSWERED, MISSION_STATUS, ApprovalAnswered, MissionStatus
 from batos.protocol.undo_documents import RedonePage, UndonePage
+from batos.records import memory_lineage
 
 T = TypeVar("T")
 

@@ -9,30 +9,21 @@ from typing import Any, Final
 from persistent.mapping import PersistentMapping
 
 from batos.agency import payloads
+from batos.agency.records import staged_effects
 from batos.conversations import conversations
 from batos.history import undone_slots
 from batos.history.mission_traces import Keeping, Traces, find_traces, method_name, revision_before, slot_name
-from batos.image import (
-    approvals,
-    memory_lineage,
-    memory_pins,
-    memory_records,
-    memory_standings,
-    methods,
-    retractions,
-    roots,
-    staged_effects,
-    wishes,
-    withdrawals,
-)
-from batos.image.memory_records import ChunkText, NewDocument
+from batos.image import roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
-from batos.image.withdrawals import Withdrawal
 from batos.memory.document_store import DocumentStore
+from batos.memory.records import memory_pins, memory_records, memory_standings, retractions
+from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
 from batos.protocol.undo_documents import UndoLine
+from batos.records import approvals, memory_lineage, methods, wishes, withdrawals
+from batos.records.withdrawals import Withdrawal
 
 #: The remedy for a mission that cannot be undone, by its status.
 _REMEDIES: Final[Mapping[str, str]] = {

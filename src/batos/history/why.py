@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from batos.agency.lookup import by_name
 from batos.history import why_sentences
 from batos.history.why_memories import explain_memory
 from batos.history.why_missions import explain_mission
 from batos.history.why_nodes import Asking
 from batos.history.why_slots import explain_slot
-from batos.image import memory_records, naming
-from batos.image.lookup import by_name
+from batos.image import naming
 from batos.image.roots import Root
+from batos.memory.records import memory_records
 from batos.missions.readings import Readings
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from batos.history.why_nodes import Asking, make_commit, make_node
-from batos.image import memory_claims, memory_records, roots
-from batos.image.memory_lineage import EDITS
+from batos.image import roots
 from batos.image.past import first_writing
+from batos.memory.records import memory_claims, memory_records
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
+from batos.records.memory_lineage import EDITS
 
 #: The slots in which a memory names others, and how it came of them.
 _MADE_OF: Final = (("of", "summarises"), ("depends_on", "holds only with"), (EDITS, "edited from"))

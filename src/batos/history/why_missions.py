@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from batos.agency.lookup import find_object
 from batos.history.why_memories import explain_memory
 from batos.history.why_methods import explain_method
 from batos.history.why_nodes import Asking, make_call, make_commit, make_node
-from batos.image import methods, ownership, roots
+from batos.image import ownership, roots
 from batos.image.ids import serial_of
-from batos.image.lookup import find_object
 from batos.image.past import published_at
 from batos.inference.journal import Record, is_embedding
 from batos.objects.prototype import own_slots
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
+from batos.records import methods
 
 _ANOTHERS: Final = "a mission of another user"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from batos.agency.lookup import find_object
 from batos.history.why_methods import explain_method
 from batos.history.why_missions import explain_mission
 from batos.history.why_nodes import Asking, make_commit, make_node
-from batos.image import methods, organisation, ownership, roots
-from batos.image.lookup import find_object
+from batos.image import organisation, ownership, roots
 from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS
 from batos.objects.method import Intent, Method, Primitive
@@ -17,6 +17,7 @@ from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
+from batos.records import methods
 
 
 def explain_slot(asking: Asking, named: str) -> WhyNode:

@@ -26,8 +26,7 @@ from batos.image.records import Brief, Status, StatusWord
 from batos.image.roots import Root
 from batos.image.shared_writer import Publishing, SharedWriter
 from batos.image.storage_quota import disk_full, is_full
-from batos.image.transactions import MissionTransaction, Voter, snapshot
-from batos.image.voters import VOTERS
+from batos.image.transactions import MissionTransaction, Voter, refuse_unchecked, snapshot
 from batos.image.writer import Writer
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BatosError, Busy, DiskFull, ImageError, InternalError, Refused
@@ -70,15 +69,15 @@ class Opening:
     lease_clock: Callable[[], float] = read_clock
     #: The way to upgrade an image of an older version; None: it is refused.
     upgrading: Upgrading | None = None
+    #: The checks of a mission's result; without them none is committed.
+    voters: tuple[Voter, ...] = (refuse_unchecked,)
 
 
 class LivingImage(ReadableImage):
     """Two databases, one owner: the image itself and the journal, never a reference across the two."""
 
     def __init__(self, opening: Opening) -> None:
-        self._clock = opening.clock
-        self._events = opening.events
-        self._upgrading = opening.upgrading
+        self._clock, self._events, self._upgrading = opening.clock, opening.events, opening.upgrading
         db = storage.open_database(opening.image, connections=opening.missions, factory=opening.image_factory)
         try:
             uri = storage.journal_uri(opening.image, opening.journal)
@@ -105,7 +104,7 @@ class LivingImage(ReadableImage):
         #: Of its own, so that an answer that is paid for waits for no commit of the image.
         self._journal_thread, told = CommitThread(), self._commit_reporter("journal")
         self.journal_writer: Writer[Any] = Writer(self.journal_db, self._journal_thread, self.translate, told)
-        self.voters: tuple[Voter, ...] = VOTERS
+        self.voters = opening.voters
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
         self._newest = ""
         #: The reason why no more missions are accepted, if there is one.

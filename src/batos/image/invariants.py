@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from batos.image import roots
-from batos.image.methods import is_sound, lacks_approval, lineage_of
 from batos.image.records import Lineage
 from batos.image.roots import Root, root_of
 from batos.objects.method import Intent, Method
@@ -38,14 +38,19 @@ def _check_methods(holder: UvmObject) -> None:
     selectors = [slot for slot, value in own_slots(holder).items() if isinstance(value, Method)]
     root = root_of(holder._p_jar) if selectors and holder._p_jar is not None else Root()
     if roots.METHODS in root:
-        for lineage in filter(None, (lineage_of(root, holder, each) for each in selectors)):
+        for lineage in filter(None, (root[roots.METHODS].get(roots.method_key(holder, each)) for each in selectors)):
             _check_slot(lineage)
 
 
 def _check_slot(lineage: Lineage) -> None:
-    if not is_sound(lineage):
+    if not lineage.is_sound():
         what = f"{label(lineage.holder)}.{lineage.selector} would hold another method than the one that is active there"
         raise Refused(what, field=lineage.selector, remedy=_REPORT)
+
+
+def lacks_approval(provenance: Mapping[str, Any]) -> bool:
+    """Test if a method of this provenance comes from outside and nobody approved it."""
+    return provenance.get("trust") == "external" and not provenance.get("approval")
 
 
 def _check_behaviour(value: Method | Intent, thought: bool) -> None:

@@ -12,13 +12,11 @@ from ZODB.blob import Blob
 from ZODB.FileStorage.format import CorruptedError
 from ZODB.POSException import POSError
 
-from batos.image import uses
-from batos.image.candidates import Candidate
 from batos.image.ids import oid_text
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import ImageDamaged
-from batos.protocol.method_documents import CandidateDocument, RetirementDocument, UseTotals
+from batos.protocol.method_documents import CandidateDocument, RetirementDocument, UseTotals, no_use
 from batos.protocol.mission_documents import AttemptDocument
 
 if TYPE_CHECKING:
@@ -195,12 +193,12 @@ class MissionRecord(NamedTuple):
 
 
 class Lineage(Persistent):
-    """All that was ever made for one slot of one object. Changed only by the functions of image/methods.py.
+    """All that was ever made for one slot of one object. Changed only by the functions of records/methods.py.
 
     `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
     1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
     while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot, counted from 1,
-    and `ledger` every use (image/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
+    and `ledger` every use (records/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
     those of the active revision when it became active: what came before is not held against it twice.
     """
 
@@ -212,11 +210,16 @@ class Lineage(Persistent):
         self.active = 0
         self.retired: dict[int, RetirementDocument] = {}
         self.barred: dict[str, Any] | None = None
-        self.since: UseTotals = uses.no_use()
+        self.since: UseTotals = no_use()
         self.revisions: IOBTree[Method] = IOBTree()
         self.history: IOBTree[dict[str, Any]] = IOBTree()
         self.ledger: IOBTree[Any] = IOBTree()
         self.totals: IOBTree[UseTotals] = IOBTree()
+
+    def is_sound(self) -> bool:
+        """Test if the slot holds what this says: the active revision, else the intent, else nothing."""
+        value = own_slots(self.holder).get(self.selector)
+        return value is (self.revisions[self.active] if self.active else self.intent)
 
 
 class Approval(Persistent):
@@ -228,9 +231,11 @@ class Approval(Persistent):
     until they are known.
     """
 
-    def __init__(self, name: str, candidate: Candidate, object: str, former: int, moments: tuple[str, str]) -> None:
+    def __init__(
+        self, name: str, candidate: CandidateDocument, object: str, former: int, moments: tuple[str, str]
+    ) -> None:
         self.name = name
-        self.candidate: CandidateDocument = candidate.as_dict()
+        self.candidate = candidate
         self.object = object
         self.former = former
         self.asked_at, self.until = moments

@@ -34,7 +34,7 @@ OBJECTS: Final = (
     "alfred_prototype_obj",
 )
 
-#: the object that holds what was made to be used again: see image/tools.py
+#: the object that holds what was made to be used again: see records/tools.py
 TOOLS: Final = "tools_obj"
 
 #: mission id -> (Brief, Status, thought)
@@ -66,28 +66,28 @@ METHODS: Final = "methods"
 APPROVALS: Final = "approvals"
 #: ids of approvals that nobody has answered
 AWAITED: Final = "awaited"
-#: slot as it was, blank, digest of the source -> id of the newest approval of that: see image/approvals.py
+#: slot as it was, blank, digest of the source -> id of the newest approval of that: see records/approvals.py
 ASKED: Final = "asked"
-#: holder's reference, blank, selector (of a forged tool: blank, intent) -> a method that is to be made: image/wishes.py
+#: holder's reference, blank, selector (of a forged tool: blank, intent) -> a method to be made: records/wishes.py
 WISHES: Final = "wishes"
-#: document id -> UvmObject: what is remembered (image/memory_records.py)
+#: document id -> UvmObject: what is remembered (memory/records/memory_records.py)
 DOCUMENTS: Final = "documents"
-#: chunks of the documents, and the segments of the indexes over them (image/memory_records.py)
+#: chunks of the documents, and the segments of the indexes over them (memory/records/memory_records.py)
 MEMORIES: Final = "memories"
 #: ids of answered missions that are not remembered yet (missions/mission_memory.py)
 UNREMEMBERED: Final = "unremembered"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
-#: grant's name -> UvmObject: the capabilities that missions may be given (image/capabilities.py)
+#: grant's name -> UvmObject: the capabilities that missions may be given (agency/records/capabilities.py)
 GRANTS: Final = "grants"
-#: effect id -> PersistentMapping: every effect that a mission staged, and its outcome (image/staged_effects.py)
+#: effect id -> PersistentMapping: every effect that was staged, and its outcome (agency/records/staged_effects.py)
 EFFECTS: Final = "effects"
 #: lineage, blank, fingerprint -> effect id: what is never done twice
 FIRED: Final = "fired"
 #: ids of effects that wait for their release, or were begun
 STAGED: Final = "staged"
-#: the digest of the newest line about an effect, and how many there are (image/effect_log.py)
+#: the digest of the newest line about an effect, and how many there are (agency/records/effect_log.py)
 EFFECT_LOG: Final = "effect_log"
 #: number -> a line about the outcome of an effect
 EFFECT_LINES: Final = "effect_lines"
@@ -97,7 +97,7 @@ NODES: Final = "nodes"
 #: {fence, wanted}: the node that publishes, and the one that asks for it; 0: none
 PUBLISHER: Final = "publisher"
 
-#: the erasure that is under way, or was cut off; empty: none (image/unfinished_erasure.py)
+#: the erasure that is under way, or was cut off; empty: none (records/unfinished_erasure.py)
 ERASURE: Final = "erasure"
 
 #: fence -> ids of suspected missions that wait in that process (image/suspicion.py)
@@ -224,6 +224,11 @@ def connection_of(root: Root) -> Connection:
     """Return the connection that a root was read through."""
     connection: Connection = cast("Any", root)._p_jar
     return connection
+
+
+def method_key(holder: UvmObject, selector: str) -> str:
+    """Return the key of a slot's lineage in the root's `methods`."""
+    return f"{reference(holder)} {selector}"
 
 
 def named_objects(root: Root) -> MutableMapping[str, UvmObject]:

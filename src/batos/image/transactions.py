@@ -23,6 +23,14 @@ from batos.protocol.errors import InternalError
 Voter: TypeAlias = Callable[["MissionTransaction"], None]
 
 
+def refuse_unchecked(transaction: MissionTransaction) -> None:
+    """Refuse every mission's commit: the voter of an image that was opened without any.
+
+    Raises: InternalError: always.
+    """
+    raise InternalError("the image was opened without its voters")
+
+
 class MissionTransaction:
     """A snapshot of the image for one thought; nothing of it is visible to anyone before `commit` returns."""
 

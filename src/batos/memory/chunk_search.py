@@ -12,9 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.image import memory_archives, memory_records, memory_segments
-from batos.image.memory_records import ChunkRange, NewDocument
-from batos.image.memory_segments import VECTORS
 from batos.image.roots import Root
 from batos.memory import linked_recall
 from batos.memory.indexes import links, metadata, text, vectors
@@ -28,6 +25,9 @@ from batos.memory.inflections import wanted_words
 from batos.memory.linked_recall import NOTHING_SAID, Legs, Link, RankedChunk, RecallMode, SaidWords
 from batos.memory.names_within import NamesWithin
 from batos.memory.reach import MemoryReach
+from batos.memory.records import memory_archives, memory_records, memory_segments
+from batos.memory.records.memory_records import ChunkRange, NewDocument
+from batos.memory.records.memory_segments import VECTORS
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The kinds of segments that are built of texts.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.image import memory_segments
-from batos.image.memory_segments import VECTORS, NewSegment
 from batos.image.roots import Root
 from batos.memory.indexes import vectors
+from batos.memory.records import memory_segments
+from batos.memory.records.memory_segments import VECTORS, NewSegment
 
 
 def add_vectors(root: Root, digest: str, numbers: Sequence[int], matrix: NDArray[Any]) -> int:

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
-from batos.image import (
+from batos.image import roots
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.memory.document_store import DocumentStore
+from batos.memory.indexes import kinds
+from batos.memory.recollection import line_of
+from batos.memory.records import (
     memory_folding,
     memory_pins,
     memory_places,
@@ -14,15 +21,8 @@ from batos.image import (
     memory_standings,
     memory_wordings,
     retractions,
-    roots,
 )
-from batos.image.ids import iso
-from batos.image.image import LivingImage
-from batos.image.retractions import Retraction
-from batos.image.roots import Root
-from batos.memory.document_store import DocumentStore
-from batos.memory.indexes import kinds
-from batos.memory.recollection import line_of
+from batos.memory.records.retractions import Retraction
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage

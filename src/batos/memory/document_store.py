@@ -10,20 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
-from batos.image import (
-    memory_folding,
-    memory_lineage,
-    memory_pins,
-    memory_places,
-    memory_records,
-    memory_segments,
-    memory_standings,
-    roots,
-)
+from batos.image import roots
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
-from batos.image.memory_records import MemoryKind, NewDocument
-from batos.image.memory_segments import NewSegment, SegmentRow
 from batos.image.roots import Root
 from batos.memory import freed_memory
 from batos.memory.chunking.document_chunks import document_chunks
@@ -34,9 +23,20 @@ from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry, words_beside
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
 from batos.memory.recollection import line_of
+from batos.memory.records import (
+    memory_folding,
+    memory_pins,
+    memory_places,
+    memory_records,
+    memory_segments,
+    memory_standings,
+)
+from batos.memory.records.memory_records import MemoryKind, NewDocument
+from batos.memory.records.memory_segments import NewSegment, SegmentRow
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, BriefError, NotFound
 from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
+from batos.records import memory_lineage
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from batos.image.memory_folding import STANDS_FOR
-from batos.image.memory_standings import RECALLED
+from batos.memory.records.memory_folding import STANDS_FOR
+from batos.memory.records.memory_standings import RECALLED
 from batos.protocol.errors import BriefError
 
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from batos.image.ids import document_id, iso
-from batos.image.memory_records import BY_METHOD, SAID, MemoryKind, NewDocument
 from batos.image.records import Brief
 from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.evidence import Passage
+from batos.memory.records.memory_records import BY_METHOD, SAID, MemoryKind, NewDocument
 from batos.memory.stated_sentences import statements_of
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from batos.image import memory_claims, memory_places, memory_standings, memory_wordings, roots
-from batos.image.memory_records import MemoryKind, NewDocument
+from batos.image import roots
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.claim_statements import family
 from batos.memory.recollection import line_of
+from batos.memory.records import memory_claims, memory_places, memory_standings, memory_wordings
+from batos.memory.records.memory_records import MemoryKind, NewDocument
 from batos.objects.prototype import own_slots
 from batos.protocol.memory_documents import RememberedLine
 

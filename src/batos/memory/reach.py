@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.image.memory_records import ChunkRange, MemoryKind
-from batos.image.memory_standings import Standing
+from batos.memory.records.memory_records import ChunkRange, MemoryKind
+from batos.memory.records.memory_standings import Standing
 
 #: The standings of what is recalled where nobody asks for history.
 CURRENT: Final[frozenset[Standing]] = frozenset({"current"})

@@ -7,18 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
-from batos.image import (
-    memory_archives,
-    memory_claims,
-    memory_pins,
-    memory_places,
-    memory_quotes,
-    memory_records,
-    roots,
-)
-from batos.image.memory_claims import ClaimMark
-from batos.image.memory_folding import STANDS_FOR
-from batos.image.memory_records import ChunkRange, MemoryKind
+from batos.image import roots
 from batos.image.roots import Root
 from batos.memory import thresholds
 from batos.memory.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
@@ -28,6 +17,17 @@ from batos.memory.evidence import PERHAPS, PINNED, Passage
 from batos.memory.linked_recall import Link, RecallMode, SaidWords
 from batos.memory.nearness import nearness
 from batos.memory.reach import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
+from batos.memory.records import (
+    memory_archives,
+    memory_claims,
+    memory_pins,
+    memory_places,
+    memory_quotes,
+    memory_records,
+)
+from batos.memory.records.memory_claims import ClaimMark
+from batos.memory.records.memory_folding import STANDS_FOR
+from batos.memory.records.memory_records import ChunkRange, MemoryKind
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.objects.prototype import UvmObject, own_slots

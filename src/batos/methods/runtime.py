@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from batos.approvals.approvals import Approvals
+from batos.approvals.desk import Approvals
 from batos.cell.cell import Cell
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from batos.agency.records import staged_effects
 from batos.gate import citations
-from batos.image import forget_questions, staged_effects, tool_declarations, wishes
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Summary
@@ -17,6 +17,7 @@ from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
 from batos.protocol.evidence_documents import Recalled, RecalledPassage, RecalledTurn, RecalledView, SentenceDocument
 from batos.protocol.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument, SlotDocument
+from batos.records import forget_questions, tool_declarations, wishes
 
 
 def write(context: MindContext, synthesis: Synthesis) -> None:

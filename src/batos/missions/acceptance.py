@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from batos.agency.records import capabilities
 from batos.conversations import conversations
-from batos.image import capabilities, conversation_files, naming, ownership, roots
+from batos.image import conversation_files, naming, ownership, roots
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
 from batos.protocol import brief as briefs

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import JsonValue
 
-from batos.image.lookup import find_object
+from batos.agency.lookup import find_object
 from batos.image.roots import Root
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, lookup, own_slots

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from batos.agency.records import staged_effects
 from batos.conversations import conversations
-from batos.image import roots, staged_effects, tool_declarations, wishes
+from batos.image import roots
 from batos.image.publisher import Applier
 from batos.image.roots import Root
 from batos.memory.exchanges import MEMORABLE
+from batos.records import tool_declarations, wishes
 
 
 def fold_statistics(root: Root, mission: str, payload: Any) -> None:

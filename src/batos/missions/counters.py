@@ -14,7 +14,6 @@ from uuid import uuid4
 import structlog
 
 from batos.image import roots
-from batos.image.erased_words import MARK
 from batos.image.ids import begun_at, iso
 from batos.image.roots import Root
 from batos.protocol.event_payloads import (
@@ -38,6 +37,7 @@ from batos.protocol.event_payloads import (
 )
 from batos.protocol.image_documents import CountersDocument
 from batos.protocol.mission_documents import PlacementDocument
+from batos.records.erased_words import MARK
 
 _log = structlog.get_logger("batos.counters")
 

@@ -1,6 +1,6 @@
 """Methods that are made after the answer, for intents that missions interpreted for want of a method.
 
-The wishes are stored in the image (image/wishes.py), so that another process can continue. Methods are made one after
+The wishes are stored in the image (records/wishes.py), so that another process can continue. Methods are made one after
 the other while no mission runs. A new question cancels the running generation at once; the coder's answers so far are
 in the journal and are not paid for again.
 """
@@ -21,7 +21,7 @@ import structlog
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
-from batos.image import methods, roots, tool_declarations, wishes
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
@@ -31,6 +31,7 @@ from batos.missions.workers import Workers
 from batos.protocol.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
 from batos.protocol.method_documents import LateReport
 from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
+from batos.records import methods, tool_declarations, wishes
 
 _log = structlog.get_logger("batos")
 

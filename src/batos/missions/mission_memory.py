@@ -13,16 +13,17 @@ from typing import Any, Final
 import structlog
 
 from batos.events import Events
-from batos.image import memory_pins, memory_places, memory_quotes, memory_records, retractions, roots
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.memory_records import NewDocument
 from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.memory.curation import recall_counts
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import documents_of
 from batos.memory.indexes import kinds
+from batos.memory.records import memory_pins, memory_places, memory_quotes, memory_records, retractions
+from batos.memory.records.memory_records import NewDocument
 from batos.memory.terms import line_of
 from batos.minds.stopping import as_batos_error
 from batos.objects.prototype import own_slots

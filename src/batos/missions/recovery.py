@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from batos.events import Events
-from batos.image import approvals, claims, roots, suspicion
+from batos.image import claims, roots, suspicion
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
@@ -22,6 +22,7 @@ from batos.missions.queue import QueueEntry, entry_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
+from batos.records import approvals
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from batos.agency.lookup import by_name, find_object
 from batos.codex.declared_objects import api_of
 from batos.genesis import graph, register
-from batos.image import naming, ownership, roots, tools, unfinished_erasure, wishes
+from batos.image import naming, ownership, roots
 from batos.image.ids import tid_text
-from batos.image.lookup import by_name, find_object
 from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
 from batos.inference.cost import cost_of
@@ -43,6 +43,7 @@ from batos.protocol.mission_documents import (
     ProvenanceDocument,
     as_mission,
 )
+from batos.records import tools, unfinished_erasure, wishes
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 

@@ -17,14 +17,12 @@ from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
 from batos.events import Events
 from batos.genesis import measures
-from batos.image import methods
 from batos.image.ids import iso, serial_of, tid_text
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
-from batos.image.voters import guard_missions
 from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.journal import Journal, is_embedding
@@ -43,6 +41,7 @@ from batos.minds.trace import Trace
 from batos.missions import messages
 from batos.missions.commit_turns import CommitPlace, CommitTurns
 from batos.missions.interpreter import MissionInterpreter
+from batos.missions.voters import guard_missions
 from batos.objects.message import send
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
@@ -65,6 +64,7 @@ from batos.protocol.event_payloads import (
     TransactionAbort,
 )
 from batos.protocol.mission_documents import AttemptDocument, GateDocument, StateDocument
+from batos.records import methods
 from batos.routing import routing_decision
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router

@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from batos.events import Events
-from batos.image import approvals, claims
+from batos.image import claims
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
@@ -18,6 +18,7 @@ from batos.missions.queue import QueueEntry
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, OllamaBusy, OllamaError
 from batos.protocol.event_payloads import MISSION_FAILED, MissionEnded
+from batos.records import approvals
 
 _log = structlog.get_logger("batos.workers")
 

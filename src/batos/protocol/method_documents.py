@@ -365,3 +365,13 @@ class LateReport(TypedDict):
     made: list[LearntDocument]
     left: int
     new: NotRequired[int]
+
+
+def no_use() -> UseTotals:
+    """Return the totals of no use at all."""
+    return UseTotals(method=no_counts(), control=no_counts())
+
+
+def no_counts() -> UseCounts:
+    """Return the counts of no use at all."""
+    return UseCounts(calls=0, faults=0, gate_faults=0, bad=0, seconds=0, tokens=0, model_calls=0, undone=0)

@@ -15,10 +15,10 @@ from tests.cli.doors.serving import client_of, serving
 from batos.cli.doors.door import Door, ServerDoor
 from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission import mission_error
-from batos.image import methods
 from batos.image.roots import named_objects
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
 from batos.protocol.mission_documents import as_mission
+from batos.records import methods
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import scripted_uvm

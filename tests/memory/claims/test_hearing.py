@@ -10,7 +10,6 @@ from tests.image.open_image import open_image
 from tests.memory.growing import MOST, growth
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.image import memory_records
 from batos.image.image import LivingImage
 from batos.memory.chunk_search import RecallQuery
 from batos.memory.claims.hearing import WINDOW
@@ -18,6 +17,7 @@ from batos.memory.document_store import Incoming
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.reach import MemoryReach
 from batos.memory.recollection import RecallView, Recollection
+from batos.memory.records import memory_records
 
 ANN = MemoryReach("ann", frozenset({"default"}))
 EVERY_STANDING = replace(ANN, standings=None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from batos.image.memory_claims import ASKED, ClaimMark
 from batos.memory.claims.marked_texts import marked_spans, marked_text
+from batos.memory.records.memory_claims import ASKED, ClaimMark
 
 TEXT = "The lamp was red. Is it blue? The lamp is green."
 MARKS = (ClaimMark(0, 17, "superseded", "", "d-2", "2026-11-24T09:00:00Z"), ClaimMark(18, 29, ASKED))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.image.open_image import open_image
-from tests.image.test_memory_folding import fold
-from tests.image.test_memory_records import add, document, without
+from tests.memory.records.test_memory_folding import fold
+from tests.memory.records.test_memory_records import add, document, without
 
-from batos.image import memory_records
-from batos.image.memory_segments import trees_of
 from batos.image.roots import Root
 from batos.memory.curation.recall_counts import RecallTally, count_recalls, find_last_recalls, shown_memories
+from batos.memory.records import memory_records
+from batos.memory.records.memory_segments import trees_of
 
 
 async def test_recalls_are_counted_by_memory() -> None:

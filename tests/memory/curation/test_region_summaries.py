@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from tests.memory.curation.test_regions import candidate
 
-from batos.image.memory_archives import ArchivedPart
 from batos.memory.curation.extracts import SummaryLine
 from batos.memory.curation.region_summaries import FoldedMemory, index_summary, make_summary
 from batos.memory.indexes.links import LinkIndex
 from batos.memory.indexes.text import TextIndex
+from batos.memory.records.memory_archives import ArchivedPart
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 

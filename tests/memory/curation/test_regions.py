@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from batos.image.memory_records import ChunkRange
 from batos.memory.curation.regions import (
     FEWEST_PARTS,
     FEWEST_SUMMARIES,
@@ -11,6 +10,7 @@ from batos.memory.curation.regions import (
     FoldCandidate,
     cold_regions,
 )
+from batos.memory.records.memory_records import ChunkRange
 
 
 def candidate(first: int, chunks: int = 1, /, used: str = "2026-01", **row: str) -> FoldCandidate:

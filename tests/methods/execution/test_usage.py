@@ -9,10 +9,10 @@ import pytest
 from tests.methods.execution.method_mind import BRICK, Always, MethodMind, methods, open_method_mind, replace_runtime
 from tests.minds.scripted import BAD, SLOTS, ask
 
-from batos.image import uses
-from batos.image.methods import lineage_of
 from batos.image.roots import named_objects
 from batos.protocol.errors import CellMissing, GenerationFailed, Refused, StreamCut
+from batos.records import uses
+from batos.records.methods import lineage_of
 
 TAMLAND, GUIDE, ROGUES = SLOTS
 ECHO = "async def tamland_facet_(self, query):\n    return await self.infer_(query)\n"

@@ -14,7 +14,6 @@ from batos.cell.cell import Cell
 from batos.concurrency.commit_thread import CommitThread
 from batos.events import Events
 from batos.guardian import dialect
-from batos.image.candidates import Candidate
 from batos.image.writer import Writer
 from batos.inference.journal import Journal, JournalRoot
 from batos.inference.ollama.bridge import ChatRequest
@@ -24,6 +23,7 @@ from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.rehearsal import LIMITS
 from batos.protocol.errors import BatosError
+from batos.records.candidates import Candidate
 from batos.testing import ScriptedBridge, method_reply
 
 CODER = "coder:1"

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from batos.events import Events
-from batos.image import roots, tools
+from batos.image import roots
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation import prototypes
 from batos.methods.generation.dialogue import REPAIRS
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, MessageNotUnderstood, NotFound
+from batos.records import tools
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
 

@@ -13,7 +13,6 @@ from tests.image.open_image import open_image
 
 from batos.events import Events
 from batos.guardian.audit import Context, audit
-from batos.image.candidates import Candidate
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
@@ -23,6 +22,7 @@ from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import CovenantViolation
 from batos.protocol.method_documents import UsePayload
+from batos.records.candidates import Candidate
 from batos.uvm import UVM
 
 NAME = "brick_prototype_obj"

@@ -7,18 +7,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.image import uses
 from batos.image.records import Lineage
 from batos.methods.lifecycle import control_group
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
+from batos.protocol.method_documents import no_use
 
 
 def lived(selector: str, calls: int, bad: int, since: int = 0) -> Lineage:
     """A lineage whose first revision was used so often, `since` of which were before it became active."""
     found = Lineage(UvmObject(), selector, Intent("say"))
     found.active = 1
-    found.totals[1] = uses.no_use()
+    found.totals[1] = no_use()
     found.totals[1]["method"] |= {"calls": calls, "bad": bad}
     found.since["method"] |= {"calls": since, "bad": min(since, bad)}
     return found

@@ -10,9 +10,10 @@ import pytest
 from tests.image.installing import CODER, provenance
 from tests.methods.lifecycle.brick import NAME, Receiver, receiver
 
-from batos.image import methods, roots, uses
+from batos.image import roots
 from batos.image.roots import named_objects
 from batos.protocol.errors import CovenantViolation, NotFound, Refused
+from batos.records import methods, uses
 
 
 async def test_an_install_is_told_once() -> None:

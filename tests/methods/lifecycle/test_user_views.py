@@ -12,11 +12,10 @@ import pytest
 from tests.methods.lifecycle.brick import seeded
 
 from batos.history import why
-from batos.image import withdrawals
-from batos.image.methods import key_of
-from batos.image.roots import named_objects
+from batos.image.roots import method_key, named_objects
 from batos.methods.lifecycle.user_views import SOMEBODY
 from batos.protocol.method_documents import ApprovedBy
+from batos.records import withdrawals
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -38,7 +37,7 @@ class TwoUsers:
         why = withdrawals.Withdrawal("2026-01-01T00:00:00Z", ANN, f"undone with {self.missions[ANN]}")
 
         def fold(root: Any) -> None:
-            list(withdrawals.retire_all(root, [(key_of(named_objects(root)[BRICK], "tamland_facet_"), 1)], why))
+            list(withdrawals.retire_all(root, [(method_key(named_objects(root)[BRICK], "tamland_facet_"), 1)], why))
 
         await self.uvm.image.writer.apply(fold)
 

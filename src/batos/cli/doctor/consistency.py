@@ -9,7 +9,7 @@ from typing import Final
 
 from batos.genesis.integrity import Finding
 from batos.history import past_questions, record_chain
-from batos.image import roots, unfinished_erasure
+from batos.image import roots
 from batos.image.read_only import ReadOnlyPair
 from batos.image.records import Attachment
 from batos.image.roots import Root
@@ -17,6 +17,7 @@ from batos.image.transactions import snapshot
 from batos.inference import journal
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import ImageDamaged
+from batos.records import unfinished_erasure
 from batos.terminal.console import count_text
 
 #: Of so many missions, the newest, it is looked up whether the journal has what they say they asked.

@@ -19,7 +19,7 @@ from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
-from batos.image import approvals, roots
+from batos.image import roots
 from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
@@ -29,6 +29,7 @@ from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.notation import mask_passwords
 from batos.protocol.errors import BatosError, OllamaUnfit, UsageError
+from batos.records import approvals
 from batos.terminal.console import count_text, size
 
 #: The newest minor version that was tested against.

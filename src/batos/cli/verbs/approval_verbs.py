@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from batos.cli.doors.door import Opened, open_door
-from batos.cli.render.approvals import approved_text, listing_text, whole_text, woken_lines
+from batos.cli.render.approval_texts import approved_text, listing_text, whole_text, woken_lines
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import approval_ids

@@ -12,7 +12,7 @@ import click
 
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
-from batos.cli.render import methods as telling
+from batos.cli.render import method_texts as telling
 from batos.cli.render.learning import after_lines
 from batos.cli.shared_options import file_names, given_name
 from batos.cli.verb_options import VerbCall, run, with_server

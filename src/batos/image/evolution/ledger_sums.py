@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from batos.image import roots, uses
+from batos.image import roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.protocol.method_documents import UseTotals
+from batos.protocol.method_documents import UseCounts, UseTotals, no_counts
 
 
 def find_lineages(root: Root, after: str) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -22,7 +22,7 @@ def find_lineages(root: Root, after: str) -> Iterator[tuple[str, Callable[[], No
 
 def _lacks_counts(totals: UseTotals) -> bool:
     both = totals["method"].keys() & totals["control"].keys()
-    return not both.issuperset(uses.COUNTED)
+    return not both.issuperset(no_counts())
 
 
 def _complete(lineage: Lineage) -> None:
@@ -32,4 +32,8 @@ def _complete(lineage: Lineage) -> None:
 
 
 def _with_all_counts(totals: UseTotals) -> UseTotals:
-    return UseTotals(method=uses.sum_counts((totals["method"],)), control=uses.sum_counts((totals["control"],)))
+    return UseTotals(method=_complete_counts(totals["method"]), control=_complete_counts(totals["control"]))
+
+
+def _complete_counts(counts: UseCounts) -> UseCounts:
+    return {**no_counts(), **counts}

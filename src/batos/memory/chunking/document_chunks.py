@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batos.image.memory_records import ChunkText
 from batos.memory.chunking.structural import structural_chunks
 from batos.memory.chunking.units import ABOVE
+from batos.memory.records.memory_records import ChunkText
 from batos.memory.table_heads import TableHeads, add_head
 
 

@@ -6,9 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.image import memory_claims, memory_folding, memory_records, memory_standings, roots
-from batos.image.memory_claims import ASKED, ClaimMark
-from batos.image.memory_records import NewDocument
+from batos.image import roots
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.adjudication import adjudicate
@@ -16,6 +14,9 @@ from batos.memory.claims.claim_statements import ClaimText, Statement, family, s
 from batos.memory.claims.comparisons import RANKS
 from batos.memory.claims.restatements import LONGEST, mark_chunk, restate
 from batos.memory.indexes import kinds
+from batos.memory.records import memory_claims, memory_folding, memory_records, memory_standings
+from batos.memory.records.memory_claims import ASKED, ClaimMark
+from batos.memory.records.memory_records import NewDocument
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The earlier memories of a scope that new ones are heard among, and new ones that are heard at once.

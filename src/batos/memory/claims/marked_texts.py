@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from batos.image.memory_claims import ASKED, ClaimMark
+from batos.memory.records.memory_claims import ASKED, ClaimMark
 
 #: The ways to show a text: with marks, with the questions in it too, or without all that is marked.
 View: TypeAlias = Literal["marked", "history", "strict"]

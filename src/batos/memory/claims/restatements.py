@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from batos.image import memory_claims, memory_folding, memory_records, roots
-from batos.image.memory_claims import ClaimMark
-from batos.image.memory_records import NewDocument
+from batos.image import roots
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.assertions import Assertion, assertions_of
 from batos.memory.indexes import kinds
+from batos.memory.records import memory_claims, memory_folding, memory_records
+from batos.memory.records.memory_claims import ClaimMark
+from batos.memory.records.memory_records import NewDocument
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The longest text (characters) whose statements are claims: a note, not a book.

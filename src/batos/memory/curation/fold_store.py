@@ -10,14 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from batos.image import memory_archives, memory_folding, memory_records, memory_segments, roots
+from batos.image import roots
 from batos.image.ids import begun_at, iso
 from batos.image.image import LivingImage
-from batos.image.memory_archives import ArchivedPart, Parts
-from batos.image.memory_claims import ClaimMark
-from batos.image.memory_folding import FoldedRegion
-from batos.image.memory_records import ChunkRange
-from batos.image.memory_segments import VECTORS, NewSegment, trees_of
 from batos.image.records import Segment
 from batos.image.roots import Root
 from batos.memory import freed_memory
@@ -32,6 +27,12 @@ from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds, vectors
 from batos.memory.indexes.entries import Entry
 from batos.memory.recollection import line_of
+from batos.memory.records import memory_archives, memory_folding, memory_records, memory_segments
+from batos.memory.records.memory_archives import ArchivedPart, Parts
+from batos.memory.records.memory_claims import ClaimMark
+from batos.memory.records.memory_folding import FoldedRegion
+from batos.memory.records.memory_records import ChunkRange
+from batos.memory.records.memory_segments import VECTORS, NewSegment, trees_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import FoldedRegionLine, MemoryLine, UnfoldedPage

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from batos.image import memory_archives, roots
-from batos.image.memory_segments import trees_of
+from batos.image import roots
 from batos.image.roots import Root
+from batos.memory.records import memory_archives
+from batos.memory.records.memory_segments import trees_of
 from batos.objects.prototype import own_slots
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from batos.image.ids import document_id, iso
-from batos.image.memory_archives import Parts
-from batos.image.memory_records import ChunkRange, ChunkText, NewDocument
 from batos.image.records import least_trust
 from batos.memory.curation.extracts import SummaryLine
 from batos.memory.indexes import kinds, links
 from batos.memory.indexes.entries import Entry
 from batos.memory.mentions import names_of
 from batos.memory.passages import passages
+from batos.memory.records.memory_archives import Parts
+from batos.memory.records.memory_records import ChunkRange, ChunkText, NewDocument
 
 #: Characters of a title of which a summary's own is made.
 _TITLE = 60

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal, TypeAlias
 
-from batos.image.memory_records import ChunkRange
+from batos.memory.records.memory_records import ChunkRange
 
 #: The most memories of a region, and the most parts of one that has several.
 MOST_DOCUMENTS, MOST_CHUNKS = 16, 64

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.image.memory_records import ChunkRange
 from batos.memory.indexes.entries import Numbers
 from batos.memory.reach import MESSAGE, MemoryReach, message_beginnings
+from batos.memory.records.memory_records import ChunkRange
 
 #: The fields that are compared whole, a column for each.
 FIELDS: Final = ("user", "scope", "kind", "standing", "source", "mission", "persona", "is_evidence")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from batos.agency.payloads import payload_of
-from batos.image import capabilities, staged_effects
+from batos.agency.records import capabilities, staged_effects
 from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import ObjectError

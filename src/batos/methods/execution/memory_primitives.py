@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from batos.image import memory_records
 from batos.memory.exchanges import IndexedDocument
+from batos.memory.records import memory_records
 from batos.methods.execution.argument_binding import bind_arguments
 from batos.minds import remembered
 from batos.minds.context import MindContext

@@ -9,7 +9,6 @@ from typing import Any, Final
 import structlog
 
 from batos.gate import citations
-from batos.image.intents import is_interpretable
 from batos.inference.decisions.free_text import FreeText
 from batos.memory.evidence import Evidence
 from batos.methods.execution.argument_binding import bind_arguments
@@ -25,6 +24,7 @@ from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, reference
 from batos.protocol.errors import ObjectError
+from batos.records.intents import is_interpretable
 
 _log = structlog.get_logger("batos.object")
 

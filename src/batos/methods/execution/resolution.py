@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from batos.image.intents import intent_in, is_interpretable, kind_of
-from batos.image.methods import lineage_of
 from batos.methods.execution.plain_data import Data
 from batos.minds import context_building
 from batos.minds.choices import Choice
@@ -15,6 +13,8 @@ from batos.minds.context import MindContext
 from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import FoundSlot, UvmObject, label, reference
 from batos.protocol.errors import GenerationFailed, ObjectError
+from batos.records.intents import intent_in, is_interpretable, kind_of
+from batos.records.methods import lineage_of
 
 #: The reasons for interpreting an intent: there is no method, for comparison with it, or no cell to run it.
 INTERPRETED: Final = "interpreted intent"

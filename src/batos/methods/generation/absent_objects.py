@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NoReturn
 
 from batos.codex.declared_objects import api_of
-from batos.image import roots, tools
+from batos.image import roots
 from batos.image.roots import Root
 from batos.minds.context import MindContext
 from batos.objects.method import Intent
 from batos.objects.prototype import FoundSlot
 from batos.protocol.brief import Message
 from batos.protocol.errors import GenerationFailed, MessageNotUnderstood
+from batos.records import tools
 
 
 class Appeared(Exception):

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from batos.cell.cell import Cell
 from batos.events import Events
-from batos.image.candidates import Candidate
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
 from batos.inference.canonical import canonical
@@ -26,6 +25,7 @@ from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.protocol.event_payloads import METHOD_TRIED, MethodTried
 from batos.protocol.method_documents import MethodProvenance
+from batos.records.candidates import Candidate
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from batos.approvals import reasons
-from batos.approvals.approvals import Approvals
-from batos.image.candidates import Candidate
+from batos.approvals.desk import Approvals
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal
@@ -26,6 +25,7 @@ from batos.objects.method import Method
 from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
 from batos.protocol.event_payloads import METHOD_GENERATING, MethodGenerating
 from batos.protocol.mission_documents import LearntDocument
+from batos.records.candidates import Candidate
 
 #: The number of candidates that are kept while they wait for a person; the oldest are dropped.
 _KEPT: Final = 64

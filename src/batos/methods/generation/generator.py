@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from batos.concurrency.commit_thread import finish_despite_cancel
-from batos.image import methods, roots, tool_declarations, tools, wishes
-from batos.image.candidates import Candidate
+from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.past import newest_commit
 from batos.methods.generation import generation_log
@@ -32,6 +31,8 @@ from batos.protocol.errors import (
     WordsErased,
 )
 from batos.protocol.mission_documents import LearntDocument, WishDocument
+from batos.records import methods, tool_declarations, tools, wishes
+from batos.records.candidates import Candidate
 
 
 @dataclass(slots=True)

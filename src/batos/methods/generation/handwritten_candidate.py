@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batos.image.candidates import Candidate
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import clean
 from batos.protocol.errors import CovenantViolation, GenerationFailed, UsageError
 from batos.protocol.method_documents import MethodProvenance
+from batos.records.candidates import Candidate
 
 _REMEDY = (
     "Correct it, or bring checks of your own with --checks FILE: `batos method show NAME --checks` prints those that "

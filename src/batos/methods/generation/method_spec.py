@@ -17,7 +17,7 @@ from batos.codex.codex import PILLARS
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.config import Settings
 from batos.genesis import measures
-from batos.image import methods, roots, tools
+from batos.image import roots
 from batos.image.ownership import SLOT_USERS
 from batos.image.protection import protected_slots
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
@@ -30,6 +30,7 @@ from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, 
 from batos.protocol.errors import NotFound, ObjectError, Refused
 from batos.protocol.method_documents import FormerRevision
 from batos.protocol.mission_documents import WishDocument
+from batos.records import methods, tools
 
 #: The most slots, messages and examples in a prompt, and the most characters of a line.
 MOST: Final = 40

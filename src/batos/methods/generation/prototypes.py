@@ -11,8 +11,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, Field, create_model
 
 from batos.codex.declared_objects import ApiMethod, api_of
-from batos.image import methods
-from batos.image.candidates import Candidate, digest_of_source
 from batos.inference.decisions.schema import Decision
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
@@ -23,6 +21,8 @@ from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
 from batos.protocol.errors import DecisionInvalid
 from batos.protocol.method_documents import MutantsDocument
+from batos.records import methods
+from batos.records.candidates import Candidate, digest_of_source
 
 HEAD: Final = "You write every method of one object of BAT OS."
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from batos.image import methods, roots
-from batos.image.candidates import Candidate
+from batos.image import roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
 from batos.methods.lifecycle import control_group, ledger, scoring
@@ -12,6 +11,8 @@ from batos.methods.lifecycle.ledger import Retirement
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import InternalError, Refused
+from batos.records import methods
+from batos.records.candidates import Candidate
 
 
 def install(root: Root, candidate: Candidate, rules: Rules, at: str) -> tuple[Method, bool, list[Retirement]]:

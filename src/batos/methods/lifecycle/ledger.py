@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from batos.image import methods, roots
+from batos.image import roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
 from batos.methods.lifecycle import scoring
 from batos.methods.lifecycle.control_group import Rules
 from batos.protocol.method_documents import UseDocument, UsePayload
+from batos.records import methods
 
 #: The fields of a mission's report that an entry keeps.
 

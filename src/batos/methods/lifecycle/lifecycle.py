@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from batos.events import Events
-from batos.image import methods, object_installation, roots, tools
-from batos.image.candidates import Candidate
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.publisher import Telling
@@ -24,6 +23,8 @@ from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 from batos.protocol.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
 from batos.protocol.method_documents import MethodDocument, UsePayload
+from batos.records import methods, object_installation, tools
+from batos.records.candidates import Candidate
 
 
 class MethodLifecycle(MethodReader):

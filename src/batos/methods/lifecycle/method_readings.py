@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from batos.image import ownership, wishes
-from batos.image.lookup import find_object
+from batos.agency.lookup import find_object
+from batos.image import ownership
 from batos.image.readable import ReadableImage
 from batos.methods.lifecycle import method_reports, user_views
 from batos.protocol.method_documents import MethodDocument, MethodHistory, MethodLine, ToolLine
+from batos.records import wishes
 
 
 class MethodReader:

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from batos.image import methods, ownership, roots, uses
-from batos.image.lookup import find_object
+from batos.agency.lookup import find_object
+from batos.image import ownership, roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
 from batos.methods.lifecycle import scoring
@@ -25,7 +25,9 @@ from batos.protocol.method_documents import (
     RevisionLine,
     SlotChange,
     ToolLine,
+    no_use,
 )
+from batos.records import methods
 
 _LIST = "`batos method list` lists them."
 
@@ -219,7 +221,7 @@ def _deactivations(number: int, changes: list[SlotChange]) -> Iterator[ChangeRea
 
 def _account(lineage: Lineage, number: int) -> AccountDocument:
     """Return the ledger of a revision: the counts, and the difference from its control if there is one."""
-    totals = lineage.totals.get(number) or uses.no_use()
+    totals = lineage.totals.get(number) or no_use()
     method, control = totals["method"], totals["control"]
     checks = len(lineage.revisions[number].checks) if number else 0
     return {

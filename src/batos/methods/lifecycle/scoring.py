@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from batos.image import uses
 from batos.image.records import Lineage
-from batos.protocol.method_documents import CountName, SavingsDocument, UseCounts
+from batos.protocol.method_documents import CountName, SavingsDocument, UseCounts, no_use
+from batos.records import uses
 
 #: The share of failed uses from which a method is retired without regard to its control.
 FAILING: Final = 0.5
@@ -31,7 +31,7 @@ _PRICES: Final[tuple[tuple[CountName, tuple[float, float], str], ...]] = (
 
 def recent(lineage: Lineage) -> UseCounts:
     """Return the counts of the active revision's uses since it last became active."""
-    now = (lineage.totals.get(lineage.active) or uses.no_use())["method"]
+    now = (lineage.totals.get(lineage.active) or no_use())["method"]
     counts, before = now.copy(), lineage.since["method"]
     for name in uses.COUNTED:
         counts[name] -= before.get(name, 0)  # an older version did not count all
@@ -45,7 +45,7 @@ def control(lineage: Lineage, revision: int = 0) -> UseCounts:
     """
     number = revision or lineage.active
     if number == 0:
-        return uses.no_use()["control"]
+        return no_use()["control"]
     wish = lineage.revisions[number].provenance["intent"]
     meant = [each.revision for each in lineage.revisions.values() if each.provenance["intent"] == wish]
     found = [lineage.totals[each]["control"] for each in meant if each in lineage.totals]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from batos.image.intents import intent_of
 from batos.objects.prototype import UvmObject
+from batos.records.intents import intent_of
 
 
 def facet_name(persona: UvmObject, slot: str) -> str:

@@ -9,7 +9,6 @@ from typing import Final
 from batos.codex import protocol_conditions
 from batos.gate.checks import GateFault
 from batos.gate.ground import Ground
-from batos.image.intents import intent_of
 from batos.inference.cost import is_spent
 from batos.minds.calls import answers, decisions, degenerate, sample_paths
 from batos.minds.combine import two_voices
@@ -21,6 +20,7 @@ from batos.objects.message import send
 from batos.objects.prototype import lookup
 from batos.protocol.errors import BatosError, ObjectError
 from batos.protocol.mission_documents import ProtocolDocument
+from batos.records.intents import intent_of
 
 #: The reason for which an answer is withdrawn while a protocol changes it.
 CHANGING: Final = "a key protocol changes it"

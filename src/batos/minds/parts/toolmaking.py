@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field
 
 from batos.guardian.policy import SHIPPED
-from batos.image import methods, roots, tool_declarations, wishes
+from batos.image import roots
 from batos.image.records import least_trust
 from batos.inference.decisions.schema import Decision
 from batos.minds import prompt, provenance
@@ -26,6 +26,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, is_reserved, own_slots, reference
 from batos.protocol.errors import GenerationFailed
 from batos.protocol.mission_documents import ForgedDocument, LearntDocument, WishDocument
+from batos.records import methods, tool_declarations, wishes
 
 #: Characters of a tool's name without the `_` at its end, and most inputs that it may have.
 NAME, INPUTS = 40, 4

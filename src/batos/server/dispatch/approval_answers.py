@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from batos.approvals import documents
-from batos.approvals.approvals import ApprovalAnswers
+from batos.approvals.desk import ApprovalAnswers
 from batos.approvals.reasons import refusal
-from batos.image.approvals import ApprovalState
 from batos.image.ids import iso
 from batos.protocol.errors import BriefError, NotFound, ProtocolError
 from batos.protocol.method_documents import AnsweredDocument, ApprovedDocument, RejectedDocument
 from batos.protocol.verb_shapes import ApproveArgs, RejectArgs
+from batos.records.approvals import ApprovalState
 from batos.uvm import UVM
 
 

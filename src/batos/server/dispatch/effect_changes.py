@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 from batos.agency import granting
 from batos.agency.effect_readings import effect_document
-from batos.image import capabilities, ownership, roots, staged_effects
+from batos.agency.records import capabilities, staged_effects
+from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.protocol.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs

@@ -1,0 +1,70 @@
+"""The places and contents by which memories are found: which document came from there, and which one has a content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from batos.image.roots import Root
+from batos.memory.records.memory_segments import trees_of
+
+
+def find_by_source(root: Root, user: str, scope: str, source: str) -> str | None:
+    """Return the name of a user's document that came from there."""
+    return _find(root, "sources", user, scope, source) if source else None
+
+
+def find_by_content(root: Root, user: str, scope: str, sha256: str) -> str | None:
+    """Return the name of a user's document that has this content."""
+    return _find(root, "digests", user, scope, sha256)
+
+
+def names_with_content(root: Root, sha256: str, user: str | None = None) -> Iterator[str]:
+    """Yield the names of the documents that have this content; a user's, or everybody's."""
+    yield from in_any_scope(root, "digests", sha256, user)
+
+
+def names_with_source(root: Root, source: str, user: str | None = None) -> Iterator[str]:
+    """Yield the names of the documents that came from there, scope by scope; a user's, or everybody's."""
+    yield from in_any_scope(root, "sources", source, user)
+
+
+def in_any_scope(root: Root, tree: str, value: str, user: str | None) -> Iterator[str]:
+    """Yield the names that a tree has for a value, scope by scope; a user's, or everybody's."""
+    names = trees_of(root)[tree]
+    for whose, scope in _scopes(names, user):
+        name = names.get(place_key(whose, scope, value))
+        if name is not None:
+            yield name
+
+
+def _find(root: Root, tree: str, user: str, scope: str, value: str) -> str | None:
+    found: str | None = trees_of(root)[tree].get(place_key(user, scope, value))
+    return found
+
+
+def names_below(root: Root, beginning: str, user: str | None = None) -> Iterator[str]:
+    """Yield the names of the documents whose sources begin so; a user's, or everybody's."""
+    sources = trees_of(root)["sources"]
+    for whose, scope in _scopes(sources, user):
+        begin = place_key(whose, scope, beginning)
+        for key, name in sources.items(begin):
+            if not key.startswith(begin):
+                break
+            yield name
+
+
+def place_key(user: str, scope: str, value: str) -> str:
+    """Return the key under which a document stands in the trees of sources and of contents."""
+    return f"{user}\0{scope}\0{value}"
+
+
+def _scopes(names: Any, user: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the users and scopes that a tree has names of; a user's, or all."""
+    at = "" if user is None else place_key(user, "", "")
+    while key := next(iter(names.keys(at)), None):
+        whose, scope, _ = key.split("\0", 2)
+        if user not in (None, whose):
+            return
+        yield whose, scope
+        at = f"{whose}\0{scope}\1"  # behind all of the scope

@@ -1,0 +1,260 @@
+"""Retractions: a memory and all that it caused go out of recall, methods and pins, and can come back as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from BTrees.OOBTree import OOBTree
+
+from batos.image import roots
+from batos.image.roots import Root
+from batos.memory.records import (
+    memory_archives,
+    memory_copies,
+    memory_folding,
+    memory_pins,
+    memory_records,
+    memory_standings,
+)
+from batos.memory.records.memory_records import ChunkRange
+from batos.memory.records.memory_segments import Without, trees_of
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, own_slots
+from batos.records import memory_lineage, withdrawals
+from batos.records.memory_lineage import MemoryEffects
+from batos.records.withdrawals import Withdrawal
+
+#: The name of the tree among the records of memories; an image in which nothing was retracted has none.
+_RETRACTIONS: Final = "retractions"
+#: The standings of memories that a recall or a question about the past may find.
+_RECALLED: Final = frozenset({"current", "summarised", "superseded"})
+#: The fields of a retraction that name what it took out.
+_KINDS: Final = ("memories", "missions", "methods", "tools")
+#: The slot of a thought whose answer is not recalled.
+RETRACTED: Final = "retracted"
+#: The slot of a conversation that counts how often its summaries were dropped, since its turns had changed.
+_DROPS: Final = "view_drops"
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """The outcome of a retraction: what it took out, by kind, so that exactly that can come back.
+
+    `memories` and `pins` are names, `missions` ids, `methods` (key of the lineage, revision, whether it was active),
+    `tools` (selector, intent, trust class of the slot) that were declared and not yet made. `also` names what it would
+    have taken out if another retraction had not done so before: it stays out when that one is undone.
+    """
+
+    at: str
+    by: str
+    origins: tuple[str, ...]
+    memories: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+    missions: tuple[str, ...] = ()
+    methods: tuple[tuple[str, int, bool], ...] = ()
+    tools: tuple[tuple[str, Intent, str], ...] = ()
+    is_cascade: bool = False
+    also: tuple[Any, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether it took nothing out."""
+        return not (self.memories or self.pins or self.missions or self.methods or self.tools or self.also)
+
+    @property
+    def withdrawal(self) -> Withdrawal:
+        """Return what the history of the retired methods says of it."""
+        return Withdrawal(self.at, self.by, f"retracted with {self.origins[0]}")
+
+
+def retract(
+    root: Root, origins: Sequence[str], told: tuple[str, str], without: Without, *, cascade: bool
+) -> Retraction:
+    """Take memories out of recall and pins, and with `cascade` all that they caused, out of methods too.
+
+    A summary goes with what it stands for; of a summary that quotes one of them the other memories come back. `told`
+    are who wants it, and when.
+    """
+    by, at = told
+    below = [each for name in origins for each in memory_folding.list_below(root, name)]
+    meant = list(dict.fromkeys((*origins, *below)))
+    caused = memory_lineage.find_caused(root, meant) if cascade else MemoryEffects()
+    memory_folding.unfold_covering(root, _list_quoted(root, (*meant, *caused.memories), origins), without)
+    there = [each for each in dict.fromkeys((*meant, *caused.memories)) if each in root[roots.DOCUMENTS]]
+    names = [each for each in there if _standing(root, each) in _RECALLED]
+    taken = {_name_of(each) for other in _list_all(root) for kind in _KINDS for each in getattr(other, kind)}
+    bare = Retraction(at, by, tuple(origins))
+    done = Retraction(
+        at,
+        by,
+        bare.origins,
+        memories=tuple(names),
+        pins=tuple(each for each in there if memory_pins.unpin(root, each)),
+        missions=tuple(each for each in caused.missions if _mark(root, each)),
+        methods=tuple(withdrawals.retire_all(root, caused.methods, bare.withdrawal)),
+        tools=tuple(withdrawals.withdraw_wishes(root, caused.tools)),
+        is_cascade=cascade,
+        also=tuple(each for each in (*there, *caused.missions, *caused.methods, *caused.tools) if each in taken),
+    )
+    for name in names:
+        memory_standings.set_standing(root, name, "retracted")
+    _drop_views(root, done.missions)
+    if not done.is_empty:
+        _record(root, done)
+    return done
+
+
+def retract_later(root: Root, mission: str) -> None:
+    """Take out what is remembered of a mission only now, if a cascade took its answer out, or what it was shown."""
+    record = roots.find_record(root, mission)
+    if record is None:
+        return
+    shown = {each.get("memory") for each in own_slots(record.thought).get("provenance", {}).get("recalled", ())}
+    for done in _list_all(root):
+        late = done.is_cascade and not shown.isdisjoint(done.memories) and _mark(root, mission)
+        if late or mission in done.missions:
+            found = memory_records.documents_of_mission(root, mission, record.brief.value["user"])
+            made = [own_slots(each)["name"] for each in found]
+            names = [each for each in made if _standing(root, each) in _RECALLED]
+            missions = (*done.missions, mission) if late else done.missions
+            _record(root, replace(done, memories=(*done.memories, *names), missions=missions))
+            for name in names:
+                memory_standings.set_standing(root, name, "retracted")
+
+
+def names_from_source(root: Root, source: str, user: str) -> list[str]:
+    """Return the names of all of a user's documents that came from there, whatever their standing.
+
+    Of a mailbox, or a file of chats, these are its mails and messages.
+    """
+    names = [each.document for _, each in memory_records.ranges_of(root) if each.source == source]
+    names += [row[1] for _, _, row in memory_archives.rows(root) if ChunkRange(*row).source == source]
+    documents = root[roots.DOCUMENTS]
+    found = dict.fromkeys(
+        (*names, *memory_copies.names_at(root, source), *memory_records.messages_of(root, source, user))
+    )
+    return [each for each in found if each in documents and own_slots(documents[each])["user"] == user]
+
+
+def find_all(root: Root, name: str) -> list[Retraction]:
+    """Return the retractions that began with a memory and still stand, the newest first."""
+    return [each for each in reversed(_list_all(root)) if name in each.origins]
+
+
+def restore(root: Root, done: Retraction, by: str, at: str) -> None:
+    """Undo a retraction: what it took out comes back, unless somebody has put something else in its place since.
+
+    Another retraction that would have taken it out as well keeps it out.
+    """
+    del trees_of(root)[_RETRACTIONS][_key(done)]
+    done = _hand_over(root, done)
+    documents = root[roots.DOCUMENTS]
+    for name in done.memories:
+        is_out = name in documents and _standing(root, name) == "retracted"
+        if is_out and not memory_standings.is_place_taken(root, name):
+            memory_standings.recall_again(root, name)
+    for name in done.pins:
+        if name in documents:
+            memory_pins.pin(root, name, at)
+    for mission in done.missions:
+        thought = roots.mission_record(root, mission).thought
+        if RETRACTED in own_slots(thought):
+            delattr(thought, RETRACTED)
+    _drop_views(root, done.missions)
+    for selector, intent, trust in done.tools:
+        withdrawals.declare_again(root, selector, intent, trust)
+    for key, revision, was_active in done.methods:
+        told = Withdrawal(at, by, done.withdrawal.reason)
+        withdrawals.reinstate(root, key, revision, told, was_active=was_active)
+
+
+def _standing(root: Root, name: str) -> str:
+    return memory_standings.standing_of(root, name)
+
+
+def _list_quoted(root: Root, names: Iterable[str], origins: Sequence[str]) -> list[str]:
+    """Return those of some memories that stand in a summary which is not retracted itself."""
+    above = ((each, memory_archives.summary_of(root[roots.DOCUMENTS][each])) for each in names)
+    return [each for each, summary in above if summary and not _is_below(root, each, origins)]
+
+
+def _is_below(root: Root, name: str, origins: Sequence[str]) -> bool:
+    return not set(origins).isdisjoint(memory_folding.list_above(root, [name]))
+
+
+def _record(root: Root, done: Retraction) -> None:
+    kept: Any = trees_of(root)
+    if _RETRACTIONS not in kept:
+        kept[_RETRACTIONS] = OOBTree()
+    kept[_RETRACTIONS][_key(done)] = {name: getattr(done, name) for name in Retraction.__slots__}
+
+
+def _key(done: Retraction) -> str:
+    return f"{done.at} {done.origins[0]}"
+
+
+# -- several retractions
+
+
+def _list_all(root: Root) -> list[Retraction]:
+    return [Retraction(**each) for each in trees_of(root).get(_RETRACTIONS, {}).values()]
+
+
+def _name_of(taken: Any) -> Any:
+    """Return what `also` has of something that was taken out: a name, a method's key and revision, a selector."""
+    return taken if isinstance(taken, str) else taken[:2] if isinstance(taken[1], int) else taken[0]
+
+
+def _hand_over(root: Root, done: Retraction) -> Retraction:
+    """Leave to other retractions what they would have taken out too; return what is left."""
+    left = done
+    for other in _list_all(root):
+        heir, wanted = other, set(other.also)
+        for kind in (*_KINDS, "pins"):
+            passed = tuple(each for each in getattr(left, kind) if _name_of(each) in wanted)
+            stay = tuple(each for each in getattr(left, kind) if each not in passed)
+            changed: dict[str, Any] = {kind: (*getattr(heir, kind), *passed)}
+            rest: dict[str, Any] = {kind: stay}
+            heir, left = replace(heir, **changed), replace(left, **rest)
+        if heir != other:
+            given = {_name_of(each) for kind in _KINDS for each in getattr(heir, kind)}
+            _record(root, replace(heir, also=tuple(each for each in other.also if each not in given)))
+    return left
+
+
+# -- answers
+
+
+def _mark(root: Root, mission: str) -> bool:
+    """Mark a mission's answer, so that no conversation recalls it; False if it is marked already."""
+    thought = roots.mission_record(root, mission).thought
+    if RETRACTED in own_slots(thought):
+        return False
+    setattr(thought, RETRACTED, True)
+    return True
+
+
+def _drop_views(root: Root, missions: Iterable[str]) -> None:
+    """Drop the summaries of conversations in which these missions are turns."""
+    for mission in missions:
+        name = roots.mission_record(root, mission).brief.value.get("conversation") or ""
+        conversation = root[roots.CONVERSATIONS].get(name)
+        if conversation is not None:
+            drop_view(conversation)
+
+
+def drop_view(conversation: UvmObject) -> None:
+    """Drop the summaries of a conversation, of which a turn went, came back or changed; they are made anew.
+
+    Whoever read the turns before sees it by the count: a compaction that is under way, a later attempt of a mission.
+    """
+    setattr(conversation, _DROPS, count_drops(conversation) + 1)
+    if own_slots(conversation).get("view"):
+        conversation.view = ()
+
+
+def count_drops(conversation: UvmObject) -> int:
+    """Return how often the summaries of a conversation were dropped because its turns had changed."""
+    return int(own_slots(conversation).get(_DROPS, 0))
