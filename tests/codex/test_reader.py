@@ -86,3 +86,11 @@ def test_many_keys_are_found_in_bounds() -> None:
     """The lines of a file's worth of keys are counted once, not once a key."""
     lines = KeyLines("".join(f"k{number} = 1\n" for number in range(80_000)))
     assert lines.line_of(("k79999",)) == 80_000
+
+
+def test_lines_are_looked_for_where_a_fault_is() -> None:
+    """A sound file is parsed alone: the scan for the places of its keys takes longer than that."""
+    sound, faulty = (TomlSource("x.toml", text) for text in ("a = 'b'", "a = 1"))
+    for source in (sound, faulty):
+        source.top.text("a")
+    assert [("_lines" in vars(source), len(source.faults)) for source in (sound, faulty)] == [(False, 0), (True, 1)]

@@ -13,6 +13,7 @@ from batos import private_files
 from batos.codex import declared_intents, declared_objects, files, meta_prompts, model_names, model_options, rules
 from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX, IntentText
 from batos.codex.declared_objects import AbsentObject
+from batos.codex.key_lines import KeyPath
 from batos.codex.reader import TomlSource, TomlTable, nearest_word
 from batos.codex.value_digests import digest_of
 from batos.protocol.errors import CodexError, UsageError
@@ -297,20 +298,21 @@ def _persona(name: str, table: TomlTable) -> Persona:
 
 
 def _refuse_slots(persona: Persona, table: TomlTable) -> None:
-    declared: dict[str, int | None] = {}
+    declared: dict[str, KeyPath] = {}
+    line = table.source.line
     for group, intents in (("pillars", persona.pillars), ("protocols", persona.protocols)):
         for number, intent in enumerate(intents):
-            path = (group, number, "slot")
+            path: KeyPath = (group, number, "slot")
             if intent.slot in declared:
-                what = f"the slot `{intent.slot}` is declared twice (line {declared[intent.slot]} too)"
+                what = f"the slot `{intent.slot}` is declared twice (line {line(declared[intent.slot])} too)"
                 table.source.fault(path, what, "Give one of them another slot.")
             elif intent.slot:
-                declared[intent.slot] = table.source.line(path)
+                declared[intent.slot] = path
     further = [slot for slot in declared if slot not in PILLARS[persona.name]]
     for slot in PILLARS[persona.name]:
         if slot not in declared:
             near = nearest_word(slot, further)
-            hint = f"; `{near}` (line {declared[near]}) is another" if near else ""
+            hint = f"; `{near}` (line {line(declared[near])}) is another" if near else ""
             remedy = f'Write it: [[pillars]] with slot = "{slot}"; `batos help codex` shows how.'
             table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)
 

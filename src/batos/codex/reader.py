@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from batos.codex.key_lines import KeyLines, KeyPath, mask_strings
@@ -66,9 +66,9 @@ def _scan(text: str) -> tuple[str, int | None, int | None]:
 
 
 @lru_cache(maxsize=16)
-def _sound(text: str) -> tuple[dict[str, Any], KeyLines]:
-    """Parse a TOML text to values and lines. Cached, since of the five files of a codex mostly none or one changes."""
-    return tomllib.loads(text), KeyLines(text)
+def _parse_text(text: str) -> dict[str, Any]:
+    """Parse a TOML text. Cached, since of the five files of a codex mostly none or one changes."""
+    return tomllib.loads(text)
 
 
 class TomlSource:
@@ -82,14 +82,15 @@ class TomlSource:
         self.homes = homes or {}
         self.faults: list[CodexError] = []
         self.text = text
-        self._lines: KeyLines | None = None
+        #: True if the file is TOML: only then can its keys be checked.
+        self.sound = True
         self.values = self._parse()
         self.top = TomlTable(self, self.values, ())
 
-    @property
-    def sound(self) -> bool:
-        """Test if the file is TOML: only then can its keys be checked."""
-        return self._lines is not None
+    @cached_property
+    def _lines(self) -> KeyLines:
+        """Return where each key stands, which only a fault needs to know: the scan takes longer than the parser."""
+        return KeyLines(self.text)
 
     def faulty(self, key: str) -> bool:
         """Test if a fault was found at a top-level key or below it."""
@@ -102,7 +103,7 @@ class TomlSource:
                 line, f"a key has more than {_PARTS} parts", "Write shorter keys: see `batos help codex`."
             )
         try:
-            read, self._lines = _sound(self.text)
+            read = _parse_text(self.text)
         except tomllib.TOMLDecodeError as error:
             return self._not_toml(str(error), unclosed)
         except RecursionError:
@@ -134,6 +135,7 @@ class TomlSource:
         return self._reject(line, f"not TOML: {what}", remedy)
 
     def _reject(self, line: int, message: str, remedy: str) -> dict[str, Any]:
+        self.sound = False
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy))
         return {}
 
@@ -155,7 +157,7 @@ class TomlSource:
         """Return the line of a key or element, or of the one around it; with `within`, the line that contains this
         text.
         """
-        line = self._lines.line_of(path) if self._lines is not None else None
+        line = self._lines.line_of(path) if self.sound else None
         if line is not None and within is not None:
             for number, written in enumerate(self.text.splitlines()[line - 1 :], start=line):
                 if within in written:
