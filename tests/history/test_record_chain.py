@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from batos.agency.records import effect_log
 from batos.history import record_chain
 from batos.history.record_chain import START, Chain, ChainLink
 from batos.image import roots
+from batos.image.roots import JournalRoot
 from batos.inference import journal
 from batos.inference.journal import Entry, MissionLog, Record, canonical_bodies, chain_digest
 
@@ -19,9 +20,9 @@ from batos.inference.journal import Entry, MissionLog, Record, canonical_bodies,
 _VALUES = st.text(max_size=8) | st.integers(0, 99)
 
 
-def written(count: int) -> dict[str, Any]:
+def written(count: int) -> JournalRoot:
     """The root of a journal with so many calls of two missions."""
-    root: dict[str, Any] = {journal.MISSIONS: {"m-1": MissionLog(), "m-2": MissionLog()}, journal.HEAD: START}
+    root: Any = {journal.MISSIONS: {"m-1": MissionLog(), "m-2": MissionLog()}, journal.HEAD: START}
     for number in range(count):
         mission = f"m-{number % 2 + 1}"
         record = Record(
@@ -31,10 +32,10 @@ def written(count: int) -> dict[str, Any]:
         )  # fmt: skip
         root[journal.HEAD] = chain_digest(record)
         root[journal.MISSIONS][mission].put(record)
-    return root
+    return cast("JournalRoot", root)
 
 
-def entry_at(root: dict[str, Any], number: int) -> Entry:
+def entry_at(root: JournalRoot, number: int) -> Entry:
     """The call that was written so many-th."""
     found: Entry = root[journal.MISSIONS][f"m-{number % 2 + 1}"].entries[number // 2]
     return found

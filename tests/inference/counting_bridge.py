@@ -16,9 +16,10 @@ from ZODB.MappingStorage import MappingStorage
 from batos.concurrency.commit_thread import CommitThread
 from batos.events import Events
 from batos.image.classes import class_factory
+from batos.image.roots import JournalRoot
 from batos.image.writer import Writer
 from batos.inference.cost import SpendingLimits
-from batos.inference.journal import Journal, JournalRoot, Record
+from batos.inference.journal import Journal, Record
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.session import Session, Step
 

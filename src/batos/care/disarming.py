@@ -91,5 +91,4 @@ def _disarm_database(database: DB, at: str) -> DisarmingReport:
         if not (now.get(roots.GRANTS) or _list_waiting(now) or _list_granted(now)):
             return {"grants": [], "effects": []}
     with database.transaction("disarmed") as connection:
-        root: Any = connection.root()
-        return disarm(root, at)
+        return disarm(roots.root_of(connection), at)

@@ -8,13 +8,15 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any, Final
 
+from BTrees.OOBTree import OOBTree
 from persistent import Persistent
 
 from batos.care.erasure_plan import holds
 from batos.history import dreams, past_questions
 from batos.history.dreams import DREAMS
 from batos.image.image import LivingImage
-from batos.inference.journal import MISSIONS, Entries, Entry, MissionLog
+from batos.image.roots import JournalRoot, connection_of
+from batos.inference.journal import Entries, Entry, MissionLog
 from batos.methods.generation import generation_log
 from batos.protocol.errors import NotFound
 from batos.records import word_redaction
@@ -24,9 +26,9 @@ from batos.records.erased_words import ErasedWords
 _PLAIN: Final = frozenset({"state", "at", "attempt", "round", "ended"})
 
 
-def find_logs(root: Any, missions: Collection[str]) -> set[str]:
+def find_logs(root: JournalRoot, missions: Collection[str]) -> set[str]:
     """Return the logs of missions: their own, and those of the generations that they began."""
-    logs = root.get(MISSIONS) or {}
+    logs = _logs_of(root)
     found = set(missions)
     for name in missions:
         for note in logs[name].notes if name in logs else ():
@@ -36,30 +38,30 @@ def find_logs(root: Any, missions: Collection[str]) -> set[str]:
     return found
 
 
-def list_others(root: Any, user: str | None) -> set[str]:
+def list_others(root: JournalRoot, user: str | None) -> set[str]:
     """Return the dreams and questions to the past of other users than this one (None: none of them are)."""
     if user is None:
         return set()
-    found = {name for name, dream in (root.get(DREAMS) or {}).items() if dream["user"] != user}
-    for name, log in (root.get(MISSIONS) or {}).items():
+    found = {name for name, dream in root.get(DREAMS, {}).items() if dream["user"] != user}
+    for name, log in _logs_of(root).items():
         asked = [note[past_questions.NOTE]["report"] for note in log.notes if past_questions.NOTE in note]
         if asked and json.loads(asked[-1])["brief"]["user"] != user:
             found.add(name)
     return found
 
 
-def list_generations(root: Any) -> set[str]:
+def list_generations(root: JournalRoot) -> set[str]:
     """Return the logs of methods that were generated: they are no user's."""
-    return {name for name in root.get(MISSIONS) or {} if not name.startswith("m-")}
+    return {name for name in _logs_of(root) if not name.startswith("m-")}
 
 
-def erase_calls(root: Any, logs: Collection[str], quotes: ErasedWords, spared: Collection[str]) -> int:
+def erase_calls(root: JournalRoot, logs: Collection[str], quotes: ErasedWords, spared: Collection[str]) -> int:
     """Erase all calls and notes of some logs, and the calls of others that have the words; return how many calls went.
 
     The logs of `spared` are left as they are: their missions have the words of their own. Within a change.
     """
     erased = 0
-    for name, log in (root.get(MISSIONS) or {}).items():
+    for name, log in _logs_of(root).items():
         if name in logs:
             erased += log.erase_words()
             log.replace_notes({key: note[key] for key in _PLAIN if key in note} for note in log.notes)
@@ -83,9 +85,10 @@ def _redact_notes(log: MissionLog, words: ErasedWords) -> None:
         log.replace_notes([words.redact_value(dict(note)) for note in log.notes])
 
 
-def drop_dreams(root: Any, missions: Collection[str], words: ErasedWords, user: str | None) -> list[str]:
+def drop_dreams(root: JournalRoot, missions: Collection[str], words: ErasedWords, user: str | None) -> list[str]:
     """Drop dreams that are named, and a user's that have the words; return their names. Within a change."""
-    kept = root.get(DREAMS) or {}
+    none: OOBTree[str, Any] = OOBTree()
+    kept = root.get(DREAMS, none)
     gone = [
         name
         for name, dream in kept.items()
@@ -96,22 +99,29 @@ def drop_dreams(root: Any, missions: Collection[str], words: ErasedWords, user: 
     return gone
 
 
-def redact_rest(root: Any, words: ErasedWords, spared: Collection[str], at: str) -> int:
+def redact_rest(root: JournalRoot, words: ErasedWords, spared: Collection[str], at: str) -> int:
     """Take words out of whatever else the journal has; return how many objects were changed. Within a change."""
     others = {oid for name in spared for oid in _records_of(root, name)}
     holding = [oid for oid in word_redaction.find_holding(root, words) if oid not in others]
     return word_redaction.redact_objects(root, [each for each in holding if not _is_call(root, each)], words, at)
 
 
-def _records_of(root: Any, name: str) -> Iterator[bytes]:
+def _logs_of(root: JournalRoot) -> OOBTree[str, MissionLog]:
+    none: OOBTree[str, MissionLog] = OOBTree()
+    return root.get("missions", none)
+
+
+def _records_of(root: JournalRoot, name: str) -> Iterator[bytes]:
     """Yield the oids of the records of a log, and of a dream of that name, but for its calls."""
-    log, dream = (root.get(MISSIONS) or {}).get(name), (root.get(DREAMS) or {}).get(name)
-    kept = [*(() if log is None else (log, *log.notes)), *(() if dream is None else (dream,))]
+    kept: list[Any] = []
+    if (log := _logs_of(root).get(name)) is not None:
+        kept += [log, *log.notes]
+    kept += [root["dreams"][name]] if name in root.get(DREAMS, ()) else []
     yield from (each._p_oid for each in kept if isinstance(each, Persistent) and each._p_oid is not None)
 
 
-def _is_call(root: Any, oid: bytes) -> bool:
-    return isinstance(root._p_jar.get(oid), Entry)
+def _is_call(root: JournalRoot, oid: bytes) -> bool:
+    return isinstance(connection_of(root).get(oid), Entry)
 
 
 def find_own_log(image: LivingImage, journal: Entries, named: str, user: str | None) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
@@ -22,7 +22,7 @@ from batos.image import roots, storage_erasure
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.past import newest_commit
-from batos.image.roots import Root
+from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import snapshot
 from batos.inference import erasure_mark
 from batos.inference.journal import Journal
@@ -235,7 +235,7 @@ class Erasure:
         spared = await asyncio.to_thread(self._list_spared, plan)
         at = iso(self._parts.clock())
 
-        def change(root: Any) -> int:
+        def change(root: JournalRoot) -> int:
             erasure_mark.begin(root)
             missions = {*plan.missions, *plan.logs}
             logs = erased_calls.find_logs(root, missions) | plan.generations

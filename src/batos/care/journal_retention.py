@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.roots import Root
+from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import snapshot
-from batos.inference.journal import MISSIONS, JournalRoot, MissionLog
+from batos.inference.journal import MISSIONS, MissionLog
 
 #: Logs that one commit changes: the writers of missions wait for it.
 BATCH: Final = 8

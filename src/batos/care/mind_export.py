@@ -29,6 +29,7 @@ from batos.image.evolution import evolving
 from batos.image.ids import iso, oid_text, serial_of, utc_now
 from batos.image.image import LivingImage
 from batos.image.read_only import ReadOnlyPair
+from batos.image.roots import AnyRoot, Root, connection_of
 from batos.image.storage import keeps_blobs
 from batos.image.transactions import snapshot
 from batos.protocol.care_documents import DisarmingReport
@@ -88,8 +89,10 @@ def _line(value: Any) -> str:
     return json.dumps(value, sort_keys=False, separators=(",", ":")) + "\n"
 
 
-def _lines(root: Any, name: str, pair: ReadOnlyPair, blobs: Path, counts: dict[str, int]) -> Iterator[dict[str, Any]]:
-    connection = root._p_jar
+def _lines(
+    root: AnyRoot, name: str, pair: ReadOnlyPair, blobs: Path, counts: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    connection = connection_of(root)
     for number, oid in enumerate(sorted(_reachable(root)), 1):
         obj = connection.get(p64(oid))
         line = {"db": name, "oid": oid_text(p64(oid)), "kind": object_states.kind_of(obj)}
@@ -102,9 +105,9 @@ def _lines(root: Any, name: str, pair: ReadOnlyPair, blobs: Path, counts: dict[s
             connection.cacheMinimize()
 
 
-def _reachable(root: Any) -> set[int]:
+def _reachable(root: AnyRoot) -> set[int]:
     """Return the oids of all objects that can be reached; the nodes of a tree are no objects of their own here."""
-    connection = root._p_jar
+    connection = connection_of(root)
     found, left = {u64(z64)}, [u64(z64)]
     while left:
         obj = connection.get(p64(left.pop()))
@@ -214,7 +217,7 @@ async def import_mind(
         await asyncio.to_thread(_try, db, name, folder)
     at = iso(clock())
 
-    def change(root: Any) -> DisarmingReport:
+    def change(root: Root) -> DisarmingReport:
         _check_empty(root)  # a node of the same server may have made one meanwhile
         _fill(root, "image", folder, counts)
         return _disarm(root, at)
@@ -226,7 +229,7 @@ async def import_mind(
     return counts, disarmed
 
 
-def _check_empty(root: Any) -> None:
+def _check_empty(root: Root) -> None:
     if roots.MISSIONS in root:
         what = "there is a mind in this home already"
         raise Refused(what, field="home", remedy="Name an empty home: --home DIR.")
@@ -247,30 +250,31 @@ def _try(db: DB, name: str, folder: Path) -> None:
                 raise BriefError(what, field="slots", remedy=_AGAIN)
 
 
-def _disarm(root: Any, at: str) -> DisarmingReport:
+def _disarm(root: Root, at: str) -> DisarmingReport:
     try:
         # An erasure that was cut off is whose it was: its note could name anything of the mind that it comes to. The
         # nodes of a server do not come with a mind either.
-        left_behind, done = [root.pop(name, None) for name in _NOT_MOVED], disarm(root, at)
+        left_behind, done = [roots.as_mapping(root).pop(name, None) for name in _NOT_MOVED], disarm(root, at)
         if done["grants"] or any(each is not None for each in left_behind):
-            object_states.keep_added(root._p_jar, _reachable(root))
+            object_states.keep_added(connection_of(root), _reachable(root))
         return done
     except Exception as error:  # hostile trees may raise anything
         what = f"the grants or effects of the export are damaged: {type(error).__name__} {error}"[:200]
         raise BriefError(what, field="slots", remedy=_AGAIN) from error
 
 
-def _fill(root: Any, name: str, folder: Path, counts: dict[str, int], *, is_kept: bool = True) -> None:
+def _fill(root: AnyRoot, name: str, folder: Path, counts: dict[str, int], *, is_kept: bool = True) -> None:
     """Make the objects of a database; blobs are only looked at if the objects are not kept."""
-    root.clear()
-    objects: dict[str, Persistent] = {oid_text(z64): root}
+    whole = roots.as_mapping(root)
+    whole.clear()
+    objects: dict[str, Persistent] = {oid_text(z64): whole}
     for number, line in read_lines(folder):
         if line["db"] == name and line["oid"] not in objects:
             kind = object_states.class_of(str(line["kind"]))
             objects[line["oid"]] = made = kind.__new__(kind) if kind is not Blob else Blob()
-            object_states.add_with_oid(root._p_jar, made, _oid_of(line["oid"], number))
+            object_states.add_with_oid(connection_of(root), made, _oid_of(line["oid"], number))
     if is_kept:
-        object_states.pass_over(root._p_jar, {_oid_of(oid, 0) for oid in objects})
+        object_states.pass_over(connection_of(root), {_oid_of(oid, 0) for oid in objects})
 
     def find(oid: str) -> Persistent:
         if oid not in objects:

@@ -18,7 +18,7 @@ from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
 from batos.image.organisation import changed_objects
 from batos.image.publisher import Publisher
-from batos.image.roots import Root
+from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import MissionTransaction
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.methods.generation.generator import MethodGenerator
@@ -87,7 +87,7 @@ async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:
     if dream["state"] == "promoted":
         raise Refused(f"{dream['mission']} is promoted", field="dream", remedy="`batos undo` takes a mission back.")
 
-    def change(root: Any) -> None:
+    def change(root: JournalRoot) -> None:
         bare: dict[str, Any] = {"provenance": {"methods": []}}
         root[dreams.DREAMS][dream["mission"]].update(
             state="dropped", files={}, reads=(), made=(), asks=(), thought=bare

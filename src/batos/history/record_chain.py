@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from batos.agency.records import effect_log
-from batos.image.roots import Root
+from batos.image.roots import JournalRoot, Root
 from batos.inference import journal
 from batos.inference.canonical import canonical
 from batos.protocol.errors import ImageDamaged
@@ -72,7 +72,7 @@ class Chain:
         return found
 
 
-def read_calls(root: Any) -> Chain:
+def read_calls(root: JournalRoot) -> Chain:
     """Return the chain of a journal's closed calls, from the root of its database."""
     chain = Chain(str(root.get(journal.HEAD, START)))
     for mission, log in (root.get(journal.MISSIONS) or {}).items():
@@ -98,7 +98,7 @@ def read_effects(root: Root) -> Chain:
     return chain
 
 
-def links_since(root: Any, chain: Chain, moment: datetime | None) -> list[ChainLink]:
+def links_since(root: JournalRoot, chain: Chain, moment: datetime | None) -> list[ChainLink]:
     """Return the calls of a chain in their order, from the first that ended at a moment or later."""
     links = chain.links_in_order()
     if moment is None:
@@ -110,7 +110,7 @@ def links_since(root: Any, chain: Chain, moment: datetime | None) -> list[ChainL
     return []
 
 
-def export_calls(root: Any, links: Iterable[ChainLink], *, bodies: bool) -> Iterator[dict[str, Any]]:
+def export_calls(root: JournalRoot, links: Iterable[ChainLink], *, bodies: bool) -> Iterator[dict[str, Any]]:
     """Yield calls as plain data: the fields that their digest is of, and the digest; with `bodies` also these.
 
     `request`, `response` and `partial` are the digests of the bodies. Of an erased call only these are left.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping
 from itertools import islice
-from typing import Any, Final, TypedDict, cast
+from typing import Any, Final, TypeAlias, TypedDict, cast
 
 import structlog
 from BTrees.IOBTree import IOBTree
@@ -215,15 +215,38 @@ class Root(TypedDict, total=False):
     suspected: PersistentMapping[str, tuple[str, ...]]
 
 
+class JournalRoot(TypedDict, total=False):
+    """The root of a journal's database.
+
+    `missions` has each mission's `MissionLog`, `head` is the digest of the newest record, `erased` the mark of the
+    newest erasure (inference/erasure_mark.py), `pair` the id of its image.
+    """
+
+    missions: OOBTree[str, Any]
+    head: str
+    erased: str
+    pair: str
+    dreams: OOBTree[str, Any]
+
+
+#: The root of either database.
+AnyRoot: TypeAlias = Root | JournalRoot
+
+
 def root_of(connection: Connection) -> Root:
     """Return the root of the image that a connection is to."""
     return cast("Root", connection.root())
 
 
-def connection_of(root: Root) -> Connection:
+def connection_of(root: AnyRoot) -> Connection:
     """Return the connection that a root was read through."""
     connection: Connection = cast("Any", root)._p_jar
     return connection
+
+
+def as_mapping(root: AnyRoot) -> PersistentMapping[str, Any]:
+    """Return a root as the object that it is, for keys that are only known when the program runs."""
+    return cast("PersistentMapping[str, Any]", root)
 
 
 def method_key(holder: UvmObject, selector: str) -> str:

@@ -6,9 +6,10 @@ erased meanwhile, on any node. Such a writer says which commit it read; the mark
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from batos.image.ids import serial_of, tid_text
+from batos.image.roots import JournalRoot, as_mapping, connection_of
 from batos.protocol.errors import WordsErased
 
 #: The key of the journal's root.
@@ -17,24 +18,24 @@ ERASED: Final = "erased"
 _UNDER_WAY: Final = tid_text(b"\x7f" + b"\xff" * 7)
 
 
-def begin(root: Any) -> None:
+def begin(root: JournalRoot) -> None:
     """Mark that an erasure is under way; within a change."""
     if not is_under_way(root):
         root[ERASED] = _UNDER_WAY
 
 
-def end(root: Any, newest: bytes) -> None:
+def end(root: JournalRoot, newest: bytes) -> None:
     """Mark that it has ended, at this commit of the image; within a change."""
     if is_under_way(root):
         root[ERASED] = tid_text(newest)
 
 
-def is_under_way(root: Any) -> bool:
+def is_under_way(root: JournalRoot) -> bool:
     """Tell whether an erasure is under way, or was cut off."""
     return bool(root.get(ERASED) == _UNDER_WAY)
 
 
-def is_behind(root: Any, read_at: bytes | None, *, for_change: bool = False) -> bool:
+def is_behind(root: JournalRoot, read_at: bytes | None, *, for_change: bool = False) -> bool:
     """Tell whether something was erased since a commit of the image (None: that is guarded otherwise).
 
     `for_change`: the commit of this change meets a conflict if an erasure begins before it.
@@ -43,7 +44,7 @@ def is_behind(root: Any, read_at: bytes | None, *, for_change: bool = False) -> 
         return False
     mark = root.get(ERASED)
     if for_change:
-        root._p_jar.readCurrent(root)
+        connection_of(root).readCurrent(as_mapping(root))
     return mark is not None and read_at < serial_of(mark)
 
 

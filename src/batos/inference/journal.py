@@ -8,15 +8,15 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal, TypeAlias, TypedDict
+from typing import Any, Final, Literal, TypeAlias
 
-from BTrees.OOBTree import OOBTree
 from persistent import Persistent
 from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
 from batos.image import naming
 from batos.image.records import Chronicle
+from batos.image.roots import JournalRoot
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 from batos.inference import erasure_mark
@@ -258,19 +258,6 @@ class Entries:
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
             return [dict(note) for note in logs[mission].notes] if mission in logs else []
-
-
-class JournalRoot(TypedDict, total=False):
-    """The root of a journal's database.
-
-    `head` is the digest of the newest record, `erased` the mark of the newest erasure (erasure_mark.py), `pair` the id
-    of its image.
-    """
-
-    missions: OOBTree[str, MissionLog]
-    head: str
-    erased: str
-    pair: str
 
 
 class Journal(Entries):

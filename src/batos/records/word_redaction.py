@@ -13,7 +13,7 @@ from ZODB.utils import z64
 
 from batos.image import roots
 from batos.image.records import Approval, Archive, Attachment, Brief, Segment, Status
-from batos.image.roots import Root
+from batos.image.roots import AnyRoot, Root, connection_of
 from batos.objects.method import Method
 from batos.protocol.method_documents import CandidateDocument
 from batos.records import methods
@@ -26,12 +26,12 @@ _WHOLE: Final = (Archive, Attachment, Blob, Brief, Length, Segment, Status)
 _CHAINED: Final = frozenset({"fingerprint", "prev", "attempts"})
 
 
-def find_holding(root: Any, words: ErasedWords) -> Iterator[bytes]:
+def find_holding(root: AnyRoot, words: ErasedWords) -> Iterator[bytes]:
     """Yield the oids of the objects of a database, as far as they can be reached, whose records have the words.
 
     Records are read as bytes: nothing is loaded for it.
     """
-    storage = root._p_jar._storage
+    storage = connection_of(root)._storage
     seen, left = {z64}, [z64]
     while left:
         oid = left.pop()
@@ -44,18 +44,18 @@ def find_holding(root: Any, words: ErasedWords) -> Iterator[bytes]:
                 left.append(each)
 
 
-def redact_objects(root: Any, oids: Iterable[bytes], words: ErasedWords, at: str) -> int:
+def redact_objects(root: AnyRoot, oids: Iterable[bytes], words: ErasedWords, at: str) -> int:
     """Take words out of objects, within a change; return how many were changed.
 
     Files, archives and parts of indexes stay as they are: they go with what they belong to.
     """
     changed = 0
     for oid in oids:
-        changed += _redact_object(root, root._p_jar.get(oid), words, at)
+        changed += _redact_object(root, connection_of(root).get(oid), words, at)
     return changed
 
 
-def _redact_object(root: Any, found: Persistent, words: ErasedWords, at: str) -> bool:
+def _redact_object(root: AnyRoot, found: Persistent, words: ErasedWords, at: str) -> bool:
     if isinstance(found, _WHOLE):
         return False
     if isinstance(found, Method):
@@ -66,7 +66,7 @@ def _redact_object(root: Any, found: Persistent, words: ErasedWords, at: str) ->
     if type(found).__module__.startswith("BTrees."):
         return _redact_tree(found, words)
     if isinstance(found, Approval) and words.are_in_value(found.candidate):
-        withdraw_approval(root, found, at)
+        withdraw_approval(cast("Root", root), found, at)
     found._p_activate()
     state = found.__getstate__()
     redacted = words.redact_value(state)

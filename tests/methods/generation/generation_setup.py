@@ -14,8 +14,9 @@ from batos.cell.cell import Cell
 from batos.concurrency.commit_thread import CommitThread
 from batos.events import Events
 from batos.guardian import dialect
+from batos.image.roots import JournalRoot
 from batos.image.writer import Writer
-from batos.inference.journal import Journal, JournalRoot
+from batos.inference.journal import Journal
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import GenerationDeps

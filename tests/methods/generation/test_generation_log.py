@@ -11,8 +11,9 @@ from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread
 from batos.image.ids import iso
+from batos.image.roots import JournalRoot
 from batos.image.writer import Writer
-from batos.inference.journal import Journal, JournalRoot, Record
+from batos.inference.journal import Journal, Record
 from batos.methods.generation import generation_log
 from batos.methods.generation.negative_cache import NegativeCache
 from batos.protocol.errors import CovenantViolation, GenerationFailed
