@@ -34,11 +34,11 @@ from batos.client.wire import server_file
 from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.memory import chunk_vectors
-from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import MEMORABLE, IndexedDocument, pack
 from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import ChunkText, NewDocument
+from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.testing import ScriptedBridge, scripted_uvm

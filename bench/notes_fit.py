@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from batos.memory.chunk_search import RecallQuery, VectorQuery
-from batos.memory.nearness import coverage
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import EVIDENCE, GIVEN
+from batos.memory.search.chunk_search import RecallQuery, VectorQuery
+from batos.memory.search.nearness import coverage
+from batos.memory.search.recollection import EVIDENCE, GIVEN
 from batos.objects.prototype import own_slots
 from batos.uvm import UVM
 from notes import DATA, Notes

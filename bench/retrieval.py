@@ -39,12 +39,12 @@ from batos.image.image import LivingImage, Opening
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import Bridge
 from batos.memory.backfill import BackfillParts, VectorBackfill
-from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.embedder import Embedder
-from batos.memory.linked_recall import RecallMode
 from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import chunk_count, find_chunk
+from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
+from batos.memory.search.linked_recall import RecallMode
 from batos.objects.prototype import own_slots
 from report import Goal, report
 from routing import EMULATORS, MINILM, emulator, missing

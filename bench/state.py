@@ -32,11 +32,11 @@ from typing import Any, Final
 
 from batos.image.ids import iso, utc_now
 from batos.image.image import LivingImage, Opening
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import RecallView, Recollection
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.recollection import RecallView, Recollection
 from report import Goal, report
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "corpus"

@@ -13,7 +13,7 @@ from batos.gate.attribution import Attributor
 from batos.gate.carrying import Carrier
 from batos.gate.evidence_index import EvidenceIndex
 from batos.gate.ground import Draft, Ground
-from batos.memory.focus import focus
+from batos.memory.search.focus import focus
 from batos.memory.sentences import sentence_spans
 from thresholds_sets_side import (
     OF_ONE_FACT,

@@ -29,9 +29,9 @@ from batos.image import node_lines
 from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.overlay import Overlay
-from batos.image.past import PastImage
 from batos.image.publisher import Publisher
+from batos.image.views.overlay import Overlay
+from batos.image.views.past import PastImage
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
 from batos.memory.backfill import BackfillParts, BackfillState, VectorBackfill

@@ -12,8 +12,8 @@ from pathlib import Path
 from tests.agency.acting import acting
 
 from batos.agency.releaser import Point
-from batos.image.hosts import HostIdentity
 from batos.image.image import Opening
+from batos.image.nodes.hosts import HostIdentity
 from batos.uvm import Seams
 
 

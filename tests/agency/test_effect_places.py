@@ -19,8 +19,8 @@ from batos.agency.effect_places import is_waited_for
 from batos.agency.records import staged_effects
 from batos.cli.render.effect_texts import effects_text
 from batos.events import Events
-from batos.image.hosts import HostIdentity
 from batos.image.image import Opening
+from batos.image.nodes.hosts import HostIdentity
 from batos.objects.prototype import own_slots
 from batos.uvm import Seams
 

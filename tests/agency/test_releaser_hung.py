@@ -16,7 +16,7 @@ from tests.waiting import HANG, until
 from batos.agency.http_sink import HttpSink
 from batos.agency.releaser import Point
 from batos.agency.sinks import Sink
-from batos.image.lease import NodeLease
+from batos.image.nodes.lease import NodeLease
 from batos.objects.prototype import UvmObject, own_slots
 from batos.uvm import EffectSeams, Seams
 

@@ -13,7 +13,7 @@ from tests.memory.test_document_store import EVERYONE, find, incoming
 
 from batos.autotelic.curator import CurationWish
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import Recollection
+from batos.memory.search.recollection import Recollection
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -22,8 +22,8 @@ from batos.care.disarming import disarm, disarm_file
 from batos.care.verification import find_faults
 from batos.image import roots
 from batos.image.ids import utc_now
-from batos.image.read_only import open_read_only
 from batos.image.roots import Root
+from batos.image.views.read_only import open_read_only
 from batos.objects.prototype import reference
 from batos.protocol.care_documents import DisarmingReport
 from batos.protocol.errors import BriefError, ObjectError

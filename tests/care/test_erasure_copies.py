@@ -18,9 +18,9 @@ from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.cli.doctor import consistency
 from batos.history import dreams, promotion, record_chain
 from batos.image import roots
-from batos.image.read_only import open_read_only
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.image.views.read_only import open_read_only
 from batos.inference import erasure_mark
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer

@@ -22,7 +22,7 @@ from batos.cli.doors.local import open_local
 from batos.cli.verbs.status import status_text
 from batos.config import Settings
 from batos.history import record_chain
-from batos.image.filestorage import SoundFileStorage
+from batos.image.files.filestorage import SoundFileStorage
 from batos.image.ids import utc_now
 from batos.image.image import Opening
 from batos.image.transactions import snapshot

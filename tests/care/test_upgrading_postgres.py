@@ -16,7 +16,7 @@ from batos.care.upgrading import home_upgrading, plan_upgrade
 from batos.config import Settings
 from batos.image import roots
 from batos.image.evolution.evolving import Upgrading
-from batos.image.storage_servers import resolve_postgres
+from batos.image.nodes.storage_servers import resolve_postgres
 from batos.protocol.errors import OldFormat
 from batos.testing import emulated_uvm
 

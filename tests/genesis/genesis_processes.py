@@ -24,7 +24,7 @@ from batos.config import Settings
 from batos.events import Events
 from batos.genesis import register
 from batos.genesis.adapters import repository
-from batos.image.filestorage import SoundFileStorage
+from batos.image.files.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import Seams, open_uvm

@@ -10,7 +10,7 @@ import pytest
 from batos.codex import codex as codices
 from batos.events import Events
 from batos.genesis import register
-from batos.image.past import kept_span, newest_commit, tid_of
+from batos.image.views.past import kept_span, newest_commit, tid_of
 from batos.protocol.errors import PackedAway, Refused
 from batos.testing import scripted_uvm
 from batos.uvm import open_past

@@ -14,7 +14,7 @@ from batos.history.as_of import PastReadings
 from batos.history.moments import find_moment
 from batos.image import roots
 from batos.image.ids import iso, tid_text
-from batos.image.past import moment_of, newest_commit
+from batos.image.views.past import moment_of, newest_commit
 from batos.protocol.errors import BatosError, BriefError, NotFound, PackedAway, Refused
 from batos.testing import scripted_uvm
 from batos.uvm import UVM

@@ -18,7 +18,7 @@ from tests.waiting import a_moment, until
 from batos.config import Settings
 from batos.events import Events
 from batos.image.ids import tid_text
-from batos.image.past import newest_commit
+from batos.image.views.past import newest_commit
 from batos.protocol.errors import BatosError, BriefError, Busy, NotFound, OllamaUnreachable, PackedAway, TimedOut
 from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.dispatcher import Dispatcher

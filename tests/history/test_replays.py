@@ -11,7 +11,7 @@ from tests.history.test_past_questions import Door
 
 from batos.codex import codex as codices
 from batos.image.ids import tid_text
-from batos.image.past import newest_commit
+from batos.image.views.past import newest_commit
 from batos.protocol.brief import as_file
 from batos.protocol.errors import CodexError, NotFound, Refused
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm, shipped_models

@@ -20,8 +20,8 @@ from tests.image.installing import install, provenance
 from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import MemoryReach
+from batos.memory.search.chunk_search import RecallQuery
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound, Refused
 from batos.records import uses

@@ -8,7 +8,7 @@ from tests.waiting import until
 
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.lease import read_clock
+from batos.image.nodes.lease import read_clock
 
 #: Seconds of a lease, the most that there are: no node loses it by being slow, and none renews it while a test runs.
 LEASE = 600.0

@@ -29,10 +29,10 @@ from ZODB.FileStorage import FileStorage
 
 from batos.image import roots
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
+from batos.image.files.stored_files import INLINE_BYTES
 from batos.image.image import LivingImage
 from batos.image.records import Archive, Segment
 from batos.image.roots import named_objects
-from batos.image.stored_files import INLINE_BYTES
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
 from batos.objects import containers

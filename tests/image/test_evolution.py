@@ -30,11 +30,11 @@ from batos.image.evolution.forged_wishes import find_wishes
 from batos.image.evolution.ledger_sums import find_lineages
 from batos.image.evolution.steps import STEPS
 from batos.image.image import LivingImage
-from batos.image.overlay import Overlay
-from batos.image.past import PastImage, newest_commit
-from batos.image.read_only import open_read_only
 from batos.image.records import Lineage
 from batos.image.transactions import snapshot
+from batos.image.views.overlay import Overlay
+from batos.image.views.past import PastImage, newest_commit
+from batos.image.views.read_only import open_read_only
 from batos.memory.records import memory_claims
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.image.open_image import brief, child, dump, open_image
 
 from batos.image import roots
+from batos.image.files.stored_files import INLINE_BYTES
 from batos.image.image import LivingImage
-from batos.image.stored_files import INLINE_BYTES
 from batos.protocol.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 
 MISSIONS = 1000

@@ -15,10 +15,10 @@ from batos.image.image import LivingImage
 from batos.inference.ollama.bridge import Embedding
 from batos.memory import chunk_vectors
 from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, VectorBackfill, embedded_text
-from batos.memory.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.embedder import Embedder
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records, memory_segments
+from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable
 

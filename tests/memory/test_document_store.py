@@ -11,11 +11,11 @@ from tests.image.open_image import open_image
 
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import MERGED, DocumentStore, Incoming
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import Recollection
 from batos.memory.records import memory_pins, memory_records, memory_segments
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.recollection import Recollection
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import RememberedPage

@@ -13,8 +13,8 @@ from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.forgetting import forget_all, going_with
-from batos.memory.recollection import Recollection
 from batos.memory.records import memory_records
+from batos.memory.search.recollection import Recollection
 from batos.records import memory_lineage
 from batos.testing import ScriptedBridge, scripted_uvm
 

@@ -9,14 +9,14 @@ from typing import Any
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming
 
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.known_texts import SortedTexts
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import RecallView, Recollection
 from batos.memory.records import memory_records
 from batos.memory.records.memory_records import NewDocument
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.recollection import RecallView, Recollection
 
 
 def document(given: Incoming, name: str) -> NewDocument:

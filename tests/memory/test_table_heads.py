@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.memory.search.test_nearness import found
 from tests.memory.test_document_store import incoming
-from tests.memory.test_nearness import found
 
 from batos.memory.table_heads import LONGEST_HEAD, TableHeads
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from batos.memory import shown_documents
 from batos.memory.evidence import Evidence, Passage
+from batos.memory.search import shown_documents
 
 SHA = "0" * 64
 

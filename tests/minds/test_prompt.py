@@ -18,7 +18,7 @@ from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import PINNED, Evidence, Passage, Turn
 from batos.memory.passages import passages
-from batos.memory.shown_documents import blocks, documents_of
+from batos.memory.search.shown_documents import blocks, documents_of
 from batos.minds import clock, prompt
 from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
 from batos.minds.task import Task

@@ -15,7 +15,7 @@ from tests.missions.pace import PATIENT
 
 from batos.config import Settings
 from batos.events import Events
-from batos.image.lease import read_clock
+from batos.image.nodes.lease import read_clock
 from batos.uvm import UVM, Seams, open_uvm
 
 #: Missions that it runs at once.

@@ -18,7 +18,7 @@ from tests.missions.pace import MovedClock
 from tests.waiting import HANG
 
 from batos.image import roots
-from batos.image.suspicion import DEATHS
+from batos.image.nodes.suspicion import DEATHS
 from batos.inference.journal import Record
 from batos.methods.generation import generation_log
 from batos.protocol.errors import Refused

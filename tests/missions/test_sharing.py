@@ -27,12 +27,13 @@ from tests.missions.script_node_at_work import AT_ONCE, node_at_work
 from tests.waiting import until
 
 from batos.events import Events
-from batos.image import claims, roots
-from batos.image.lease import node_name
+from batos.image import roots
+from batos.image.nodes import claims
+from batos.image.nodes.lease import node_name
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.document_store import Incoming
 from batos.memory.reach import MemoryReach
+from batos.memory.search.chunk_search import RecallQuery
 from batos.missions.sharing import _Look
 from batos.protocol.errors import Busy, DiskFull
 from batos.testing import ScriptedBridge, scripted_uvm

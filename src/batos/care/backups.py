@@ -33,7 +33,7 @@ from batos.care.disarming import disarm_file
 from batos.care.plain_folders import check_plain, has_harmless_settings
 from batos.config import CONFIG_FILE
 from batos.image.ids import iso, serial_of, utc_now
-from batos.image.past import moment_of
+from batos.image.views.past import moment_of
 from batos.protocol.care_documents import RestorationReport
 from batos.protocol.errors import NotFound, Refused, UsageError
 

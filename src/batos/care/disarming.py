@@ -15,7 +15,7 @@ from ZODB.POSException import POSKeyError, StateLoadError
 
 from batos.agency.records import staged_effects
 from batos.image import roots, storage
-from batos.image.filestorage import SoundFileStorage
+from batos.image.files.filestorage import SoundFileStorage
 from batos.image.records import OPEN, Brief
 from batos.image.roots import Root
 from batos.image.transactions import snapshot

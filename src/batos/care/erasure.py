@@ -21,9 +21,9 @@ from batos.events import Events
 from batos.image import roots, storage_erasure
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.past import newest_commit
 from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import snapshot
+from batos.image.views.past import newest_commit
 from batos.inference import erasure_mark
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore

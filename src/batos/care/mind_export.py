@@ -28,10 +28,10 @@ from batos.image import object_states, roots
 from batos.image.evolution import evolving
 from batos.image.ids import iso, oid_text, serial_of, utc_now
 from batos.image.image import LivingImage
-from batos.image.read_only import ReadOnlyPair
 from batos.image.roots import AnyRoot, Root, connection_of
 from batos.image.storage import keeps_blobs
 from batos.image.transactions import snapshot
+from batos.image.views.read_only import ReadOnlyPair
 from batos.protocol.care_documents import DisarmingReport
 from batos.protocol.errors import BatosError, BriefError, OldFormat, Refused, UsageError
 

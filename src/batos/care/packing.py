@@ -22,11 +22,11 @@ from ZODB.DB import DB
 from batos.care.journal_retention import erase_old_words
 from batos.events import Events
 from batos.image import roots
+from batos.image.files.storage_quota import disk_full, is_full
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.past import newest_commit
 from batos.image.roots import Root
-from batos.image.storage_quota import disk_full, is_full
+from batos.image.views.past import newest_commit
 from batos.protocol.care_documents import PackedPage
 from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
 

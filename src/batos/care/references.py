@@ -14,7 +14,7 @@ from ZODB.POSException import POSKeyError
 from ZODB.serialize import referencesf
 from ZODB.utils import get_pickle_metadata, p64, u64, z64
 
-from batos.image.past import newest_commit
+from batos.image.views.past import newest_commit
 
 
 @dataclass(frozen=True, slots=True)

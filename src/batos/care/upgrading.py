@@ -14,8 +14,8 @@ from batos.image import roots
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading, tell_log
 from batos.image.ids import utc_now
-from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
+from batos.image.views.read_only import open_read_only
 from batos.protocol.errors import OldFormat
 
 #: The folder in the home with the backup that an upgrade made; the format that it leads to stands behind it.

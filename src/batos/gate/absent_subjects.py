@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from batos.gate import dates, languages, letters, occurrence
+from batos.gate import occurrence
 from batos.gate.attribution import Attribution
 from batos.gate.ground import Draft, Ground, Spot
+from batos.gate.texts import languages, letters
+from batos.gate.values import dates
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import line_of, words
 

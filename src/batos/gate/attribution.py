@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from batos.gate import languages
 from batos.gate.answer_reader import AnswerFrame, AnswerReader, AttributedSentence, State, is_foreign, sum_results
 from batos.gate.carrying import Carrier, Meaning
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
 from batos.gate.ground import Ground
 from batos.gate.quotations import not_verbatim
-from batos.gate.stems import stems
+from batos.gate.texts import languages
+from batos.gate.texts.stems import stems
 from batos.memory.evidence import Evidence
 from batos.memory.sentences import sentence_spans
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from batos.gate import thresholds
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, EvidenceSentence
 from batos.gate.rivals import least_lead
-from batos.gate.stems import Stem, is_number
+from batos.gate.texts.stems import Stem, is_number
 
 #: The reason that nothing carries a sentence: its words stand in no sentence, too few of the question's stand beside
 #: them, another of the same kind stands nearer to the question, a number is not there, or a quotation is not verbatim.

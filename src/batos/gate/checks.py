@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from batos.gate import figures, history, languages, wording
+from batos.gate import history, wording
 from batos.gate.absent_subjects import absent_subjects
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
@@ -21,7 +21,9 @@ from batos.gate.occurrence import days, documents, names, numbers, written_sums
 from batos.gate.quotations import quotations, without_quotations
 from batos.gate.relative_days import find_repeated
 from batos.gate.stray_values import stray
+from batos.gate.texts import languages
 from batos.gate.totals import single_entries
+from batos.gate.values import figures
 from batos.memory.terms import clip_line, words
 from batos.protocol.mission_documents import FaultDocument, VerdictDocument
 

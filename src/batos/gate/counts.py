@@ -10,8 +10,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal, TypeAlias
 
-from batos.gate import numerals
 from batos.gate.ground import Draft, Spot
+from batos.gate.values import numerals
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import words
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from batos.gate import languages, thresholds
-from batos.gate.stems import stems
+from batos.gate import thresholds
+from batos.gate.texts import languages
+from batos.gate.texts.stems import stems
 from batos.memory.evidence import Evidence
 from batos.memory.sentences import sentence_spans
 from batos.memory.table_heads import TableHeads

@@ -9,10 +9,12 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from batos.gate import dates, figures, languages, spans_of_time, wording
+from batos.gate import wording
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
-from batos.gate.run_sums import asks_for_total, run_sums
-from batos.gate.spans_of_time import TimeSpan
+from batos.gate.texts import languages
+from batos.gate.values import dates, figures, spans_of_time
+from batos.gate.values.run_sums import asks_for_total, run_sums
+from batos.gate.values.spans_of_time import TimeSpan
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.terms import words
 

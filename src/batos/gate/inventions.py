@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from batos.gate import dates, figures, letters, thresholds
+from batos.gate import thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.ground import Draft, without_spaces
-from batos.gate.stems import is_number, placed_stems
+from batos.gate.texts import letters
+from batos.gate.texts.stems import is_number, placed_stems
+from batos.gate.values import dates, figures
 from batos.memory.terms import words
 
 #: Words of a judgement on what the documents say, which stand in none of them.

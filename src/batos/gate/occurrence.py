@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from batos.gate import dates, figures, languages, letters, numerals, spans_of_time, sums
-from batos.gate.figures import Figure
 from batos.gate.ground import Draft, Ground, Spot
-from batos.gate.sums import WrittenSum
+from batos.gate.texts import languages, letters
+from batos.gate.values import dates, figures, numerals, spans_of_time, sums
+from batos.gate.values.figures import Figure
+from batos.gate.values.sums import WrittenSum
 from batos.memory.terms import words
 
 # Blanks within a line only: where `\s` could also eat line breaks, a text of line breaks takes cubic time.

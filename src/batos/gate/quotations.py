@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from batos.gate import languages
 from batos.gate.ground import Draft, Ground, Spot, without_spaces
 from batos.gate.quotation_search import locate
+from batos.gate.texts import languages
 
 #: Words from which on what stands in quotation marks is a quotation and not a way of speaking; letters where words
 #: have no blanks between them.

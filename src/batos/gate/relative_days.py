@@ -9,8 +9,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
-from batos.gate import dates, languages
 from batos.gate.ground import Draft, Ground, Spot
+from batos.gate.texts import languages
+from batos.gate.values import dates
 from batos.memory.evidence import Passage
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems

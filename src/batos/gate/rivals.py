@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from batos.gate import languages, thresholds
+from batos.gate import thresholds
 from batos.gate.evidence_index import EvidenceIndex
-from batos.gate.stems import Stem, is_number, placed_stems, stems
+from batos.gate.texts import languages
+from batos.gate.texts.stems import Stem, is_number, placed_stems, stems
 from batos.memory.terms import words
 
 Kind: TypeAlias = Literal["date", "number", "name"]

@@ -7,12 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Set
 from heapq import nsmallest
 
-from batos.gate import dates, figures, letters, numerals, rivals, thresholds
+from batos.gate import rivals, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.evidence_index import CONVERSATION
 from batos.gate.ground import Draft, Ground, Spot
-from batos.gate.stems import is_number, stems
+from batos.gate.texts import letters
+from batos.gate.texts.stems import is_number, stems
+from batos.gate.values import dates, figures, numerals
 
 #: Sentences that are tried as the best place for some words, and places of a value that are looked at.
 _TRIED = 40

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from batos.gate import figures
-from batos.gate.figures import Figure
 from batos.gate.ground import Draft
 from batos.gate.occurrence import sums_of
-from batos.gate.sums import WrittenSum
+from batos.gate.values import figures
+from batos.gate.values.figures import Figure
+from batos.gate.values.sums import WrittenSum
 
 _PART: Final = re.compile(r"[.,](\d+)\Z")
 _GROUPED: Final = re.compile(r"\d([.,'’ \u00a0\u202f])\d{3}(?!\d)")

@@ -15,8 +15,8 @@ from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.plan import Plan, compare
-from batos.image.read_only import is_there, open_read_only
 from batos.image.roots import Root
+from batos.image.views.read_only import is_there, open_read_only
 from batos.protocol.errors import ImageError
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ from typing import Any, Final
 from batos.history import past_questions
 from batos.history.moments import Moment, find_moment
 from batos.image import roots
-from batos.image.past import PastImage
+from batos.image.views.past import PastImage
 from batos.inference.journal import Entries
-from batos.memory.recollection import Recollection
 from batos.memory.records import memory_segments
+from batos.memory.search.recollection import Recollection
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
 

@@ -11,8 +11,8 @@ from ZODB.utils import p64, u64
 
 from batos.image import naming, roots
 from batos.image.ids import iso, serial_of, tid_text
-from batos.image.past import PastImage, before_span, kept_span, moment_of, newest_commit, published_at, tid_of
 from batos.image.readable import ReadableImage
+from batos.image.views.past import PastImage, before_span, kept_span, moment_of, newest_commit, published_at, tid_of
 from batos.missions.readings import Readings
 from batos.protocol.errors import BriefError, Refused
 from batos.protocol.mission_documents import AsOfDocument

@@ -9,10 +9,10 @@ from typing import Any, Final
 from batos.image import roots
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
-from batos.image.past import first_writing
 from batos.image.readable import ReadableImage
 from batos.image.records import StatusWord
 from batos.image.roots import Root
+from batos.image.views.past import first_writing
 from batos.inference.journal import Entries
 from batos.memory.sentences import sentence_spans
 from batos.objects.prototype import own_slots

@@ -7,7 +7,7 @@ from typing import Final
 
 from batos.history.why_nodes import Asking, make_commit, make_node
 from batos.image import roots
-from batos.image.past import first_writing
+from batos.image.views.past import first_writing
 from batos.memory.records import memory_claims, memory_records
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound

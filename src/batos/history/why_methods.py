@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import roots
-from batos.image.past import first_writing
 from batos.image.records import Lineage
+from batos.image.views.past import first_writing
 from batos.methods.lifecycle.user_views import change_for, provenance_for
 from batos.protocol.image_documents import WhyNode
 

@@ -11,7 +11,7 @@ from batos.history.why_methods import explain_method
 from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import ownership, roots
 from batos.image.ids import serial_of
-from batos.image.past import published_at
+from batos.image.views.past import published_at
 from batos.inference.journal import Record, is_embedding
 from batos.objects.prototype import own_slots
 from batos.protocol.image_documents import WhyNode

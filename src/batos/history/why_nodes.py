@@ -8,9 +8,9 @@ from typing import Final
 
 from batos.image import ownership, roots
 from batos.image.ids import iso, tid_text
-from batos.image.past import Writing, moment_of
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
+from batos.image.views.past import Writing, moment_of
 from batos.inference.journal import Entries, Record
 from batos.memory.terms import clip_line
 from batos.protocol.image_documents import WhyNode

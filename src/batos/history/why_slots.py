@@ -10,8 +10,8 @@ from batos.history.why_methods import explain_method
 from batos.history.why_missions import explain_mission
 from batos.history.why_nodes import Asking, make_commit, make_node
 from batos.image import organisation, ownership, roots
-from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS
+from batos.image.views.past import Writing, slot_writing
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots

@@ -14,18 +14,19 @@ from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import CommitThread
 from batos.events import Events
-from batos.image import claims, conversation_files, pairing, roots, storage, stored_files
+from batos.image import conversation_files, pairing, roots, storage
 from batos.image.damage import as_damage
 from batos.image.evolution import evolving
-from batos.image.evolution.evolving import Upgrading
-from batos.image.hosts import HostIdentity, this_host
+from batos.image.files import stored_files
+from batos.image.files.storage_quota import disk_full, is_full
 from batos.image.ids import iso, mission_id, tid_text, utc_now
-from batos.image.lease import NodeLease, node_name, read_clock
+from batos.image.nodes import claims
+from batos.image.nodes.hosts import HostIdentity, this_host
+from batos.image.nodes.lease import NodeLease, node_name, read_clock
+from batos.image.nodes.shared_writer import Publishing, SharedWriter
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Brief, Status, StatusWord
 from batos.image.roots import Root
-from batos.image.shared_writer import Publishing, SharedWriter
-from batos.image.storage_quota import disk_full, is_full
 from batos.image.transactions import MissionTransaction, Voter, refuse_unchecked, snapshot
 from batos.image.writer import Writer
 from batos.objects.prototype import UvmObject, own_slots
@@ -68,7 +69,7 @@ class Opening:
     #: Seconds that go on while this process or the machine sleeps.
     lease_clock: Callable[[], float] = read_clock
     #: The way to upgrade an image of an older version; None: it is refused.
-    upgrading: Upgrading | None = None
+    upgrading: evolving.Upgrading | None = None
     #: The checks of a mission's result; without them none is committed.
     voters: tuple[Voter, ...] = (refuse_unchecked,)
 

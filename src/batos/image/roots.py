@@ -92,7 +92,7 @@ EFFECT_LOG: Final = "effect_log"
 #: number -> a line about the outcome of an effect
 EFFECT_LINES: Final = "effect_lines"
 
-#: fence -> {name, ended, beat, claims, sessions}: the nodes of an image on a server (image/lease.py, image/claims.py)
+#: fence -> {name, ended, beat, claims, sessions}: the nodes of an image on a server (image/nodes)
 NODES: Final = "nodes"
 #: {fence, wanted}: the node that publishes, and the one that asks for it; 0: none
 PUBLISHER: Final = "publisher"
@@ -100,7 +100,7 @@ PUBLISHER: Final = "publisher"
 #: the erasure that is under way, or was cut off; empty: none (records/unfinished_erasure.py)
 ERASURE: Final = "erasure"
 
-#: fence -> ids of suspected missions that wait in that process (image/suspicion.py)
+#: fence -> ids of suspected missions that wait in that process (image/nodes/suspicion.py)
 SUSPECTED: Final = "suspected"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other

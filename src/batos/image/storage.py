@@ -21,10 +21,10 @@ from ZODB.MappingStorage import MappingStorage
 from batos.image.classes import class_factory
 from batos.image.damage import OPENING, REMEDY
 from batos.image.database import LoadableDB
-from batos.image.filestorage import SoundFileStorage, files_of
+from batos.image.files.filestorage import SoundFileStorage, files_of
+from batos.image.files.storage_quota import disk_full, is_full
+from batos.image.nodes.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
 from batos.image.reader_limit import ReaderLimit
-from batos.image.storage_quota import disk_full, is_full
-from batos.image.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
 from batos.notation import mask_passwords
 from batos.protocol.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ZODB.DB import DB
 
-from batos.image.storage_servers import vacuum_postgres
+from batos.image.nodes.storage_servers import vacuum_postgres
 from batos.protocol.errors import ImageError
 
 

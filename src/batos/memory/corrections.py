@@ -12,7 +12,6 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds
-from batos.memory.recollection import line_of
 from batos.memory.records import (
     memory_folding,
     memory_pins,
@@ -23,6 +22,7 @@ from batos.memory.records import (
     retractions,
 )
 from batos.memory.records.retractions import Retraction
+from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage

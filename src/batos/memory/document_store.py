@@ -22,7 +22,6 @@ from batos.memory.forgetting import forget_all, going_with
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry, words_beside
 from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
-from batos.memory.recollection import line_of
 from batos.memory.records import (
     memory_folding,
     memory_pins,
@@ -33,6 +32,7 @@ from batos.memory.records import (
 )
 from batos.memory.records.memory_records import MemoryKind, NewDocument
 from batos.memory.records.memory_segments import NewSegment, SegmentRow
+from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, BriefError, NotFound
 from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage

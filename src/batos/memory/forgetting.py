@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.indexes import kinds
-from batos.memory.recollection import line_of
 from batos.memory.records import memory_folding, memory_quotes, memory_records, memory_wordings
+from batos.memory.search.recollection import line_of
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.memory_documents import MemoryLine
 

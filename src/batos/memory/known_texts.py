@@ -10,9 +10,9 @@ from batos.image import roots
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.claim_statements import family
-from batos.memory.recollection import line_of
 from batos.memory.records import memory_claims, memory_places, memory_standings, memory_wordings
 from batos.memory.records.memory_records import MemoryKind, NewDocument
+from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.memory_documents import RememberedLine
 

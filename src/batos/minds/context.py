@@ -16,7 +16,7 @@ from batos.inference.decisions.free_text import ReplyShape
 from batos.inference.decisions.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
-from batos.memory.recollection import Recollection
+from batos.memory.search.recollection import Recollection
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
 from batos.objects.message import Interpreter

@@ -18,7 +18,7 @@ from batos.memory.claims.attributes import facts_in
 from batos.memory.claims.restatements import LONGEST, find_replaced
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import FORGETS, NOTED, is_memorable, scope_of
-from batos.memory.recollection import Recollection
+from batos.memory.search.recollection import Recollection
 from batos.memory.sentences import sentence_spans
 from batos.memory.stated_sentences import statements_of
 from batos.memory.terms import clip_line, stems

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from batos.gate import relative_days
 from batos.memory.evidence import Evidence, Passage
-from batos.memory.focus import focus
 from batos.memory.ranking import rank
+from batos.memory.search.focus import focus
+from batos.memory.search.shown_documents import ShownDocument, documents_of
 from batos.memory.sentences import sentence_spans
-from batos.memory.shown_documents import ShownDocument, documents_of
 from batos.minds.question_kind import kind_of
 
 #: The task behind the line that says who speaks: with sentences in focus, with whole texts, and for a text that is

@@ -25,8 +25,8 @@ from typing import Literal, TypeAlias
 
 from batos.codex.meta_prompts import fill
 from batos.inference.cost import LEAST_RATIO
-from batos.memory import shown_documents
 from batos.memory.evidence import Evidence, Passage, mark
+from batos.memory.search import shown_documents
 from batos.minds import clock, lean
 from batos.minds.task import Task
 from batos.protocol.errors import ObjectError

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from batos.concurrency.commit_thread import finish_despite_cancel
-from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.claims import cues
 from batos.memory.evidence import Passage
 from batos.memory.reach import WITH_HISTORY, MemoryReach
-from batos.memory.recollection import Recollection, whole_weight
 from batos.memory.records import memory_segments
+from batos.memory.search.chunk_search import RecallQuery, VectorQuery
+from batos.memory.search.recollection import Recollection, whole_weight
 from batos.memory.stated_sentences import repeats
 from batos.minds.context import MindContext
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief

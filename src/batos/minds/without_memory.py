@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
-from batos.gate import languages
+from batos.gate.texts import languages
 from batos.memory.evidence import Passage
 from batos.memory.terms import clip_line, line_of
 from batos.minds.context import MindContext

@@ -11,7 +11,7 @@ from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
-from batos.memory.recall import recall
+from batos.memory.search.recall import recall
 from batos.methods.execution import effect_primitives, memory_primitives, method_results, method_run
 from batos.methods.execution.interpretation import interpret_intent
 from batos.methods.execution.invocation import Invocation, InvocationResult, To

@@ -11,8 +11,9 @@ import structlog
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.conversations import conversations
-from batos.image import claims, conversation_files, roots
+from batos.image import conversation_files, roots
 from batos.image.image import LivingImage
+from batos.image.nodes import claims
 from batos.image.publisher import PAUSE
 from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from batos.image.nodes.suspicion import DEATHS
 from batos.image.records import Brief, Status
-from batos.image.suspicion import DEATHS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from batos.image.publisher import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
 from batos.memory.embedder import Embedder, Unembedded, find_embedder
-from batos.memory.recollection import Recollection
+from batos.memory.search.recollection import Recollection
 from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
 from batos.missions.commit_turns import CommitTurns

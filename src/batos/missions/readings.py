@@ -13,10 +13,10 @@ from batos.conversations import conversations
 from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
 from batos.inference.journal import Entries
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import MARKED, RecallView, Recollection
 from batos.memory.records import memory_segments
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.recollection import MARKED, RecallView, Recollection
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions import reports
 from batos.protocol.effect_documents import EffectDocument, GrantDocument

@@ -11,8 +11,9 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from batos.events import Events
-from batos.image import claims, roots, suspicion
+from batos.image import roots
 from batos.image.image import LivingImage
+from batos.image.nodes import claims, suspicion
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root

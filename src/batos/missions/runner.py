@@ -29,7 +29,7 @@ from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
 from batos.memory.embedder import Embeds
-from batos.memory.recollection import Recollection
+from batos.memory.search.recollection import Recollection
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance
 from batos.minds.choices import MissionChoices

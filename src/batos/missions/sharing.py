@@ -12,8 +12,9 @@ from typing import Any, Final
 import structlog
 
 from batos.events import Events
-from batos.image import claims, roots, suspicion
+from batos.image import roots
 from batos.image.image import LivingImage
+from batos.image.nodes import claims, suspicion
 from batos.image.records import UNDER_WAY, StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, paused_error

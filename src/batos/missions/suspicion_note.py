@@ -8,8 +8,8 @@ from functools import partial
 
 import structlog
 
-from batos.image import suspicion
 from batos.image.image import LivingImage
+from batos.image.nodes import suspicion
 from batos.missions.queue import QueueEntry
 from batos.protocol.errors import BatosError
 

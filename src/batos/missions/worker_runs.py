@@ -10,8 +10,8 @@ from typing import Any, Final
 import structlog
 
 from batos.events import Events
-from batos.image import claims
 from batos.image.image import LivingImage
+from batos.image.nodes import claims
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
 from batos.missions.queue import QueueEntry

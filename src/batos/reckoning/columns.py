@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from batos.gate import dates, figures, languages
+from batos.gate.texts import languages
+from batos.gate.values import dates, figures
 from batos.reckoning import record_lists
 from batos.reckoning.known_phrases import CONCEPTS, MEASURES, signs
 from batos.reckoning.question_words import fold, root, tokens

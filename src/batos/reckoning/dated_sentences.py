@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-from batos.gate import dates
+from batos.gate.values import dates
 from batos.memory.sentences import sentence_spans
 from batos.reckoning.phrases import NotComputed, Unclear
 from batos.reckoning.question_words import fold, tokens

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from batos.gate import dates, spans_of_time
+from batos.gate.values import dates, spans_of_time
 from batos.reckoning import deadlines
 from batos.reckoning.dated_sentences import DatedSentence, find_event, make_date, only_reading
 from batos.reckoning.known_phrases import signs

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from batos.gate import dates, languages, spans_of_time, stems
-from batos.gate.spans_of_time import TimeSpan
+from batos.gate.texts import languages, stems
+from batos.gate.values import dates, spans_of_time
+from batos.gate.values.spans_of_time import TimeSpan
 from batos.memory.sentences import sentence_spans
 from batos.reckoning.dated_sentences import DatedSentence, find_event, make_date, only_reading, whole_day
 from batos.reckoning.known_phrases import DIRECTIONS, OWN_DAY, signs

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
-from batos.gate import figures
+from batos.gate.values import figures
 from batos.reckoning.columns import Column
 from batos.reckoning.periods import date_conditions, is_plain_year
 from batos.reckoning.phrases import Condition, NotComputed, Phrase, Unclear, choose_only

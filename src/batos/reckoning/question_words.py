@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from batos.gate import figures
+from batos.gate.values import figures
 from batos.reckoning.known_phrases import PHRASES
 
 #: The longest phrase that is looked up, in tokens.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from datetime import date
 
-from batos.gate import languages as gate_languages
+from batos.gate.texts import languages as gate_languages
 from batos.memory.evidence import Passage
 from batos.reckoning import calculation, days, operations
 from batos.reckoning.calculation import TableResult

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from batos.gate import dates, figures, numerals
+from batos.gate.values import dates, figures, numerals
 from batos.reckoning.question_words import fold, tokens
 from batos.reckoning.tables import Text
 

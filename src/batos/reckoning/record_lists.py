@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from batos.gate import dates, figures
+from batos.gate.values import dates, figures
 from batos.reckoning.known_phrases import signs
 from batos.reckoning.question_words import fold, root
 

@@ -11,13 +11,13 @@ from tests.memory.growing import MOST, growth
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.image.image import LivingImage
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.claims.hearing import WINDOW
 from batos.memory.document_store import Incoming
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.reach import MemoryReach
-from batos.memory.recollection import RecallView, Recollection
 from batos.memory.records import memory_records
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.recollection import RecallView, Recollection
 
 ANN = MemoryReach("ann", frozenset({"default"}))
 EVERY_STANDING = replace(ANN, standings=None)

@@ -10,7 +10,7 @@ from tests.memory.claims.test_hearing import recall, turn
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory.document_store import Incoming
-from batos.memory.recollection import RecallView
+from batos.memory.search.recollection import RecallView
 
 
 def file(text: str, title: str, at: str = "") -> Incoming:

@@ -13,12 +13,12 @@ from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
 
 from batos.image.image import LivingImage
 from batos.memory import chunk_vectors
-from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED
-from batos.memory.recollection import Recollection
 from batos.memory.records import memory_archives, memory_records, memory_segments
+from batos.memory.search.chunk_search import RecallQuery, VectorQuery
+from batos.memory.search.recollection import Recollection
 from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import FoldedRegionLine
 

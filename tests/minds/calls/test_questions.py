@@ -31,10 +31,10 @@ from batos.cli.render.mission import notes_text
 from batos.image import roots
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.memory import shown_documents
 from batos.memory.evidence import Evidence, Past
 from batos.memory.passages import passages
-from batos.memory.recall import recall
+from batos.memory.search import shown_documents
+from batos.memory.search.recall import recall
 from batos.minds import prompt
 from batos.minds.calls import decisions, questions
 from batos.minds.context import Thinking

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from batos.image import roots
-from batos.image.hosts import HostIdentity
+from batos.image.nodes.hosts import HostIdentity
 from batos.image.roots import Root
 from batos.objects.method import Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference

@@ -10,10 +10,10 @@ from typing import Final
 from batos.genesis.integrity import Finding
 from batos.history import past_questions, record_chain
 from batos.image import roots
-from batos.image.read_only import ReadOnlyPair
 from batos.image.records import Attachment
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
+from batos.image.views.read_only import ReadOnlyPair
 from batos.inference import journal
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import ImageDamaged

@@ -20,10 +20,10 @@ from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import roots
-from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.files.torn_tail import cuttings
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
-from batos.image.torn_tail import cuttings
+from batos.image.views.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow

@@ -10,9 +10,9 @@ from batos.config import Settings
 from batos.genesis import standing
 from batos.image import node_lines, roots, storage
 from batos.image.ids import utc_now
-from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.roots import Root
+from batos.image.views.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.inference.ollama.opening import bridge
 from batos.missions import counters, reports
 from batos.notation import mask_passwords

@@ -12,8 +12,8 @@ from batos.cli.doors.idle_door import IdleDoor
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.config import Settings
 from batos.image import storage
-from batos.image.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
+from batos.image.views.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.inference.journal import Entries
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings

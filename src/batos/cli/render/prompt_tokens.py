@@ -11,7 +11,7 @@ from batos.codex.codex import Codex
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.config import Settings
 from batos.genesis import measures
-from batos.image.read_only import is_there, open_read_only
+from batos.image.views.read_only import is_there, open_read_only
 from batos.minds.prompt import Form
 from batos.minds.prompt_sizes import MOST, list_sizes, most_tokens
 from batos.protocol.errors import BatosError

@@ -35,7 +35,7 @@ def backup(called: VerbCall, folder: Path, full: bool, lists: bool) -> int:
     Keys and tokens are left out. A backup holds all questions and answers: guard DIR as you guard the home.
     """
     from batos.care import backups
-    from batos.image.read_only import check_is_there
+    from batos.image.views.read_only import check_is_there
 
     if lists:
         found = [each.as_dict() | {"moment": backups.moment_text(each)} for each in backups.list_backups(folder)]

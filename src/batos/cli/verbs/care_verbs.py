@@ -31,7 +31,7 @@ def verify(called: VerbCall) -> int:
 def _verify(called: VerbCall) -> list[dict[str, Any]]:
     # Here alone: the help of the verb loads nothing of the database.
     from batos.care import verification
-    from batos.image.read_only import check_is_there, open_read_only
+    from batos.image.views.read_only import check_is_there, open_read_only
 
     settings = called.settings
     check_is_there(settings.image_uri)
@@ -76,7 +76,7 @@ def repair(called: VerbCall, dry_run: bool) -> int:
 async def _repair(called: VerbCall) -> dict[str, Any]:
     from batos.care import verification
     from batos.image.image import LivingImage, Opening
-    from batos.image.read_only import check_is_there
+    from batos.image.views.read_only import check_is_there
 
     settings = called.settings
     check_is_there(settings.image_uri)

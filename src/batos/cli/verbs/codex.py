@@ -19,7 +19,7 @@ from batos.codex.origins import CodexRow
 from batos.codex.reader import TomlSource
 from batos.config import CONFIG_FILE, LoadedSettings, Settings
 from batos.image import roots
-from batos.image.read_only import is_there, open_read_only
+from batos.image.views.read_only import is_there, open_read_only
 from batos.protocol.errors import BatosError, CodexError
 from batos.terminal.console import Console, count_text
 from batos.terminal.layout import table, wrap

@@ -36,7 +36,7 @@ def export(called: VerbCall, folder: Path) -> int:
 
 def _export(called: VerbCall, folder: Path) -> dict[str, int]:
     from batos.care import mind_export
-    from batos.image.read_only import check_is_there, open_read_only
+    from batos.image.views.read_only import check_is_there, open_read_only
 
     settings = called.settings
     check_is_there(settings.image_uri)

@@ -40,7 +40,7 @@ async def _upgrade(called: VerbCall, folder: Path | None, *, dry_run: bool, no_b
     from batos.care.upgrading import home_upgrading, plan_upgrade
     from batos.image.evolution.evolving import Upgrading
     from batos.image.image import LivingImage, Opening
-    from batos.image.read_only import check_is_there
+    from batos.image.views.read_only import check_is_there
 
     settings = called.settings
     check_is_there(settings.image_uri)

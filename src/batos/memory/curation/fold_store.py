@@ -16,7 +16,6 @@ from batos.image.image import LivingImage
 from batos.image.records import Segment
 from batos.image.roots import Root
 from batos.memory import freed_memory
-from batos.memory.chunk_search import ChunkSearch
 from batos.memory.claims.marked_texts import marked_text
 from batos.memory.curation import extracts, recall_counts
 from batos.memory.curation.extracts import FoldedText, SummaryLine
@@ -26,13 +25,14 @@ from batos.memory.curation.sketches import redundant_regions, sketch
 from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds, vectors
 from batos.memory.indexes.entries import Entry
-from batos.memory.recollection import line_of
 from batos.memory.records import memory_archives, memory_folding, memory_records, memory_segments
 from batos.memory.records.memory_archives import ArchivedPart, Parts
 from batos.memory.records.memory_claims import ClaimMark
 from batos.memory.records.memory_folding import FoldedRegion
 from batos.memory.records.memory_records import ChunkRange
 from batos.memory.records.memory_segments import VECTORS, NewSegment, trees_of
+from batos.memory.search.chunk_search import ChunkSearch
+from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import FoldedRegionLine, MemoryLine, UnfoldedPage

@@ -10,7 +10,7 @@ from typing import Any
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.past import newest_commit
+from batos.image.views.past import newest_commit
 from batos.methods.generation import generation_log
 from batos.methods.generation import method_spec as wants
 from batos.methods.generation.attempt import GenerationDeps

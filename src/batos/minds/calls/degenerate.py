@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Final
 
-from batos.gate import languages
+from batos.gate.texts import languages
 from batos.memory.terms import terms, words
 
 #: Texts whose terms agree to this share (Jaccard) are alike.

@@ -8,7 +8,7 @@ from typing import Final
 from batos.gate.attribution import Attribution, SentenceVectors
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
 from batos.gate.ground import Ground
-from batos.gate.stems import stems
+from batos.gate.texts.stems import stems
 from batos.minds.context import MindContext
 
 #: Sentences of the answer and of the evidence that are embedded.

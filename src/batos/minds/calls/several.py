@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from batos.gate import languages
+from batos.gate.texts import languages
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import words
 

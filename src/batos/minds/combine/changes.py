@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from batos.codex.protocol_conditions import fold
-from batos.gate import languages
 from batos.gate.checks import GateVerdict
 from batos.gate.citations import Citation
+from batos.gate.texts import languages
 from batos.memory.terms import line_of, words
 from batos.minds.calls import answers, sample_paths
 from batos.minds.context import MindContext

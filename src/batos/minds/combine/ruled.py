@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from batos.gate import languages
-from batos.memory.focus import focus
+from batos.gate.texts import languages
+from batos.memory.search.focus import focus
 from batos.minds.calls import answers
 from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, Synthesis

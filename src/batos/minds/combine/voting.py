@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batos.gate import figures, languages, numerals
+from batos.gate.texts import languages
+from batos.gate.values import figures, numerals
 from batos.memory.terms import words
 from batos.minds.results import PartResult
 

@@ -10,7 +10,7 @@ from typing import Final
 from batos.codex.protocol_conditions import fold
 from batos.gate import citations
 from batos.memory.evidence import Evidence, Passage
-from batos.memory.recall import recall
+from batos.memory.search.recall import recall
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, Question, infer

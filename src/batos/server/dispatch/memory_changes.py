@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.memory.backfill import BackfillState
-from batos.memory.chunk_search import RecallQuery, VectorQuery
 from batos.memory.document_store import Incoming
 from batos.memory.embedder import Unembedded
 from batos.memory.facts import FactKey, fact_of
+from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.protocol.brief import DEFAULT_SCOPE
 from batos.protocol.errors import BatosError, BriefError
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors

@@ -11,7 +11,7 @@ from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
 from batos.history.moments import Moment
-from batos.image.past import moment_of, newest_commit
+from batos.image.views.past import moment_of, newest_commit
 from batos.inference.erasure_mark import erased_error
 from batos.inference.journal import Journal
 from batos.protocol.brief import File

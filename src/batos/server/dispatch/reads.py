@@ -11,10 +11,10 @@ from batos.history import dreams, past_questions, why
 from batos.history.as_of import PastReadings
 from batos.history.moments import Moment
 from batos.image.ids import iso
-from batos.memory.chunk_search import RecallQuery
 from batos.memory.reach import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
-from batos.memory.recollection import RecallView
 from batos.memory.records.memory_records import MemoryKind
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
 from batos.protocol.dream_shapes import DreamDiffArgs, DreamListArgs
 from batos.protocol.effect_shapes import EffectsArgs, GrantsArgs

@@ -1,0 +1,1 @@
+"""Texts as the gate reads them: languages, letters, stems and clauses."""

@@ -1,0 +1,1 @@
+"""Nodes: several processes that share an image on a server, their leases, claims and server storages."""
