@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from tests.gate.test_checks import draft
 from tests.memory.growing import MOST, growth
 
+from batos.gate import wording
+from batos.gate.checks import judge
 from batos.gate.counts import asked_counts, count_of, other_counts
 
 ASKING = [
@@ -84,3 +86,10 @@ def test_any_question_is_read(text: str) -> None:
 def test_hostile_questions_are_read_in_time(piece: str) -> None:
     """In a time that grows with their length."""
     assert growth(lambda size: list(asked_counts(piece * size)), 500) < MOST
+
+
+@pytest.mark.parametrize("language", wording.table())
+def test_who_withholds_an_answer_is_at_no_fault(language: str) -> None:
+    """What stands in the place of an answer that no document carries raises no alarm, whatever form was asked for."""
+    found = judge(draft(wording.tell("withheld", {}, language), question="Summarise it in four bullets.")).verdict
+    assert {each.check for each in found.faults} <= {"language"}

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal, TypeAlias
 
 from batos.gate.ground import Draft, Spot
+from batos.gate.uncheckable import declines
 from batos.gate.values import numerals
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import words
@@ -112,9 +113,12 @@ def count_of(unit: Unit, text: str) -> int:
 
 
 def other_counts(draft: Draft) -> list[Spot] | None:
-    """Check that an answer has the count of lines, sentences, bullets or words that the question asks for."""
+    """Check that an answer has the count of lines, sentences, bullets or words that the question asks for.
+
+    Whoever says that the documents do not say it need not say so in four bullets.
+    """
     asked = list(asked_counts(draft.ground.question))
-    if not asked:
+    if not asked or declines(draft.answer):
         return None
     counted = ((each, count_of(each.unit, draft.answer)) for each in asked)
     return [

@@ -6,6 +6,7 @@ import re
 from typing import Literal, TypeAlias
 
 from batos.gate.texts import letters
+from batos.memory.sentences import sentence_spans
 
 #: The reason that a sentence is not checked. `language`: the answer is in a language that no document is in, and words
 #: alone cannot compare the two.
@@ -81,6 +82,7 @@ _NOTHING_FOUND = re.compile(
     r"|nicht (?:\w+ )?(?:erwähnt|angegeben|gefunden|genannt|bekannt|enthalten|beantworten)"
     r"|keine (?:angaben?|informationen?|antwort|hinweise?)|ich weiß (?:es |das )?nicht|steht nicht (?:im|in)"
     r"|aucune (?:information|mention|réponse)"
+    r"|ne (?:\w+ ){0,2}?disent (?:pas|rien)|no lo dicen|non lo dicono|não o dizem"
     r"|ne (?:\w+ )?(?:mentionne|précise|parle|figure|dit|contient|indique|sais|trouve|donne)\w* (?:pas|rien)"
     r"|rien (?:n(?:'|’)a été|n(?:'|’)est trouvé)"
     r"|no (?:se )?(?:menciona|dice|indica|especifica|encontr\w*|sé|contiene|hay (?:información|datos))"
@@ -190,6 +192,12 @@ def is_question(sentence: str) -> bool:
     return _QUESTION.search(sentence) is not None and (
         not sentence.rstrip().endswith(";") or bool(_GREEK.search(sentence))
     )
+
+
+def declines(text: str) -> bool:
+    """Test if a text says nothing but that nothing was found, or that it refuses."""
+    said = [text[start:end] for start, end in sentence_spans(text)]
+    return bool(said) and all(manner(each, each) in ("nothing_found", "refusal") for each in said)
 
 
 def manner(sentence: str, line: str) -> Uncheckable | None:
