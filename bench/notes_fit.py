@@ -51,7 +51,7 @@ class NoteDistance:
 async def measure(uvm: UVM, notes: Notes, *, vectors: bool) -> list[NoteDistance]:
     """Return how near the notes are to each question; its own is 0 if it is not among the first."""
     found = []
-    embedder = await uvm.readiness.embedder() if vectors else None
+    embedder = await uvm.embedder_finder.find() if vectors else None
     for each in notes.questions:
         query = RecallQuery(each["question"])
         if embedder is not None:

@@ -33,14 +33,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.codex import model_names
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
 from batos.image.roots import Root
+from batos.inference import model_names
+from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
 from batos.memory.backfill import BackfillParts, VectorBackfill
 from batos.memory.document_store import DocumentStore, Incoming
-from batos.memory.embedder import Embedder
 from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import chunk_count, find_chunk
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery

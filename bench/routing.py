@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from batos.codex import codex as codices
-from batos.codex import model_names
 from batos.config import Settings
 from batos.image.image import LivingImage, Opening
+from batos.inference import model_names
+from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge, Embedding
-from batos.memory.embedder import Embedder
 from batos.routing.lessons import lessons_of
 from batos.routing.router import Route, Router, make_router
 from report import Goal, report

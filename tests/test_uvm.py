@@ -282,13 +282,13 @@ async def test_memory_embeds_without_taking_up_a_changed_codex(tmp_path: Path) -
     """`codex diff` shows a change until a mission begins, although parts of memory get vectors in between."""
     async with opened(tmp_path, ScriptedBridge(Script())) as uvm:
         await uvm.readiness.genesis()
-        before = await uvm.readiness.embedder()
+        before = await uvm.embedder_finder.find()
         path = tmp_path / "codex" / "mind.toml"
         path.write_text(
             path.read_text(encoding="utf-8").replace("- Answer every", "- Be brief.\n- Answer every", 1), "utf-8"
         )
         known = _codex_digest(uvm)
-        assert (await uvm.readiness.embedder()).digest == before.digest
+        assert (await uvm.embedder_finder.find()).digest == before.digest
         assert _codex_digest(uvm) == known
         await uvm.readiness.check()
         assert _codex_digest(uvm) != known

@@ -32,6 +32,7 @@ from batos.image.image import LivingImage, Opening
 from batos.image.publisher import Publisher
 from batos.image.views.overlay import Overlay
 from batos.image.views.past import PastImage
+from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
 from batos.memory.backfill import BackfillParts, BackfillState, VectorBackfill
@@ -115,6 +116,7 @@ class UVM(OpenedImage):
     running_missions: RunningMissions
     counters: Counters
     document_store: DocumentStore
+    embedder_finder: EmbedderFinder
     backfill: VectorBackfill
     mission_memory: MissionMemory
     curator: Curator
@@ -268,14 +270,15 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
     learning = LateMethods(late, group, seams.pauses[-1])
     stack.push_async_callback(_finish, learning.aclose)
-    backfill = _backfill(stack, group, opened, store, readiness, workers)
+    finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
+    backfill = _backfill(stack, group, BackfillParts(image, store, finder.find, workers.is_idle, tell))
     stack.callback(approvals.close)
     await approvals.open()
     return UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
-        FollowUps(image, missions, group), learning, running_missions, counters, store, backfill, mission_memory,
-        _curator(stack, opened, store, readings, missions.ask, readiness),
+        FollowUps(image, missions, group), learning, running_missions, counters, store, finder,
+        backfill, mission_memory, _curator(stack, opened, store, readings, missions.ask, readiness),
         _releaser(stack, group, opened, seams.effects, sharing, lasts=lasts), _packer(stack, group, opened, workers),
     )  # fmt: skip
 
@@ -357,17 +360,9 @@ def _curator(
     return curator
 
 
-def _backfill(
-    stack: AsyncExitStack,
-    group: asyncio.TaskGroup,
-    opened: OpenedImage,
-    store: DocumentStore,
-    readiness: Readiness,
-    workers: Workers,
-) -> VectorBackfill:
+def _backfill(stack: AsyncExitStack, group: asyncio.TaskGroup, parts: BackfillParts) -> VectorBackfill:
     """Make what gives vectors to remembered parts; at the end it has stopped."""
-    tell = partial(_tell_vectors, opened.events)
-    backfill = VectorBackfill(BackfillParts(opened.image, store, readiness.embedder, workers.is_idle, tell), group)
+    backfill = VectorBackfill(parts, group)
     stack.push_async_callback(_finish, backfill.aclose)
     return backfill
 

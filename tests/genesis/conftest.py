@@ -17,8 +17,8 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.codex import codex as codices
-from batos.codex import model_names
 from batos.codex.codex import Codex
+from batos.inference import model_names
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, ModelRow, PullProgress, RunnerRow

@@ -10,7 +10,6 @@ from tests.genesis.conftest import HandDaemon
 from tests.genesis.stages import Stage
 from ZODB.Connection import Connection
 
-from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.genesis import measures, measuring
 from batos.genesis.adapters.inventory import AdapterInventory
@@ -20,6 +19,7 @@ from batos.genesis.plan import Plan, compare
 from batos.genesis.provision import StepProgress
 from batos.genesis.register import GenesisRecord
 from batos.image import roots
+from batos.inference import model_names
 from batos.inference.ollama.catalogue import ModelCard
 from batos.minds.context_building import ratio_of
 from batos.protocol.brief import as_file

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.genesis import modelfile
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.modelfile import Recipe
+from batos.inference import model_names
 from batos.protocol.errors import CodexError, UsageError
 
 RECIPE = Recipe("ROBIN", "llama3.1:8b", "ab" * 32, "You are ROBIN.", {"num_ctx": 4096, "temperature": 0.8})

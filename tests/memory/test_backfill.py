@@ -12,10 +12,10 @@ from tests.memory.test_document_store import incoming, store_of
 from tests.waiting import HANG
 
 from batos.image.image import LivingImage
+from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Embedding
 from batos.memory import chunk_vectors
 from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, VectorBackfill, embedded_text
-from batos.memory.embedder import Embedder
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery

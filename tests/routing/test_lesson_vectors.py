@@ -10,7 +10,7 @@ import pytest
 
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
-from batos.memory.embedder import Embedder
+from batos.inference.embedder import Embedder
 from batos.routing.lesson_vectors import EVERY, PIECES, SavedVectors
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.training import BATCH, find_or_learn

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from batos.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
+from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
-from batos.memory.embedder import Embedder
 from batos.memory.terms import words
 from batos.routing.lessons import Lesson, lessons_of
 from batos.routing.protocol_choice import MEANT, ProtocolChoice

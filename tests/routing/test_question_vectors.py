@@ -12,7 +12,7 @@ from tests.minds.scripted import QUESTION, Script, stepping
 from batos.cli.render.mission_record import prompts_text
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
-from batos.memory.embedder import HEAD, Embedder
+from batos.inference.embedder import HEAD, Embedder
 from batos.protocol.errors import OllamaTimeout
 from batos.routing.question_vectors import PATH, JournaledVectors
 from batos.testing import ScriptedBridge, scripted_uvm

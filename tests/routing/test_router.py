@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batos.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
-from batos.memory.embedder import Embedder
+from batos.inference.embedder import Embedder
 from batos.memory.terms import words
 from batos.protocol.errors import BatosError, OllamaTimeout
 from batos.routing.lessons import Lesson

@@ -11,7 +11,7 @@ from tests.inference.counting_bridge import Desk, desk
 from batos.codex.codex import Codex
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
-from batos.memory.embedder import Embedder, KnownVectors
+from batos.inference.embedder import Embedder, KnownVectors
 from batos.protocol.errors import BatosError, OllamaTimeout
 from batos.routing.lessons import lessons_of
 from batos.routing.question_vectors import JournaledVectors

@@ -11,7 +11,7 @@ import pytest
 
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
-from batos.memory.embedder import Embedder
+from batos.inference.embedder import Embedder
 from batos.protocol.errors import ModelMissing
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.training import NO_EMBEDDER, PROTOCOLS, LearntLessons, find_or_learn

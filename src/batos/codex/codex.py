@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from batos import private_files
-from batos.codex import declared_intents, declared_objects, files, meta_prompts, model_names, model_options, rules
+from batos.codex import declared_intents, declared_objects, files, meta_prompts, model_options, rules
 from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX, IntentText
 from batos.codex.declared_objects import AbsentObject
 from batos.codex.key_lines import KeyPath
 from batos.codex.reader import TomlSource, TomlTable, nearest_word
 from batos.codex.value_digests import digest_of
+from batos.inference import model_names
 from batos.protocol.errors import CodexError, UsageError
 
 MIND = "mind.toml"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batos.codex import meta_prompts, model_names, model_options, protocol_conditions
+from batos.codex import meta_prompts, model_options, protocol_conditions
 from batos.codex.key_lines import KeyPath
 from batos.codex.reader import TomlSource, TomlTable
 from batos.guardian.parsing import parse
+from batos.inference import model_names
 
 _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.genesis.adapters import compatibility
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterInventory
@@ -14,6 +13,7 @@ from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family
 from batos.genesis.plan import Plan, in_words
+from batos.inference import model_names
 from batos.inference.ollama.catalogue import ModelCard
 from batos.protocol.errors import AdapterError, ModelMissing
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from batos.codex import model_names
 from batos.codex.codex import Codex
 from batos.codex.key_lines import KeyLines, KeyPath
 from batos.codex.origins import SHARED, CodexEntry, entries
 from batos.genesis.plan import PlanStep
+from batos.inference import model_names
 from batos.protocol.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed
 
 T = TypeVar("T", bound=OllamaError)

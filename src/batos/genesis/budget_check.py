@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from batos.codex import model_names, model_options
+from batos.codex import model_options
 from batos.codex.codex import PILLARS
 from batos.config import Settings
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
+from batos.inference import model_names
 from batos.inference.vram import budget
 from batos.inference.vram.budget import ELEMENT, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
 from batos.notation import bytes_of

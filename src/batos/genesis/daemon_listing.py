@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from batos.codex import model_names
+from batos.inference import model_names
 from batos.inference.ollama import catalogue
 from batos.inference.ollama.chat import ChatRequest
 from batos.protocol.errors import OllamaUnfit

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex import model_names
 from batos.codex.codex import PILLARS, Codex, Persona
 from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.codex.meta_prompts import FIRST_RATIO
@@ -14,6 +13,7 @@ from batos.genesis import measures, register
 from batos.genesis.plan import Plan, with_deletions
 from batos.image import organisation, roots
 from batos.image.roots import Root, named_objects
+from batos.inference import model_names
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
 from batos.protocol.genesis_documents import FindingDocument

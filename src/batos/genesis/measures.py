@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from batos.codex import model_names
 from batos.image import roots
 from batos.image.roots import Root
+from batos.inference import model_names
 
 _KEPT = "bases"
 

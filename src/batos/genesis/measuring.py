@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.codex import model_names, model_options
+from batos.codex import model_options
 from batos.codex.codex import PILLARS, Codex
 from batos.genesis import measures
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -14,7 +14,7 @@ from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
-from batos.inference import marks
+from batos.inference import marks, model_names
 from batos.inference.ollama.chat import ChatRequest
 from batos.protocol.errors import OllamaError
 

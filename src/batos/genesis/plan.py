@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from batos.codex import model_names
 from batos.codex.codex import PILLARS, Codex
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
 from batos.genesis.register import GenesisRecord
+from batos.inference import model_names
 from batos.protocol.genesis_documents import PlanDocument, RecipeDocument, StepDocument
 
 Kind = Literal["pull", "upload", "create", "graph", "delete"]

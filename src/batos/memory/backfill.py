@@ -13,9 +13,9 @@ import structlog
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image.image import LivingImage
+from batos.inference.embedder import Embedder, Unembedded
 from batos.memory import chunk_vectors
 from batos.memory.document_store import DocumentStore
-from batos.memory.embedder import Embedder, Unembedded
 from batos.memory.records import memory_records, memory_segments
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BatosError

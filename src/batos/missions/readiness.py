@@ -17,8 +17,8 @@ from batos.genesis.reconcile import Baseline, GenesisReport, Reconciler
 from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.inference.cost import SpendingLimits
+from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
-from batos.memory.embedder import Embedder, Unembedded, find_embedder
 from batos.memory.search.recollection import Recollection
 from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
@@ -197,25 +197,6 @@ class Readiness:
         lessons = lessons_of(baseline.codex.personas.values())
         margin = self._parts.settings.second_voice_margin
         return await routers.make_router(self._parts.image, lessons, self._embedder(baseline), tell, margin)
-
-    async def embedder(self) -> Embedder:
-        """Return the embedder of the codex that missions run on, with the digest that the daemon has now.
-
-        The next mission takes up a changed codex. A part of memory that gets its vector before that does not.
-
-        Raises:
-            Unembedded: the codex names no embedder, or the daemon does not have it.
-            BatosError: Ollama cannot be asked, or genesis must run first.
-        """
-        standing = self._ready or await self.ready()
-        try:
-            digests = {row.name: row.digest for row in await self.bridge.list()}
-        except (OllamaUnreachable, OllamaTimeout) as error:
-            raise Unembedded("Ollama does not answer") from error
-        found = self._embedder(replace(standing.baseline, digests=digests))
-        if found is None:
-            raise Unembedded("there is no embedding model: the codex names none, or `batos genesis` must pull it")
-        return found
 
     def _embedder(self, baseline: Baseline) -> Embedder | None:
         """Return the codex's embedder, or None if the daemon does not have it."""

@@ -25,10 +25,10 @@ from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
+from batos.inference.embedder import Embeds
 from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
-from batos.memory.embedder import Embeds
 from batos.memory.search.recollection import Recollection
 from batos.methods.generation import absent_objects, generation_log
 from batos.minds import context_building, earlier_failures, provenance

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 from batos.image.ids import iso
+from batos.inference.embedder import OPTIONS, Embedder, clip
 from batos.inference.journal import Journal, Record
 from batos.inference.journaled_requests import embedding_key
-from batos.memory.embedder import OPTIONS, Embedder, clip
 
 #: The place of the route's vector in the cycle.
 PATH: Final = "route#0"

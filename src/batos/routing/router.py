@@ -12,7 +12,7 @@ import structlog
 
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
-from batos.memory.embedder import Embedder, KnownVectors, Unembedded
+from batos.inference.embedder import Embedder, KnownVectors, Unembedded
 from batos.protocol.mission_documents import RouteDocument
 from batos.routing import effort as efforts
 from batos.routing.lessons import Lesson

@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from batos.memory.embedder import Embedder, Unembedded
+from batos.inference.embedder import Embedder, Unembedded
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import EMBED_SECONDS, Router
 

@@ -14,8 +14,8 @@ from persistent.mapping import PersistentMapping
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.roots import Root
+from batos.inference.embedder import Embedder, Unembedded
 from batos.inference.ollama.bridge import EMBED_BATCH
-from batos.memory.embedder import Embedder, Unembedded
 from batos.routing import lexical, semantic
 from batos.routing.classifier import Classifier
 from batos.routing.lesson_vectors import SavedVectors

@@ -10,10 +10,11 @@ import click
 
 from batos.cli.doctor.pages import topic
 from batos.cli.verb_options import VerbCall, common, run
-from batos.codex import codex, model_names
+from batos.codex import codex
 from batos.genesis import budget_check, offline
 from batos.genesis.daemon_listing import look
 from batos.genesis.plan import Plan
+from batos.inference import model_names
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow

@@ -12,7 +12,7 @@ from BTrees.OOBTree import OOBTree
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
-from batos.codex import graph_names, model_names, model_options
+from batos.codex import graph_names, model_options
 from batos.codex.codex import PILLARS
 from batos.codex.meta_prompts import FIRST_RATIO
 from batos.config import Settings
@@ -22,6 +22,7 @@ from batos.image.ownership import SLOT_USERS
 from batos.image.protection import protected_slots
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
 from batos.image.roots import Root, named_objects
+from batos.inference import model_names
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
 from batos.minds.trace import ratio

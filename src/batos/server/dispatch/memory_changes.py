@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.inference.embedder import Unembedded
 from batos.memory.backfill import BackfillState
 from batos.memory.document_store import Incoming
-from batos.memory.embedder import Unembedded
 from batos.memory.facts import FactKey, fact_of
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.protocol.brief import DEFAULT_SCOPE
@@ -127,7 +127,7 @@ class MemoryChanges:
         if given.mode == "text" or not await self._reader.has_vectors(given):
             return None, ""
         try:
-            embedder = await self._uvm.readiness.embedder()
+            embedder = await self._uvm.embedder_finder.find()
             return VectorQuery(embedder.digest, await embedder.vector(given.query, _PATIENCE)), ""
         except (BatosError, Unembedded) as error:
             return None, str(error)

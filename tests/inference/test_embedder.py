@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.waiting import HANG
 
+from batos.config import Settings
+from batos.events import Events
+from batos.inference.embedder import HEAD, TAIL, Embedder, EmbedderFinder, Unembedded, clip
 from batos.inference.ollama.bridge import Bridge, Embedding
-from batos.memory.embedder import HEAD, TAIL, Embedder, Unembedded, clip
 from batos.protocol.errors import OllamaUnreachable
+from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
+from batos.uvm import Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
 
 MODEL = "all-minilm:latest"
@@ -80,3 +85,35 @@ def test_of_a_long_text_the_ends_are_kept() -> None:
     assert clip("") == " "
     assert clip(f"{'a' * HEAD}{'b' * 9_000}{'c' * TAIL}") == f"{'a' * HEAD} {'c' * TAIL}"
     assert len(clip("x" * 9_000, 4)) < HEAD
+
+
+async def test_the_image_names_the_embedder_without_a_look_at_the_codex(tmp_path: Path) -> None:
+    """After a genesis the codex's files are not read again: the image has the name, the daemon the digest."""
+    bridge = ScriptedBridge()
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        found = await EmbedderFinder(uvm.image, bridge, _never).find()
+        row = bridge.rows[found.model]
+        assert (found.model, found.digest) == (shipped_models()[1], row.digest)
+        await bridge.delete(found.model)
+        with pytest.raises(Unembedded, match="no embedding model"):
+            await EmbedderFinder(uvm.image, bridge, _never).find()
+
+
+async def test_an_image_before_its_genesis_takes_the_codex_up_first(tmp_path: Path) -> None:
+    """Where the image names nothing, the codex is brought into it, and its embedder found."""
+    bridge = ScriptedBridge()
+    settings = Settings(home=tmp_path, user="tester", image="memory://image")
+    async with open_uvm(settings, Events(log=False), Seams(bridge=bridge)) as uvm:
+        found = await EmbedderFinder(uvm.image, bridge, uvm.readiness.ready).find()
+    assert found.model == shipped_models()[1]
+
+
+async def test_a_daemon_that_is_away_is_a_reason(tmp_path: Path) -> None:
+    """Whoever asks is told why there is no vector, and nothing ends."""
+    async with scripted_uvm(tmp_path) as uvm, Bridge("http://127.0.0.1:9") as nobody:
+        with pytest.raises(Unembedded, match="Ollama does not answer"):
+            await EmbedderFinder(uvm.image, nobody, _never).find()
+
+
+async def _never() -> None:
+    raise AssertionError

@@ -1,16 +1,19 @@
-"""The codex's embedder on the processor: returns vectors of short texts, or a reason why there are none."""
+"""The embedder on the processor: found by its name in the image, it gives vectors of short texts, or says why not."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from batos.codex.model_names import with_tag
+from batos.image.image import LivingImage
+from batos.inference.model_names import with_tag
 from batos.inference.ollama.bridge import Embedding
-from batos.protocol.errors import ContextOverflow, OllamaError, UsageError
+from batos.inference.ollama.catalogue import ModelRow
+from batos.objects.prototype import own_slots
+from batos.protocol.errors import ContextOverflow, OllamaError, OllamaTimeout, OllamaUnreachable, UsageError
 
 #: No layer on the card, which is the personas'; the bridge adds one number of threads for all calls.
 OPTIONS: Mapping[str, Any] = {"num_gpu": 0}
@@ -40,6 +43,14 @@ class Embeds(Protocol):
         keep_alive: float | str | None = None,
     ) -> Coroutine[Any, Any, Embedding]:
         """Return one vector for each text."""
+        ...
+
+
+class ListsEmbedders(Embeds, Protocol):
+    """The part of the bridge that finding an embedder needs."""
+
+    async def list(self) -> Sequence[ModelRow]:
+        """Return the models that the daemon has."""
         ...
 
 
@@ -117,6 +128,45 @@ def find_embedder(bridge: Embeds, name: str, digests: Mapping[str, str]) -> Embe
     """Return the embedder of that name if the daemon has it; "" names none."""
     digest = digests.get(with_tag(name)) if name else None
     return Embedder(bridge, name, digest) if digest is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderFinder:
+    """Finds the embedder that missions run on: the image has its name from the codex.
+
+    A changed codex gives another with the next mission. A part of memory that gets its vector before that does not.
+    """
+
+    image: LivingImage
+    bridge: ListsEmbedders
+    #: Brings the codex into an image that has none yet.
+    begin: Callable[[], Awaitable[object]]
+
+    async def find(self) -> Embedder:
+        """Return the embedder, with the digest that the daemon has now.
+
+        Raises:
+            Unembedded: the codex names no embedder, or the daemon does not have it.
+            BatosError: Ollama cannot be asked, or genesis must run first.
+        """
+        name = self._name()
+        if name is None:
+            await self.begin()
+            name = self._name()
+        try:
+            digests = {row.name: row.digest for row in await self.bridge.list()}
+        except (OllamaUnreachable, OllamaTimeout) as error:
+            raise Unembedded("Ollama does not answer") from error
+        found = find_embedder(self.bridge, name or "", digests)
+        if found is None:
+            raise Unembedded("there is no embedding model: the codex names none, or `batos genesis` must pull it")
+        return found
+
+    def _name(self) -> str | None:
+        """Return the name that the image has, None before its first genesis."""
+        with self.image.snapshot() as root:
+            model = root.get("pLLM_obj")
+            return None if model is None else str(own_slots(model).get("embedder", ""))
 
 
 def clip(text: str, share: int = 1) -> str:
