@@ -16,6 +16,12 @@ ifeq ($(MAKECMDGOALS),demo)
 # The demo needs no tools: it takes the environment as it is, and makes one without them where there is none.
 EXTRAS := $(or $(EXTRAS),$(shell sed -n 2p $(STAMP) 2>/dev/null),none)
 endif
+ifeq ($(MAKECMDGOALS),room)
+# One room needs no servers, containers or contracts: the environment that is there, else the small one.
+EXTRAS := $(or $(EXTRAS),$(filter-out none,$(shell sed -n 2p $(STAMP) 2>/dev/null)),test)
+endif
+# The sources and tests of ROOM: a package of batos, or one that stands beside it.
+ROOM_PLACES = $(wildcard src/batos/$(ROOM) src/$(ROOM) tests/$(ROOM))
 # Every script of bench/ but what they are made of.
 BENCHES = $(filter-out bench/report.py bench/null_%.py bench/wire_%.py bench/%_side.py,$(sort $(wildcard bench/*.py)))
 
@@ -30,7 +36,7 @@ export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crash help demo test check format docs bench bench-full wheel fuzz flaky times live real clean venv
+.PHONY: crash help demo test room check format docs bench bench-full wheel fuzz flaky times live real clean venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +46,13 @@ demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your 
 
 test: $(STAMP) ## the whole test suite, side by side (ARGS="tests/image -k undo": those, in one process; WORKERS=1: all, in order)
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+room: $(STAMP) ## ruff, mypy and the tests of one room, in an environment without servers (ROOM=gate ARGS="-k dates")
+	@test -n "$(ROOM)" && test -d "tests/$(ROOM)" || { echo "make room ROOM=NAME, one of: $(patsubst tests/%/,%,$(wildcard tests/[a-z]*/))" >&2; exit 2; }
+	$(BIN)/ruff check $(ROOM_PLACES)
+	$(BIN)/ruff format --check $(ROOM_PLACES)
+	$(BIN)/mypy --follow-imports silent $(ROOM_PLACES)
+	$(BIN)/python -m pytest -q tests/$(ROOM) $(ARGS)
 
 check: $(STAMP) ## ruff, mypy --strict, import-linter, the architecture test
 	$(BIN)/ruff check .

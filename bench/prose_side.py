@@ -45,8 +45,8 @@ VERBS = frozenset(
     write yield
     """.split()
 )
-#: A heading that is the name of a verb of the command line.
-VERB = "why"
+#: Headings that are a name: a verb of the command line, and the part of a page that a newcomer looks for.
+HEADINGS = frozenset(("why", "How do I"))
 #: Words that no sentence begins with: a riddle, or a pronoun whose noun stands elsewhere.
 RIDDLES = frozenset("what whether who whom whose why how which it one he they".split())
 
@@ -134,7 +134,7 @@ def riddles(text: str) -> Iterator[str]:
     """Yield a fault for each sentence of a text that begins with a forbidden word."""
     for sentence in sentences(text):
         word = _WORD.search(sentence)
-        if word and word.group().lower() in RIDDLES and sentence.strip() != VERB:
+        if word and word.group().lower() in RIDDLES and sentence.strip() not in HEADINGS:
             yield f"a sentence begins with {word.group()!r}: {sentence[:60]}"
 
 

@@ -10,8 +10,8 @@ was_python='' was_extras=''
 if [ -f "$stamp" ]; then { read -r was_python; read -r was_extras; } <"$stamp" || true; fi
 command -v "${was_python:-none}" >/dev/null || was_python='' was_extras=''
 python=${2:-${was_python:-python3.11}}
-# An environment that was made for the demo has no tools (`none`): whoever needs more gets them.
-if [ "$was_extras" = none ]; then was_extras=dev; fi
+# An environment that was made for the demo has no tools (`none`), one for a room has few (`test`): whoever needs more gets them.
+case $was_extras in none | test) was_extras=dev ;; esac
 extras=${3:-${was_extras:-dev}}
 
 if [ "$what" = stale ]; then

@@ -13,7 +13,6 @@ from pathlib import Path
 import hypothesis
 import pytest
 import structlog
-from tests.image.servers import ask_postgres, postgres_server
 from tests.living import Count
 from tests.timing import SLOW_CALLBACK, TABLE, Timing, read_table
 
@@ -33,7 +32,7 @@ hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 KEPT = frozenset({"BATOS_CORPUS", "BATOS_LIVE_OLLAMA", "BATOS_LIVE_MODEL", "BATOS_HYPOTHESIS"})
 
 _watched: list[WatchedLoop] = []
-#: Numbers for the homes of tests that have no folder of their own, and for databases.
+#: Numbers for the homes of tests that have no folder of their own.
 _numbers = itertools.count()
 
 
@@ -144,22 +143,6 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """What the addresses of a PostgreSQL server begin with; tests that look at the server itself start their own."""
-    with postgres_server() as address:
-        yield address
-
-
-@pytest.fixture
-def databases(postgres: str) -> tuple[str, str]:
-    """Two empty databases, for an image and a journal."""
-    number = next(_numbers)
-    names = [f"{name}_{number}" for name in ("image", "journal")]
-    ask_postgres(postgres, *(f"CREATE DATABASE {name}" for name in names))
-    return postgres + names[0], postgres + names[1]
 
 
 @pytest.fixture(scope="session")

@@ -365,7 +365,13 @@ def shown(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/compose.md", "docs/operating.md", "docs/tutorial.md", "scripts/container.sh"]
+    "name",
+    [
+        "CONTRIBUTING.md",
+        "README.md",
+        *(f"docs/{page}.md" for page in ("README", "compose", "maintenance", "operating", "tutorial")),
+        "scripts/container.sh",
+    ],
 )
 def test_every_command_that_is_shown_is_one(name: str) -> None:
     """What the guides and the entrypoint tell a person to type is taken by the command line as it stands."""

@@ -87,6 +87,28 @@ def test_a_demo_installs_no_tools(tmp_path: Path) -> None:
     assert "extras dev,bench" in make(*shown, f"VENV={tmp_path}")
 
 
+def test_a_room_asks_for_no_servers(tmp_path: Path) -> None:
+    """`make room` in a new clone asks for the small environment, takes a larger one as it is, and is no room for more."""
+    stamp = tmp_path / ".installed"
+    shown = ("--eval", 'shown: ; @echo "extras $(EXTRAS)"', "--eval", "room: shown", "--dry-run", "room", "ROOM=gate")
+    for written, extras in ((None, "test"), ("none", "test"), ("test", "test"), ("dev,bench", "dev,bench")):
+        if written:
+            stamp.write_text(f"python3.11\n{written}\n", encoding="utf-8")
+        assert f'"extras {extras}"' in make(*shown, f"VENV={tmp_path}")
+    stamp.write_text("python3.11\ntest\n", encoding="utf-8")
+    assert venv("stale", "", "", stamp).stdout.strip(), "the whole suite needs more"
+
+
+def test_a_room_is_checked_alone() -> None:
+    """The sources and tests of the room are linted, typed and run, and nothing beside."""
+    lines = make("--dry-run", "room", "ROOM=gate").splitlines()
+    assert [line for line in lines if line.endswith("src/batos/gate tests/gate")] == [
+        f".venv/bin/{tool} src/batos/gate tests/gate"
+        for tool in ("ruff check", "ruff format --check", "mypy --follow-imports silent")
+    ]
+    assert ".venv/bin/python -m pytest -q tests/gate " in lines
+
+
 def test_every_recipe_is_explained() -> None:
     """`make` alone lists every recipe that a person may call."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")

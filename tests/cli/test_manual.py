@@ -47,13 +47,13 @@ def test_what_messages_point_to_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "topic", ["operating#settings", "docs/operating.md#settings", "settings", "Settings", "operating.md#SETTINGS"]
+    "topic", ["maintenance#update", "docs/maintenance.md#update", "update", "Update", "maintenance.md#UPDATE"]
 )
 def test_a_part_is_found_by_its_heading(topic: str) -> None:
     """With its page or without, as messages write it or as a person does; it ends where the next one begins."""
     text = manual.find_text(topic)
-    assert text.startswith("## Settings")
-    assert "## When something is wrong" not in text
+    assert text.startswith("## Update")
+    assert "## Size and history" not in text
 
 
 def test_what_the_doctor_names_is_found() -> None:

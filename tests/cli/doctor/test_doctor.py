@@ -36,7 +36,7 @@ from batos.objects.method import Intent
 from batos.uvm import open_uvm
 from ollama_emulator.emulator import Emulator, Options
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "errors.md"
 
 #: Every finding, by area: `<area>.<what>`; those of a persona or a window are named for the persona.
 FINDINGS: Mapping[str, tuple[str, ...]] = {
@@ -157,7 +157,7 @@ def test_everything_is_shown_to_be_found() -> None:
 
 
 def test_every_finding_has_its_page() -> None:
-    """Each finding is explained once in docs/operating.md, under the anchor that is printed; nothing else is there."""
+    """Each finding is explained once in docs/errors.md, under the anchor that is printed; nothing else is there."""
     anchors = re.findall(r'<a id="([a-z-]+)"></a>', PAGE.read_text(encoding="utf-8"))
     assert sorted(anchors) == sorted(page(id_).partition("#")[2] for id_ in known())
 
@@ -271,5 +271,5 @@ def test_the_verb(user: User) -> None:
     assert document.document["data"]["ok"] is False
     (wrong,) = [each for each in document.document["data"]["findings"] if not each["ok"]]
     assert wrong["id"] == "home.private", wrong
-    assert wrong["page"] == "docs/operating.md#home-private"
+    assert wrong["page"] == "docs/errors.md#home-private"
     assert wrong["remedy"].startswith("chmod 700")

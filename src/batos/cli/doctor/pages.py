@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Where each finding has its page.
-PAGES = "docs/operating.md"
+PAGES = "docs/errors.md"
 
 
 def topic(id_: str) -> str:
@@ -12,6 +12,6 @@ def topic(id_: str) -> str:
 
 
 def page(id_: str) -> str:
-    """Return the address where a finding is explained: `docs/operating.md#image-opens`."""
+    """Return the address where a finding is explained: `docs/errors.md#image-opens`."""
     area, _, what = id_.partition(".")
     return f"{PAGES}#{area if area in ('persona', 'window') else f'{area}-{what}'}"

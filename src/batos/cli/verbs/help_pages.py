@@ -28,7 +28,7 @@ def _topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 def help(topic: tuple[str, ...], as_json: bool) -> None:
     """Show the documentation on a TOPIC; without one, list the topics.
 
-    A topic is a page (operating), a part of one (operating#backup, or backup), a verb without a page (ask, method
+    A topic is a page (operating), a part of one (maintenance#backup, or backup), a verb without a page (ask, method
     show), a name that the doctor or an error gives (ollama.answers, model_missing), or an address as messages show it
     (docs/codex.md).
     """
