@@ -29,7 +29,7 @@ from thresholds_sets_side import (
     timelines,
 )
 
-#: The cost of a sentence more: 109 characters more had 0.044 fewer answers right (docs/decisions/0051).
+#: The cost of a sentence more: 109 characters more had 0.044 fewer answers right (docs/decisions/0027).
 SENTENCE_COST: Final = 0.05
 #: Clauses that stand in no document of the sets, one of which an answer goes on with.
 STRANGE: Final = (

@@ -88,7 +88,7 @@ def test_a_demo_installs_no_tools(tmp_path: Path) -> None:
 
 
 def test_a_room_asks_for_no_servers(tmp_path: Path) -> None:
-    """`make room` in a new clone asks for the small environment, takes a larger one as it is, and is no room for more."""
+    """`make room` in a new clone asks for the small environment; a larger one is taken as it is."""
     stamp = tmp_path / ".installed"
     shown = ("--eval", 'shown: ; @echo "extras $(EXTRAS)"', "--eval", "room: shown", "--dry-run", "room", "ROOM=gate")
     for written, extras in ((None, "test"), ("none", "test"), ("test", "test"), ("dev,bench", "dev,bench")):

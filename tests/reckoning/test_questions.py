@@ -17,5 +17,5 @@ def test_no_question_gets_a_wrong_result(name: str) -> None:
     [("given", 128), ("kept_back", 102), ("fresh", 64), ("messy", 73), ("last", 42), ("dates", 53), ("more_dates", 45)],
 )
 def test_questions_are_answered(name: str, least: int) -> None:
-    """As many questions as docs/decisions/0085 and 0087 say get what is expected."""
+    """As many questions as docs/decisions/0085 says get what is expected."""
     assert sum(holds(expected, found) for _, _, expected, found in asked(name)) >= least

@@ -45,7 +45,7 @@ def title(page: str) -> str:
 
 
 def find_text(topic: str) -> str:
-    """Return the text on a topic: `operating`, `docs/maintenance.md#backup`, `backup`, `ollama.answers`, `model_missing`.
+    """Return the text on a topic: `docs/maintenance.md#backup`, `backup`, `ollama.answers`, `model_missing`.
 
     NotFound, with what is near, where nothing is called so.
     """

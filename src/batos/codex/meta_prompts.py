@@ -8,7 +8,7 @@ from string import Template
 
 from batos.codex.reader import TomlTable, nearest_word
 
-#: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-first-ratio.md).
+#: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-tokens.md).
 FIRST_RATIO = 0.35
 
 

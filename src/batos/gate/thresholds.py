@@ -53,7 +53,7 @@ HIRAGANA_PART = 0.25
 COPIED_WORDS = 8
 #: Words that say something, of the shortest clause; a shorter one belongs to the clause before it.
 CLAUSE_WORDS = 3
-#: The share of a sentence that a sentence has at least which is cited for a clause of it (docs/decisions/0057).
+#: The share of a sentence that a sentence has at least which is cited for a clause of it (docs/decisions/0045).
 CLAUSE_SHARE = 0.35
 
 # Alarms.

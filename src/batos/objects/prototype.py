@@ -1,6 +1,6 @@
 """UvmObject, the only kind of domain object: it has slots, delegates to parents, and can be cloned.
 
-The slots are the object's own persistent state (docs/decisions/0002-slots-representation.md): one object is one record,
+The slots are the object's own persistent state (docs/decisions/0002-objects.md): one object is one record,
 and a list or dict in a slot is part of that record. Code that changes such a container in place must therefore set
 `self._p_changed = True` on the object whose slot it is (the Persistence Covenant). A container that was read by
 delegation belongs to the parent: write a changed copy to an own slot instead.

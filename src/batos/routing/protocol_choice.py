@@ -9,7 +9,7 @@ from batos.routing.lessons import ORDINARY, Lesson
 from batos.routing.lexical import Triggers
 
 #: A protocol is meant if it has more than this share of the question: clearly more than the persona's ordinary
-#: questions and its other protocols together (docs/decisions/0052-protocols-by-meaning.md).
+#: questions and its other protocols together (docs/decisions/0012-router.md).
 MEANT = 0.6
 
 

@@ -2,7 +2,7 @@
 
 No number is computed. If the base's queries and keys were re-ordered for GGUF (the llama family), the rows of the
 second halves of those projections are put into the same order. The daemon's own conversion re-orders the first halves,
-which makes noise of them (docs/decisions/0010-peft-conversion.md).
+which makes noise of them (docs/decisions/0008-weights.md).
 """
 
 from __future__ import annotations

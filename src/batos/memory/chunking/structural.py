@@ -8,7 +8,7 @@ from typing import Final
 
 from batos.memory.chunking.units import Chunk, Unit, chunks_of, long_line_ends, tokens_of, units_of
 
-#: Tokens that a part has at most, unless a single unit has more, and those of a text without a heading (decision 0090).
+#: Tokens that a part has at most, unless a single unit has more, and those of a text without a heading (decision 0061).
 MOST, PLAIN = 150, 180
 
 #: Headings of more characters, with nothing between them, are a part of their own: a list, in truth.

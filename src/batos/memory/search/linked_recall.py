@@ -26,7 +26,7 @@ SEEDS: Final = 7
 #: share of it that hangs on how near the part itself is to the question.
 LINKED, UNSAID, NEAR = 1.0, 0.35, 0.4
 #: The gain of a part that says a name that a best part says too, and what stands for the share of the question where
-#: that name is the best part's own title (decision 0090).
+#: that name is the best part's own title (decision 0061).
 SHARED, TITLE = 0.5, 0.3
 #: The best parts whose names are followed to parts that only say them too.
 SHARERS: Final = 4

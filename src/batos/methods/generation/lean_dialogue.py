@@ -56,7 +56,7 @@ class LeanDialogue(Dialogue):
     _passed: list[TrialResult] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # Checks by the model pass no more methods in more calls (decision 0058).
+        # Checks by the model pass no more methods in more calls (decision 0017).
         self.repairs = LEAN_REPAIRS if wish_checks(self.wanted) else REPAIRS
 
     async def _ask(self, step: Step) -> str:

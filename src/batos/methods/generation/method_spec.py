@@ -36,7 +36,7 @@ from batos.records import methods, tools
 #: The most slots, messages and examples in a prompt, and the most characters of a line.
 MOST: Final = 40
 LINE: Final = 200
-#: A coder of fewer billions of parameters is asked in the lean form (decision 0054).
+#: A coder of fewer billions of parameters is asked in the lean form (decision 0017).
 LEAN_CODER: Final = 4.0
 #: Slots in which genesis and the image keep records about the object.
 _UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, SLOT_USERS, "lineage_trust", "trust"})
