@@ -188,7 +188,8 @@ GENERATORS: dict[str, Callable[[], str]] = {
 
 
 def documents() -> list[Path]:
-    return [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    written = (ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING"))
+    return [*sorted((ROOT / "docs").rglob("*.md")), *written]
 
 
 def regenerated(text: str) -> str:

@@ -24,8 +24,8 @@ def collector_rests() -> Iterator[None]:
 
 
 def pages() -> list[Path]:
-    written = [ROOT / "README.md", ROOT / "CHANGELOG.md", SRC / "ollama_emulator" / "README.md"]
-    return [*written, *sorted((ROOT / "docs").rglob("*.md"))]
+    written = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")]
+    return [*written, SRC / "ollama_emulator" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def sources() -> Iterator[tuple[Path, str]]:
@@ -164,6 +164,12 @@ def test_the_table_of_file_names_is_short_and_true() -> None:
     paths = [path.relative_to(ROOT) for path in SRC.rglob("*.py")]
     assert names_side.stale(paths, page) == []
     assert len(names_side.table(page)) <= names_side.ROWS
+
+
+def test_our_own_words_are_few() -> None:
+    """A newcomer looks up at most thirty words; a word more needs another one gone."""
+    table = WORDS.read_text(encoding="utf-8").partition("## Ours\n")[2].partition("\n## ")[0]
+    assert 20 <= table.count("\n| *") <= 30
 
 
 def test_a_function_is_a_verb_or_the_noun_that_it_returns() -> None:
