@@ -79,6 +79,22 @@ def test_a_word_within_headings_names_them() -> None:
     assert manual.find_text("and-keys") == "'and-keys' is mentioned in:\n  batos help protocol#access-and-keys"
 
 
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("model", "`default_model` in `codex/mind.toml`"),
+        ("temperature", "`temperature` under `[options]`"),
+        ("port", "`batos serve --bind tcp://127.0.0.1:7800"),
+        ("morning", "`crontab -e`"),
+    ],
+)
+def test_a_thing_that_is_wanted_is_answered_with_its_command(word: str, command: str) -> None:
+    """A word of "How do I" gives the command and the page, before all headings that have the word."""
+    text = manual.find_text(word)
+    assert command in text.partition("is mentioned in")[0]
+    assert "more: `batos help " in text
+
+
 def test_code_is_no_heading() -> None:
     """A comment within a block of code begins with # and ends nothing."""
     text = "# Page\n\n## One\n\n```sh\n# a comment\n```\nmore\n\n## Two\n"

@@ -17,6 +17,9 @@ from batos.protocol.errors import BatosError, NotFound
 
 _HEADING = re.compile(r"^(#{1,6}) (.*)$")
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>')
+#: A row of the table "How do I", and a link to a page or a part of one.
+_TASK = re.compile(r"^\| (.+?) \| (.+?) \| (\[.+?) \|$", re.MULTILINE)
+_PAGE = re.compile(r"\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
 _MARKS = re.compile(r'<!--.*?-->\n?|<a id="[\w-]+"></a>', re.DOTALL)
 
 
@@ -60,13 +63,25 @@ def find_text(topic: str) -> str:
     exact = [each for each in sections if wanted and wanted in (each.anchor, slug(each.title))]
     if exact:
         return strip_marks("\n\n".join(each.text for each in exact))
+    tasks = [] if anchor else list(_tasks(wanted))
     within = [each for each in sections if wanted and wanted in slug(each.title)]
     if within:
         lines = [f"  batos help {each.page}#{each.anchor or slug(each.title)}" for each in within]
-        return "\n".join([f"{topic!r} is mentioned in:", *lines])
+        tasks.append("\n".join([f"{topic!r} is mentioned in:", *lines]))
+    if tasks:
+        return "\n\n".join(tasks)
     raise NotFound(
         f"there is no help on {topic!r}{_near(name)}", field="topic", remedy="`batos help` lists the topics."
     )
+
+
+def _tasks(word: str) -> Iterator[str]:
+    """Yield what a person may want in which a word stands, with the command and the page: rows of "How do I"."""
+    text = next(each.text for each in _sections() if (each.page, each.title) == ("readme", "How do I"))
+    for want, command, more in _TASK.findall(text):
+        if word and word in slug(want).split("-"):
+            pages_named = ", ".join(f"`batos help {each}`" for each in _PAGE.findall(more))
+            yield f"{want}:\n  {command}\n  more: {pages_named}"
 
 
 def slug(heading: str) -> str:
