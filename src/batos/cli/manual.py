@@ -99,7 +99,7 @@ def strip_marks(text: str) -> str:
 
 
 def _error(code: str) -> str:
-    """Tell what an error's code means, and what helps."""
+    """Return what an error's code means, and what helps."""
     for kind in vars(errors).values():
         if inspect.isclass(kind) and issubclass(kind, BatosError) and kind.code == code:
             what = (kind.__doc__ or "").partition("\n")[0]
