@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.codex.key_lines import KeyLines
 from batos.codex.reader import TomlSource
+from batos.codex.value_checks import Text, read_as
+
+
+@dataclass
+class TextTable:
+    """A table of one text."""
+
+    a: Text
 
 
 @given(st.text(alphabet="ab=[]\"'#\n.\\ ", max_size=60))
@@ -32,22 +42,10 @@ def test_unclosed_text_at_the_end() -> None:
     assert "never closed" in source.faults[0].message
 
 
-def test_types_are_checked() -> None:
-    """Each way of taking a key refuses what is of another type, and says what it must be."""
-    source = TomlSource("x.toml", 'text = 1\nflag = "yes"\ntexts = [1]\ntable = 2\ntables = {}\n')
-    top = source.top
-    assert (top.text("text"), top.flag("flag", default=True), top.texts("texts")) == ("", True, ())
-    assert top.table("table").names() == ()
-    assert top.tables("tables") == ()
-    top.close()
-    assert [fault.line for fault in source.faults] == [1, 2, 3, 4, 5]
-    assert all("must be" in fault.message for fault in source.faults)
-
-
 def test_line_of_a_list_element() -> None:
     """A fault about one element of a list points at that element's line."""
     source = TomlSource("x.toml", 'words = [\n  "a",\n  "b",\n]\n')
-    source.top.fault("words", "b is wrong", "Remove it.", 1)
+    source.fault(("words", 1), "b is wrong", "Remove it.")
     assert source.faults[0].line == 3
 
 
@@ -92,5 +90,5 @@ def test_lines_are_looked_for_where_a_fault_is() -> None:
     """A sound file is parsed alone: the scan for the places of its keys takes longer than that."""
     sound, faulty = (TomlSource("x.toml", text) for text in ("a = 'b'", "a = 1"))
     for source in (sound, faulty):
-        source.top.text("a")
+        read_as(TextTable, source, source.values)
     assert [("_lines" in vars(source), len(source.faults)) for source in (sound, faulty)] == [(False, 0), (True, 1)]

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict
 
 from batos import private_files
-from batos.codex import declared_intents, declared_objects, files, meta_prompts, model_options, rules
-from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX, IntentText
+from batos.codex import files, meta_prompts, model_options, rules
+from batos.codex.declared_intents import IntentText
 from batos.codex.declared_objects import AbsentObject
 from batos.codex.key_lines import KeyPath
-from batos.codex.reader import TomlSource, TomlTable, nearest_word
+from batos.codex.reader import TomlSource, nearest_word
+from batos.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, read_as
 from batos.codex.value_digests import digest_of
-from batos.inference import model_names
 from batos.protocol.errors import CodexError, UsageError
 
 MIND = "mind.toml"
@@ -33,27 +35,41 @@ PILLARS: Mapping[str, tuple[str, ...]] = {
 _PERSONA_FILES = {name: f"{name.lower()}.toml" for name in PILLARS}
 
 
+Prompts: TypeAlias = Annotated[
+    dict[str, Text], BeforeValidator(meta_prompts.check_names), AfterValidator(meta_prompts.check_places)
+]
+Options: TypeAlias = Annotated[dict[str, Any], AfterValidator(model_options.check)]
+
+
 @dataclass(frozen=True, slots=True)
-class Persona:
-    """A persona's codex; `model` is None where it thinks with the profile's model.
+class PersonaTable:
+    """The contents of a persona's file. `model` is "" where it thinks with the profile's model.
 
     `form` is the form of its prompts, `auto` where the model's size decides. `line` says who speaks in the lean form.
     `answer_form` is "" where mind.toml's holds.
     """
 
-    name: str
-    core_identity: str
-    core_method: str
-    model: str | None
-    options: Mapping[str, Any]
-    triggers: tuple[str, ...]
-    exemplars: tuple[str, ...]
-    prompts: Mapping[str, str]
-    pillars: tuple[IntentText, ...]
-    protocols: tuple[IntentText, ...]
-    form: str = "auto"
-    line: str = ""
-    answer_form: str = ""
+    __pydantic_config__: ClassVar[ConfigDict] = CLOSED
+
+    core_identity: Text
+    core_method: Text
+    triggers: Texts
+    exemplars: Texts
+    prompts: Prompts
+    model: ModelName = ""
+    options: Options = field(default_factory=dict)
+    pillars: tuple[IntentText, ...] = ()
+    protocols: tuple[IntentText, ...] = ()
+    form: Literal["auto", "full", "lean"] = "auto"
+    line: OptionalText = ""
+    answer_form: Literal["", "joined", "two_voices"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Persona(PersonaTable):
+    """A persona's codex, with its name."""
+
+    name: str = ""
 
     @property
     def key(self) -> str:
@@ -67,38 +83,49 @@ class Persona:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ProfileTable:
     """The models for a kind of machine, and options that replace the personas'."""
 
-    name: str
-    model: str
-    coder: str
-    embedder: str
-    options: Mapping[str, Any]
+    __pydantic_config__: ClassVar[ConfigDict] = CLOSED
+
+    model: ModelName = ""
+    coder: ModelName = ""
+    embedder: ModelName = ""
+    options: Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class MindFile:
+class Profile(ProfileTable):
+    """A profile, complete, with its name."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MindTable:
     """The contents of mind.toml."""
 
-    charter: str
-    house_rules: str
-    default_model: str
-    coder: str
-    embedder: str
-    profiles: Mapping[str, Profile]
-    objects: tuple[AbsentObject, ...]
+    __pydantic_config__: ClassVar[ConfigDict] = CLOSED
+
+    charter: Text
+    house_rules: Text
+    default_model: ModelName
+    embedder: ModelName
+    coder: ModelName = ""
+    profiles: Mapping[str, ProfileTable] = field(default_factory=dict)
+    objects: tuple[AbsentObject, ...] = ()
     #: The form of an answer of two personas: joined to one text, or each under its name.
-    answer_form: str
+    answer_form: Literal["joined", "two_voices"] = "joined"
 
 
 @dataclass(frozen=True, slots=True)
-class Codex(MindFile):
+class Codex(MindTable):
     """The whole codex; `digest` (sha256, hex) is over what the files say, `texts` are the files as written."""
 
-    personas: Mapping[str, Persona]
-    digest: str
-    texts: Mapping[str, str] = field(repr=False)
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    personas: Mapping[str, Persona] = field(default_factory=dict)
+    digest: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def profile(self, name: str) -> Profile:
         """Return the profile of that name.
@@ -169,14 +196,16 @@ def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: P
     sources = {
         name: TomlSource(str(folder / name), text, rules.homes(in_mind=name == MIND)) for name, text in texts.items()
     }
-    sound = {name: source for name, source in sources.items() if source.sound}
-    mind = _read_mind(sound[MIND].top) if MIND in sound else None
-    personas = {name: _persona(name, sound[file].top) for name, file in _PERSONA_FILES.items() if file in sound}
-    _refuse_between(mind, personas, sound)
+    mind = _read_mind(sources[MIND]) if MIND in sources and sources[MIND].sound else None
+    of = {name: sources[file] for name, file in _PERSONA_FILES.items() if file in sources and sources[file].sound}
+    personas = {name: _read_persona(name, source) for name, source in of.items()}
+    _refuse_shared(of)
+    if mind is not None:
+        _refuse_runners(mind, of)
     found = _sort_faults(faults, sources)
     if found or mind is None or len(personas) < len(PILLARS):
         return CodexReading(None, found, MappingProxyType(sources))
-    return CodexReading(_codex_of(mind, personas, texts, sources), (), MappingProxyType(sources))
+    return CodexReading(_codex_of(mind, personas, sources), (), MappingProxyType(sources))
 
 
 def read_shipped() -> dict[str, str]:
@@ -213,133 +242,105 @@ def _sort_faults(faults: Iterable[CodexError], sources: Mapping[str, TomlSource]
     return tuple(sorted(found.values(), key=lambda each: (order.get(Path(each.file).name, len(order)), each.line or 0)))
 
 
-def _read_mind(table: TomlTable) -> MindFile:
-    """Read the values of mind.toml. Faults are added to its file."""
-    model = _model(table, "default_model") or ""
-    coder = _model(table, "coder", default=model) or model
-    embedder = _model(table, "embedder") or ""
-    declared = table.table("profiles")
-    profiles = {"default": Profile("default", model, coder, embedder, {})}
-    for name in declared.names():
-        written = declared.table(name)
-        rules.refuse_profile(written, name)
-        profiles[name] = _profile(written, name, profiles["default"])
-    declared_absent = tuple(declared_objects.read(item) for item in table.tables("objects"))
-    rules.refuse_twice(table, "objects", "name", [each.name for each in declared_absent])
-    rules.refuse_embedder(table, model, embedder)
-    form = table.text("answer_form", default=rules.ANSWER_FORMS[0])
-    rules.refuse_answer_form(table, form)
-    texts = table.text("charter"), table.text("house_rules")
-    mind = MindFile(*texts, model, coder, embedder, profiles, declared_absent, form)
-    table.close()
+def _read_mind(source: TomlSource) -> MindTable | None:
+    """Read mind.toml. Faults are added to its file."""
+    mind = read_as(MindTable, source, source.values)
+    rules.refuse_twice(source, "objects", "name")
+    if mind is None:
+        return None
+    rules.refuse_embedder(source, (), mind.default_model, mind.embedder)
+    for name, table in source.values.get("profiles", {}).items():
+        rules.refuse_profile(source, name, tuple(table))
+        if "model" in table or "embedder" in table:
+            profile = mind.profiles[name]
+            model, embedder = profile.model or mind.default_model, profile.embedder or mind.embedder
+            rules.refuse_embedder(source, ("profiles", name), model, embedder)
     return mind
 
 
-def _codex_of(
-    mind: MindFile, personas: Mapping[str, Persona], texts: Mapping[str, str], sources: Mapping[str, TomlSource]
-) -> Codex:
+def _profiles(mind: MindTable) -> dict[str, Profile]:
+    """Return the profiles, complete: the keys at the top of the file are `default`, and stand where one has none."""
+    model, embedder = mind.default_model, mind.embedder
+    found = {"default": Profile(model, mind.coder or model, embedder, {}, "default")}
+    for name, each in mind.profiles.items():
+        coder = each.coder or each.model or found["default"].coder
+        found[name] = Profile(each.model or model, coder, each.embedder or embedder, each.options, name)
+    return found
+
+
+def _codex_of(mind: MindTable, personas: Mapping[str, Persona | None], sources: Mapping[str, TomlSource]) -> Codex:
     """Return the codex of a mind and its personas."""
     return Codex(
-        **{each.name: getattr(mind, each.name) for each in fields(mind)},
-        personas=MappingProxyType(dict(personas)),
-        digest=digest_of({name: source.values for name, source in sources.items()}),
-        texts=MappingProxyType(dict(texts)),
+        **{
+            **_values(mind),
+            "coder": mind.coder or mind.default_model,
+            "profiles": _profiles(mind),
+            "personas": MappingProxyType({name: each for name, each in personas.items() if each is not None}),
+            "digest": digest_of({name: source.values for name, source in sources.items()}),
+            "texts": MappingProxyType({name: source.text for name, source in sources.items()}),
+        }
     )
 
 
-def _profile(table: TomlTable, name: str, default: Profile) -> Profile:
-    model = _model(table, "model", default=default.model) or ""
-    profile = Profile(
-        name=name,
-        model=model,
-        coder=_model(table, "coder", default=model if "model" in table else default.coder) or "",
-        embedder=_model(table, "embedder", default=default.embedder) or "",
-        options=MappingProxyType(model_options.read(table.table("options"))),
-    )
-    if "model" in table or "embedder" in table:
-        rules.refuse_embedder(table, profile.model, profile.embedder)
-    table.close()
-    return profile
+def _values(table: MindTable | PersonaTable) -> dict[str, Any]:
+    return {each.name: getattr(table, each.name) for each in fields(table)}
 
 
-def _model(table: TomlTable, key: str, default: str | None = None) -> str | None:
-    if key not in table and default is not None:
-        return table.text(key, default=default)
-    name = table.text(key)
-    problem = model_names.fault(name) if name else None
-    if problem is not None:
-        table.fault(key, *problem)
-    return name or None
-
-
-def _persona(name: str, table: TomlTable) -> Persona:
-    persona = Persona(
-        name=name,
-        core_identity=table.text("core_identity"),
-        core_method=table.text("core_method"),
-        model=_model(table, "model", default="") or None,
-        options=MappingProxyType(model_options.read(table.table("options"))),
-        triggers=table.texts("triggers"),
-        exemplars=table.texts("exemplars"),
-        prompts=MappingProxyType(meta_prompts.read(table.table("prompts"))),
-        pillars=tuple(declared_intents.read(item, FACET_SUFFIX) for item in table.tables("pillars")),
-        protocols=tuple(declared_intents.read(item, PROTOCOL_SUFFIX) for item in table.tables("protocols")),
-        form=table.text("form", default="auto"),
-        line=table.text("line", default=""),
-        answer_form=table.text("answer_form", default=""),
-    )
-    rules.refuse_form(table, persona.form)
-    if "answer_form" in table:
-        rules.refuse_answer_form(table, persona.answer_form)
+def _read_persona(name: str, source: TomlSource) -> Persona | None:
+    """Read a persona's file. Faults are added to it."""
+    found = read_as(PersonaTable, source, {"prompts": {}, **source.values})
     for key in ("core_identity", "core_method"):
-        rules.refuse_quotes(table, key, getattr(persona, key))
-    _refuse_slots(persona, table)
-    table.close()
-    return persona
+        rules.refuse_quotes(source, key)
+    for group in ("pillars", "protocols"):
+        rules.refuse_intents(source, group)
+    _refuse_slots(name, source)
+    return None if found is None else Persona(**_values(found), name=name)
 
 
-def _refuse_slots(persona: Persona, table: TomlTable) -> None:
+def _refuse_slots(persona: str, source: TomlSource) -> None:
+    """Refuse a slot that is declared twice, and a persona without one of its pillars."""
     declared: dict[str, KeyPath] = {}
-    line = table.source.line
-    for group, intents in (("pillars", persona.pillars), ("protocols", persona.protocols)):
-        for number, intent in enumerate(intents):
-            path: KeyPath = (group, number, "slot")
-            if intent.slot in declared:
-                what = f"the slot `{intent.slot}` is declared twice (line {line(declared[intent.slot])} too)"
-                table.source.fault(path, what, "Give one of them another slot.")
-            elif intent.slot:
-                declared[intent.slot] = path
-    further = [slot for slot in declared if slot not in PILLARS[persona.name]]
-    for slot in PILLARS[persona.name]:
+    for group in ("pillars", "protocols"):
+        for number, table in enumerate(rules.tables_of(source.values, group)):
+            path, slot = (group, number, "slot"), rules.text_of(table, "slot")
+            if slot in declared:
+                what = f"the slot `{slot}` is declared twice (line {source.line(declared[slot])} too)"
+                source.fault(path, what, "Give one of them another slot.")
+            elif slot:
+                declared[slot] = path
+    further = [slot for slot in declared if slot not in PILLARS[persona]]
+    for slot in PILLARS[persona]:
         if slot not in declared:
             near = nearest_word(slot, further)
-            hint = f"; `{near}` (line {line(declared[near])}) is another" if near else ""
+            hint = f"; `{near}` (line {source.line(declared[near])}) is another" if near else ""
             remedy = f'Write it: [[pillars]] with slot = "{slot}"; `batos help codex` shows how.'
-            table.fault("pillars", f"{persona.name} lacks its pillar `{slot}`{hint}", remedy)
+            source.fault(("pillars",), f"{persona} lacks its pillar `{slot}`{hint}", remedy)
 
 
-def _refuse_between(mind: MindFile | None, personas: Mapping[str, Persona], sources: Mapping[str, TomlSource]) -> None:
-    """Add faults that only two keys together, or two files, show."""
-    of = {name: sources[_PERSONA_FILES[name]] for name in personas}
+def _refuse_shared(of: Mapping[str, TomlSource]) -> None:
+    """Refuse phrases that stand for two personas, or for protocols of two."""
     for key, what in (("triggers", "a trigger"), ("exemplars", "an exemplar")):
-        phrases = (rules.Phrases(name, of[name], (key,), getattr(each, key)) for name, each in personas.items())
-        rules.refuse_shared(phrases, what)
+        rules.refuse_shared((rules.Phrases.read(name, of[name], (key,)) for name in of), what)
         protocols = (
-            rules.Phrases(name, of[name], ("protocols", place, key), getattr(protocol, key))
-            for name, each in personas.items()
-            for place, protocol in enumerate(each.protocols)
+            rules.Phrases.read(name, source, ("protocols", place, key))
+            for name, source in of.items()
+            for place, _ in enumerate(rules.tables_of(source.values, "protocols"))
         )
         rules.refuse_shared(protocols, f"{what} of a protocol")
-    judged = {name: each for name, each in personas.items() if not of[name].faulty("options")}
-    for profile in mind.profiles.values() if mind is not None and not sources[MIND].faulty("profiles") else ():
+
+
+def _refuse_runners(mind: MindTable, of: Mapping[str, TomlSource]) -> None:
+    """Refuse options of personas that do not go together, in the first profile where that is so."""
+    judged = {name: each for name, each in of.items() if not each.faulty("options")}
+    for profile in _profiles(mind).values():
         runners = [
             rules.PersonaRunner(
                 name,
-                of[name],
-                persona.model or profile.model,
-                {**model_options.DEFAULTS, **persona.options, **profile.options},
+                source,
+                rules.text_of(source.values, "model") or profile.model,
+                {**model_options.DEFAULTS, **source.values.get("options", {}), **profile.options},
             )
-            for name, persona in judged.items()
+            for name, source in judged.items()
         ]
         if rules.refuse_reloads(runners, profile.name) or rules.refuse_no_room(runners, profile.name):
             break  # the other profiles would say the same again

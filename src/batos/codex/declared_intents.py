@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from batos.codex import protocol_conditions, rules
-from batos.codex.reader import TomlTable
+from pydantic import AfterValidator, ConfigDict
+
+from batos.codex import protocol_conditions
+from batos.codex.value_checks import CLOSED, Flag, OptionalText, OptionalTexts, Text
 from batos.codex.value_digests import digest_of
 
 FACET_SUFFIX = "_facet_"
@@ -19,26 +19,28 @@ PROTOCOL_SUFFIX = "_protocol_"
 class IntentText:
     """A pillar's facet or a key protocol, as the codex declares it: what becomes an Intent in a slot."""
 
-    slot: str
-    name: str
-    inspiration: str
-    intent: str
-    signature: str
-    examples: tuple[str, ...]
-    may_learn: bool
-    when: Mapping[str, Any] | None
+    __pydantic_config__: ClassVar[ConfigDict] = CLOSED
+
+    slot: Text
+    name: Text
+    intent: Text
+    inspiration: OptionalText = ""
+    signature: OptionalText = ""
+    examples: OptionalTexts = ()
+    may_learn: Flag = True
+    when: Annotated[dict[str, Any], AfterValidator(protocol_conditions.check)] | None = None
     #: "tool" where the protocol's product is one; a protocol without it changes the answer.
-    makes: str = ""
+    makes: Literal["", "tool"] = ""
     #: "audit" or "cost" where a protocol is told of it beside the answer.
-    given: str = ""
+    given: Literal["", "audit", "cost"] = ""
     #: Questions that a protocol is meant for: it is chosen by their meaning, and by `when` alone without any.
-    exemplars: tuple[str, ...] = ()
+    exemplars: OptionalTexts = ()
     #: Words that by themselves call for a protocol.
-    triggers: tuple[str, ...] = ()
+    triggers: OptionalTexts = ()
     #: The part of the Composite Entropy Metric that a protocol raises.
-    metric: str = ""
+    metric: Literal["", "Hrel", "Hcog", "Hsol", "Hstruc"] = ""
     #: The intent in one sentence, for small models; "" where its first sentence says enough.
-    line: str = ""
+    line: OptionalText = ""
 
     @property
     def by_meaning(self) -> bool:
@@ -59,39 +61,7 @@ class IntentText:
                         *([f"metric {self.metric}"] if self.metric else []),
                         *(["by meaning"] if self.by_meaning else [])])  # fmt: skip
 
-
-def read(table: TomlTable, suffix: str) -> IntentText:
-    """Read a facet (`suffix` is `_facet_`) or a key protocol. Faults are added to its file."""
-    slot = table.text("slot")
-    conditions = protocol_conditions.read(table.table("when"))
-    intent = IntentText(
-        slot=slot,
-        name=table.text("name"),
-        inspiration=table.text("inspiration", default=""),
-        intent=table.text("intent"),
-        signature=table.text("signature", default=f"{slot}(self, query)"),
-        examples=table.texts("examples", required=False),
-        may_learn=table.flag("may_learn", default=True),
-        when=None if conditions is None else MappingProxyType(conditions),
-        makes=table.text("makes", default=""),
-        given=table.text("given", default=""),
-        exemplars=table.texts("exemplars", required=False),
-        triggers=table.texts("triggers", required=False),
-        metric=table.text("metric", default=""),
-        line=table.text("line", default=""),
-    )
-    if slot:
-        other = PROTOCOL_SUFFIX if suffix == FACET_SUFFIX else FACET_SUFFIX
-        rules.refuse_slot(table, slot, suffix, other)
-        if "signature" in table:
-            rules.refuse_signature(table, slot, intent.signature)
-    rules.refuse_makes(table, intent.makes, protocol=suffix == PROTOCOL_SUFFIX)
-    rules.refuse_given(table, intent.given, protocol=suffix == PROTOCOL_SUFFIX)
-    rules.refuse_metric(table, intent.metric, protocol=suffix == PROTOCOL_SUFFIX)
-    rules.refuse_facet_choice(table, protocol=suffix == PROTOCOL_SUFFIX)
-    if suffix == FACET_SUFFIX and "when" in table:
-        table.fault("when", "a facet has no `when`", "Remove it: every facet of a cycle is asked.")
-    elif "when" in table and table.raw("when") == {}:
-        table.fault("when", "`when` has no condition", "Write one, or remove `when`.")
-    table.close()
-    return intent
+    def __post_init__(self) -> None:
+        """Give a method that declares no signature the usual one."""
+        if not self.signature:
+            object.__setattr__(self, "signature", f"{self.slot}(self, query)")

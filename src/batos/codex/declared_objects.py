@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, ClassVar, Final
 
-from batos.codex.reader import TomlTable
+from pydantic import AfterValidator, ConfigDict
+
+from batos.codex.value_checks import CLOSED, Text, ValueFault, refusal
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.image import roots
@@ -35,12 +37,31 @@ class ApiMethod:
     text: str
 
 
+def _check_name(name: str) -> str:
+    if not (_NAME.fullmatch(name) and "__" not in name):
+        remedy = "Write up to 40 lower case letters, digits and `_`, a letter first and no `_` at the end."
+        raise refusal(ValueFault(f"`{name}` cannot be an object's name", remedy))
+    if name in _TAKEN:
+        raise refusal(ValueFault(f"`{name}` is an object of the image", "Give the absent one another name."))
+    if _protected(name):
+        raise refusal(ValueFault(f"`{name}` is a protected name", "Give it another name."))
+    return name
+
+
+def _check_api(text: str) -> str:
+    if faults := api_of(text)[1]:
+        raise refusal(*(ValueFault(*each) for each in faults))
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class AbsentObject:
     """An object that is declared and does not exist: a message to it is a wish for a tool."""
 
-    name: str
-    api: str
+    __pydantic_config__: ClassVar[ConfigDict] = CLOSED
+
+    name: Annotated[Text, AfterValidator(_check_name)]
+    api: Annotated[Text, AfterValidator(_check_api)]
 
     @property
     def methods(self) -> tuple[ApiMethod, ...]:
@@ -73,25 +94,6 @@ def api_of(text: str) -> tuple[tuple[ApiMethod, ...], tuple[tuple[str, str], ...
         faults += why if said or why else [silent]
         methods.append(ApiMethod(selector, made, "\n".join((*said, *general))))
     return tuple(methods), (*faults, *_between([selector for selector, _, _ in found]))
-
-
-def read(table: TomlTable) -> AbsentObject:
-    """Read an entry of `[[objects]]`. Faults are added to its file."""
-    absent = AbsentObject(table.text("name"), table.text("api"))
-    if absent.name and not (_NAME.fullmatch(absent.name) and "__" not in absent.name):
-        table.fault(
-            "name",
-            f"`{absent.name}` cannot be an object's name",
-            "Write up to 40 lower case letters, digits and `_`, a letter first and no `_` at the end.",
-        )
-    elif absent.name in _TAKEN:
-        table.fault("name", f"`{absent.name}` is an object of the image", "Give the absent one another name.")
-    elif _protected(absent.name):
-        table.fault("name", f"`{absent.name}` is a protected name", "Give it another name.")
-    for what, remedy in api_of(absent.api)[1] if absent.api else ():
-        table.fault("api", what, remedy)
-    table.close()
-    return absent
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from string import Template
+from types import MappingProxyType
+from typing import Any
 
-from batos.codex.reader import TomlTable, nearest_word
+from batos.codex.reader import nearest_word
+from batos.codex.value_checks import ValueFault, missing, refusal
 
 #: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-tokens.md).
 FIRST_RATIO = 0.35
@@ -31,16 +34,22 @@ SHAPES: Mapping[str, PromptShape] = {
 }
 
 
-def read(table: TomlTable) -> dict[str, str]:
-    """Read and check the seven templates of a `prompts` table. Faults are added to its file."""
-    found: dict[str, str] = {}
-    for name, shape in SHAPES.items():
-        text = table.text(name)
-        if text:
-            _check(table, name, text, shape)
-        found[name] = text
-    table.close()
-    return found
+def check_names(values: Any) -> Any:
+    """Return a `prompts` table. Raises: PydanticCustomError: a template is absent or unknown."""
+    if isinstance(values, dict):
+        faults = [ValueFault("key", path=(name,), known=tuple(SHAPES)) for name in values if name not in SHAPES]
+        faults += [missing(name) for name in SHAPES if name not in values]
+        if faults:
+            raise refusal(*faults)
+    return values
+
+
+def check_places(values: dict[str, str]) -> Mapping[str, str]:
+    """Return the templates. Raises: PydanticCustomError: one lacks a place, or has one that it may not have."""
+    faults = [each for name, shape in SHAPES.items() for each in _find_faults(name, values[name], shape)]
+    if faults:
+        raise refusal(*faults)
+    return MappingProxyType({name: values[name] for name in SHAPES})
 
 
 def fill(template: str, **values: object) -> str:
@@ -56,10 +65,12 @@ def _stray(text: str) -> str:
     return "$"
 
 
-def _check(table: TomlTable, name: str, text: str, shape: PromptShape) -> None:
+def _find_faults(name: str, text: str, shape: PromptShape) -> Iterator[ValueFault]:
     template = Template(text)
     if not template.is_valid():
-        table.fault(name, f"`{name}` has a `$` without a name", "Write `$$` for a dollar sign.", _stray(text))
+        yield ValueFault(
+            f"`{name}` has a `$` without a name", "Write `$$` for a dollar sign.", (name,), within=_stray(text)
+        )
         return
     places = template.get_identifiers()
     for place in places:
@@ -67,8 +78,9 @@ def _check(table: TomlTable, name: str, text: str, shape: PromptShape) -> None:
             near = nearest_word(place, shape.may)
             hint = f": did you mean `${near}`?" if near else ""
             permitted = ", ".join(f"${each}" for each in shape.may)
+            what = f"`{name}` has the unknown place `${place}`{hint}"
             remedy = f"Permitted here: {permitted}; a dollar sign is written `$$`."
-            table.fault(name, f"`{name}` has the unknown place `${place}`{hint}", remedy, f"${place}")
+            yield ValueFault(what, remedy, (name,), within=f"${place}")
     for place in shape.must:
         if place not in places:
-            table.fault(name, f"`{name}` lacks the place `${place}`", f"Write `${place}` where it belongs.")
+            yield ValueFault(f"`{name}` lacks the place `${place}`", f"Write `${place}` where it belongs.", (name,))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from batos.codex.reader import TomlTable, nearest_word
+from batos.codex.reader import nearest_word
+from batos.codex.value_checks import ValueFault, refusal
 
 MODES = ("direct", "reason_field", "two_phase")
 
@@ -67,20 +69,19 @@ KIND_NAMES: Mapping[type, str] = {
 }
 
 
-def read(table: TomlTable) -> dict[str, Any]:
-    """Read and check the options of a table. Faults are added to its file."""
-    found: dict[str, Any] = {}
-    for name in table.names():
-        value = table.raw(name)
+def check(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options of a table. Raises: PydanticCustomError: one is unknown or wrong."""
+    faults: list[ValueFault] = []
+    for name, value in values.items():
         if name not in (*OLLAMA, *OURS):
-            table.refuse_unknown(name, "option", (*OLLAMA, *OURS))
+            faults.append(ValueFault("option", path=(name,), known=(*OLLAMA, *OURS)))
             continue
         problem = _fault_of_ours(name, value) if name in OURS else _fault_of_ollama(name, value, OLLAMA[name])
-        if problem is None:
-            found[name] = value
-        else:
-            table.fault(name, *problem)
-    return found
+        if problem is not None:
+            faults.append(ValueFault(*problem, (name,)))
+    if faults:
+        raise refusal(*faults)
+    return MappingProxyType(dict(values))
 
 
 def parameters(options: Mapping[str, Any]) -> dict[str, Any]:

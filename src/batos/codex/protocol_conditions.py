@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
-from batos.codex.reader import TomlTable
+from batos.codex.value_checks import ValueFault, refusal
 
 EFFORTS = ("reflex", "cycle", "council")
 
@@ -38,31 +39,37 @@ class Situation:
     has_evidence: bool
 
 
-def read(table: TomlTable) -> dict[str, Any] | None:
-    """Read and check the conditions of a `when` table; return None if there are none. Faults are added to its file."""
+def check(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the conditions of a `when` table. Raises: PydanticCustomError: one is wrong, or two contradict."""
+    faults: list[ValueFault] = []
     found: dict[str, Any] = {}
-    for name in table.names():
-        value = table.raw(name)
+    for name, value in values.items():
         if name not in CONDITIONS:
-            table.refuse_unknown(name, "condition", CONDITIONS)
+            faults.append(ValueFault("condition", path=(name,), known=tuple(CONDITIONS)))
         elif not _is_right(name, value):
-            table.fault(name, f"`{name}` must be {CONDITIONS[name]}", f"Write `{name}` as {CONDITIONS[name]}.")
+            what = f"`{name}` must be {CONDITIONS[name]}"
+            faults.append(ValueFault(what, f"Write `{name}` as {CONDITIONS[name]}.", (name,)))
         else:
             found[name] = tuple(value) if isinstance(value, list) else value
-    _refuse_contradictions(table, found)
-    return found or None
+    faults += _find_contradictions(found)
+    if not values:
+        faults.append(ValueFault("`when` has no condition", "Write one, or remove `when`."))
+    if faults:
+        raise refusal(*faults)
+    return MappingProxyType(found)
 
 
-def _refuse_contradictions(table: TomlTable, found: Mapping[str, Any]) -> None:
-    """Refuse conditions that can never hold together."""
+def _find_contradictions(found: Mapping[str, Any]) -> Iterator[ValueFault]:
+    """Yield conditions that can never hold together."""
     least, most = found.get("min_words", 0), found.get("max_words")
     if most is not None and least > most:
         message = f"`min_words` is {least} and `max_words` {most}: no question fits both"
-        table.fault("max_words", message, "Raise `max_words`, or lower `min_words`.")
+        yield ValueFault(message, "Raise `max_words`, or lower `min_words`.", ("max_words",))
     without = {fold(phrase) for phrase in found.get("without", ())}
     for place, phrase in enumerate(found.get("words", ())):
         if fold(phrase) in without:
-            table.fault("words", f"{phrase!r} is in `words` and in `without`", "Remove it from one of them.", place)
+            what = f"{phrase!r} is in `words` and in `without`"
+            yield ValueFault(what, "Remove it from one of them.", ("words", place))
 
 
 def holds(when: Mapping[str, Any] | None, situation: Situation) -> bool:

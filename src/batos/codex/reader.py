@@ -1,4 +1,4 @@
-"""Reads a codex file key by key, and keeps each fault with the file, the line and a remedy."""
+"""Reads a codex file as TOML, and keeps each fault with the file, the line and a remedy."""
 
 from __future__ import annotations
 
@@ -22,20 +22,8 @@ _MANY_PARTS = re.compile(rf"(?<![\w\x00-])(?:[\w\x00-]+[ \t]*\.[ \t]*){{{_PARTS}
 _BRACKET = re.compile(r"[][{}]")
 _MANY_DIGITS = re.compile(r"[\d_]{1000}")
 
-#: Characters that steer a terminal or end a text for programs: none belongs in a prompt.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 #: The range of TOML's whole numbers.
 _WHOLE = range(-(2**63), 2**63)
-
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (str, "a text"),
-    (int, "a whole number"),
-    (float, "a number with a point"),
-    (list, "a list"),
-    (dict, "a table"),
-)
 
 
 def _line_of_many_parts(hidden: str) -> int | None:
@@ -85,7 +73,6 @@ class TomlSource:
         #: True if the file is TOML: only then can its keys be checked.
         self.sound = True
         self.values = self._parse()
-        self.top = TomlTable(self, self.values, ())
 
     @cached_property
     def _lines(self) -> KeyLines:
@@ -170,129 +157,9 @@ class TomlSource:
         line = self.line(path, within) or 1
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy, field=field))
 
-
-class TomlTable:
-    """The keys of one table, taken one by one; what is left when it is closed is unknown."""
-
-    def __init__(self, source: TomlSource, values: Mapping[str, Any], path: KeyPath) -> None:
-        self.source = source
-        self.path = path
-        self._values = values
-        self._known: list[str] = []
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
-
-    def names(self) -> tuple[str, ...]:
-        """Return the written keys, in order."""
-        return tuple(self._values)
-
-    def fault(self, key: str, message: str, remedy: str, within: str | int | None = None) -> None:
-        """Keep a fault at one of this table's keys; `within` is the place in its list, or a part of its text."""
-        place = (within,) if isinstance(within, int) else ()
-        part = within if isinstance(within, str) else None
-        self.source.fault((*self.path, key, *place), message, remedy, part)
-
-    def refuse_unknown(self, key: str, what: str, known: Iterable[str]) -> None:
+    def refuse_unknown(self, path: KeyPath, what: str, known: Iterable[str]) -> None:
         """Refuse a key that does not belong here: what was meant, or where it belongs, or what may stand here."""
-        self.fault(key, *_unknown_fault(key, what, known, self.source.homes))
-
-    def raw(self, key: str) -> Any:
-        """Return the value as TOML gives it, or None."""
-        self._known.append(key)
-        return self._values.get(key)
-
-    def text(self, key: str, *, default: str | None = None) -> str:
-        """Return a text, stripped. Without a default it must be there and not blank."""
-        value = self.raw(key)
-        if value is None and default is not None:
-            return default
-        if isinstance(value, str) and (value.strip() or default is not None):
-            self._refuse_control(key, value)
-            return value.strip()
-        self._refuse(key, value, "a text")
-        return ""
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Return true or false."""
-        value = self.raw(key)
-        if value is None or isinstance(value, bool):
-            return default if value is None else value
-        self._refuse(key, value, "true or false")
-        return default
-
-    def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
-        """Return a list of texts, none blank."""
-        value = self.raw(key)
-        if value is None and not required:
-            return ()
-        if not isinstance(value, list) or (required and not value):
-            self._refuse(key, value, "a list of texts")
-            return ()
-        for place, item in enumerate(value):
-            if not isinstance(item, str) or not item.strip():
-                said = _kind(item) if not isinstance(item, str) else "blank"
-                message = f"`{key}` must be a list of texts, none of them blank: one is {said}"
-                self.fault(key, message, "Write a text there, or remove it.", place)
-            else:
-                self._refuse_control(key, item, place)
-        return tuple(item.strip() for item in value if isinstance(item, str))
-
-    def table(self, key: str) -> TomlTable:
-        """Return the table under a key; an empty one if it is absent."""
-        value = self.raw(key)
-        if value is not None and not isinstance(value, dict):
-            self._refuse(key, value, "a table")
-            value = None
-        return TomlTable(self.source, value or {}, (*self.path, key))
-
-    def tables(self, key: str) -> tuple[TomlTable, ...]:
-        """Return the array of tables under a key; an empty one if it is absent."""
-        value = self.raw(key)
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self._refuse(key, value, f"an array of tables (each begins with [[{key}]])")
-            return ()
-        return tuple(TomlTable(self.source, item, (*self.path, key, number)) for number, item in enumerate(value))
-
-    def close(self) -> None:
-        """Refuse every key that nothing asked for."""
-        for key in self._values:
-            if key not in self._known:
-                self.refuse_unknown(key, "key", self._known)
-                self._forget_missing(nearest_word(key, self._known))
-
-    def _forget_missing(self, key: str | None) -> None:
-        """Forget that a key is missing: it is there, misspelt, and that is said."""
-        if key is not None and key not in self._values:
-            field = ".".join(map(str, (*self.path, key)))
-            gone = (field, _missing(key))
-            self.source.faults[:] = [each for each in self.source.faults if (each.field, each.what) != gone]
-
-    def _refuse(self, key: str, value: object, wanted: str) -> None:
-        if value is None:
-            self.fault(key, _missing(key), f"Write `{key}`: it must be {wanted}.")
-        elif value in ("", []) or (isinstance(value, str) and not value.strip()):
-            self.fault(key, f"`{key}` is empty: it must be {wanted}", f"Write what `{key}` is; see `batos help codex`.")
-        else:
-            remedy = f"Write `{key}` as {wanted}; see `batos help codex`."
-            self.fault(key, f"`{key}` must be {wanted}, and is {_kind(value)}", remedy)
-
-    def _refuse_control(self, key: str, value: str, place: int | None = None) -> None:
-        found = _CONTROL.search(value)
-        if found is not None:
-            message = f"`{key}` holds the control character U+{ord(found[0]):04X}"
-            remedy = "Remove it: a text may hold line breaks and tabs, no other control character."
-            self.fault(key, message, remedy, place)
-
-
-def _missing(key: str) -> str:
-    return f"`{key}` is missing"
-
-
-def _kind(value: object) -> str:
-    return next((name for kind, name in _KINDS if isinstance(value, kind)), "a date or time")
+        self.fault(path, *_unknown_fault(str(path[-1]), what, known, self.homes))
 
 
 def _path_name(path: KeyPath) -> str:

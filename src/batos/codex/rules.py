@@ -10,23 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from batos.codex import meta_prompts, model_options, protocol_conditions
+from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX
 from batos.codex.key_lines import KeyPath
-from batos.codex.reader import TomlSource, TomlTable
+from batos.codex.reader import TomlSource
 from batos.guardian.parsing import parse
 from batos.inference import model_names
 
 _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
 _PROFILE = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_GROUPS = {"_facet_": ("pillars", "a facet's"), "_protocol_": ("protocols", "a protocol's")}
-
-#: The forms of a persona's prompts, as a codex names them; `auto` is decided by the model's size.
-FORMS = ("auto", "full", "lean")
-
-#: The forms of an answer of two personas, the usual one first.
-ANSWER_FORMS = ("joined", "two_voices")
-
-#: The parts of the Composite Entropy Metric, of which a protocol may name the one that it raises.
-METRIC_PARTS = ("Hrel", "Hcog", "Hsol", "Hstruc")
+#: Each group of intents with the ending of its slots, and what a slot of it is called.
+_GROUPS = {"pillars": (FACET_SUFFIX, "a facet's"), "protocols": (PROTOCOL_SUFFIX, "a protocol's")}
+_UNDER_PROTOCOLS = "Write it under a [[protocols]]."
+_AT_THE_TOP = "Remove it, or write it at the top of the persona's file."
+#: The keys that only a protocol has, since every facet of a cycle is asked and answers its sub-query.
+_NOT_OF_FACETS: Mapping[str, tuple[str, str]] = {
+    "makes": ("a facet makes only its answer", _UNDER_PROTOCOLS),
+    "given": ("a facet is given only its sub-query", _UNDER_PROTOCOLS),
+    "metric": ("a facet has no part of the metric", _UNDER_PROTOCOLS),
+    "exemplars": ("a facet has no `exemplars`", _AT_THE_TOP),
+    "triggers": ("a facet has no `triggers`", _AT_THE_TOP),
+    "when": ("a facet has no `when`", "Remove it: every facet of a cycle is asked."),
+}
 
 #: The most characters of a signature; Python's own parser reads it.
 _SIGNATURE = 200
@@ -40,6 +44,15 @@ class Phrases:
     source: TomlSource
     path: KeyPath
     texts: tuple[str, ...]
+
+    @classmethod
+    def read(cls, persona: str, source: TomlSource, path: KeyPath) -> Phrases:
+        """Return the phrases as a file has them; what is no text is "" at its place."""
+        value: Any = source.values
+        for part in path:
+            value = value.get(part, ()) if isinstance(value, dict) else value[part]
+        listed = value if isinstance(value, list) else ()
+        return cls(persona, source, path, tuple(each if isinstance(each, str) else "" for each in listed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +69,9 @@ def refuse_shared(lists: Iterable[Phrases], what: str) -> None:
     """Refuse a phrase that stands for two personas, or twice for one; each fault names both places."""
     owners: dict[str, tuple[str, TomlSource, KeyPath]] = {}
     for mine in lists:
-        for place, phrase in enumerate(mine.texts):
+        for place, phrase in enumerate(map(str.strip, mine.texts)):
+            if not phrase:
+                continue
             path = (*mine.path, place)
             known = owners.setdefault(protocol_conditions.fold(phrase), (mine.persona, mine.source, path))
             owner, source, other = known
@@ -128,94 +143,75 @@ def homes(*, in_mind: bool) -> dict[str, str]:
     return {key: place for keys, place in places for key in keys}
 
 
-def refuse_profile(profile: TomlTable, name: str) -> None:
+def refuse_profile(source: TomlSource, name: str, keys: Sequence[str]) -> None:
     """Refuse a profile's name that a command line cannot hold, and keys in `default`, which is the top of the file."""
-    if name == "default" and profile.names():
-        what = f"`{profile.names()[0]}` in the profile `default`, which is the keys at the top of the file"
-        profile.fault(profile.names()[0], what, "Write it at the top, or give the profile another name.")
+    if name == "default" and keys:
+        what = f"`{keys[0]}` in the profile `default`, which is the keys at the top of the file"
+        source.fault(("profiles", name, keys[0]), what, "Write it at the top, or give the profile another name.")
     elif not _PROFILE.fullmatch(name):
-        profile.source.fault(
-            profile.path, f"{name!r} cannot be a profile's name", "Write letters, digits, `_` and `-`."
-        )
+        source.fault(("profiles", name), f"{name!r} cannot be a profile's name", "Write letters, digits, `_` and `-`.")
 
 
-def refuse_embedder(table: TomlTable, model: str, embedder: str) -> None:
+def refuse_embedder(source: TomlSource, path: KeyPath, model: str, embedder: str) -> None:
     """Refuse an embedder that also answers: the daemon would load it whole and then refuse to embed."""
     if model and embedder and model_names.same(model, embedder):
         what = f"the embedder is the model that answers, {model!r}: the daemon embeds only with models made for it"
-        table.fault("embedder", what, "Name an embedding model, such as all-minilm:latest.")
+        source.fault((*path, "embedder"), what, "Name an embedding model, such as all-minilm:latest.")
 
 
-def refuse_twice(table: TomlTable, key: str, part: str, names: Sequence[str]) -> None:
+def refuse_twice(source: TomlSource, key: str, part: str) -> None:
     """Refuse two tables of an array with one name; `part` is the key that names them."""
+    names = [text_of(table, part) for table in tables_of(source.values, key)]
     for place, name in enumerate(names):
         if name and name in names[:place]:
-            table.source.fault((key, place, part), f"`{name}` is declared twice", f"Give one of them another {part}.")
+            source.fault((key, place, part), f"`{name}` is declared twice", f"Give one of them another {part}.")
 
 
-def refuse_slot(table: TomlTable, slot: str, suffix: str, other: str) -> None:
-    """Refuse a slot that is not lower case or lacks its group's ending; `other` is the ending of the other group."""
+def refuse_intents(source: TomlSource, group: str) -> None:
+    """Refuse slots and signatures that do not fit the group of an intent, and what only protocols have, of facets."""
+    for place, table in enumerate(tables_of(source.values, group)):
+        slot, signature = text_of(table, "slot"), text_of(table, "signature")
+        if slot:
+            _refuse_slot(source, (group, place, "slot"), slot)
+        if slot and signature:
+            _refuse_signature(source, (group, place, "signature"), slot, signature)
+        for key, fault in _NOT_OF_FACETS.items():
+            if group == "pillars" and key in table:
+                source.fault((group, place, key), *fault)
+
+
+def text_of(table: Mapping[str, Any], key: str) -> str:
+    """Return a text as it is written, stripped; "" where there is none."""
+    value = table.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def tables_of(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return an array of tables as it is written; an empty one where there is none."""
+    value = table.get(key)
+    return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
+
+
+def _refuse_slot(source: TomlSource, path: KeyPath, slot: str) -> None:
+    """Refuse a slot that is not lower case or lacks its group's ending."""
+    suffix, whose = _GROUPS[str(path[0])]
     if _SLOT.fullmatch(slot) and slot.endswith(suffix) and slot != suffix:
         return
     remedy = f"Write lower case letters, digits and `_`, ending in `{suffix}`."
-    if slot.endswith(other):
-        remedy += f" A slot that ends in `{other}` belongs under [[{_GROUPS[other][0]}]]."
-    table.fault("slot", f"`{slot}` is not {_GROUPS[suffix][1]} slot", remedy)
+    for other, (ending, _) in _GROUPS.items():
+        if slot.endswith(ending) and ending != suffix:
+            remedy += f" A slot that ends in `{ending}` belongs under [[{other}]]."
+    source.fault(path, f"`{slot}` is not {whose} slot", remedy)
 
 
-def refuse_makes(table: TomlTable, makes: str, *, protocol: bool) -> None:
-    """Refuse anything but a tool as a protocol's product beside its answer."""
-    if makes and not protocol:
-        table.fault("makes", "a facet makes only its answer", "Write it under a [[protocols]].")
-    elif makes and makes != "tool":
-        table.fault("makes", f"`makes` is {makes[:40]!r}", 'Write makes = "tool", or leave it out.')
-
-
-def refuse_form(table: TomlTable, form: str) -> None:
-    """Refuse a form of prompts that does not exist."""
-    if form not in FORMS:
-        table.fault("form", f"`form` is {form[:40]!r}", f"Write one of: {', '.join(FORMS)}.")
-
-
-def refuse_answer_form(table: TomlTable, form: str) -> None:
-    """Refuse a form of the answers of two personas that does not exist."""
-    if form not in ANSWER_FORMS:
-        table.fault("answer_form", f"`answer_form` is {form[:40]!r}", f"Write one of: {', '.join(ANSWER_FORMS)}.")
-
-
-def refuse_given(table: TomlTable, given: str, *, protocol: bool) -> None:
-    """Refuse a protocol that is to be told more than the last audit, what the thought cost, or nothing."""
-    if given and not protocol:
-        table.fault("given", "a facet is given only its sub-query", "Write it under a [[protocols]].")
-    elif given and given not in ("audit", "cost"):
-        table.fault("given", f"`given` is {given[:40]!r}", 'Write given = "audit" or "cost", or leave it out.')
-
-
-def refuse_metric(table: TomlTable, metric: str, *, protocol: bool) -> None:
-    """Refuse anything but a part of the Composite Entropy Metric as what a protocol raises."""
-    if metric and not protocol:
-        table.fault("metric", "a facet has no part of the metric", "Write it under a [[protocols]].")
-    elif metric and metric not in METRIC_PARTS:
-        known = ", ".join(METRIC_PARTS)
-        table.fault("metric", f"`metric` is {metric[:40]!r}", f"Write one of {known}, or leave it out.")
-
-
-def refuse_facet_choice(table: TomlTable, *, protocol: bool) -> None:
-    """Refuse exemplars and triggers of a facet: every facet of a cycle is asked."""
-    for key in ("exemplars", "triggers"):
-        if key in table and not protocol:
-            remedy = "Remove it, or write it at the top of the persona's file."
-            table.fault(key, f"a facet has no `{key}`", remedy)
-
-
-def refuse_quotes(table: TomlTable, key: str, text: str) -> None:
+def refuse_quotes(source: TomlSource, key: str) -> None:
     """Refuse a SYSTEM text that a Modelfile cannot hold."""
-    if '"""' in text:
+    if '"""' in text_of(source.values, key):
         message = f"`{key}` holds three double quotes in a row, which no Modelfile can hold"
-        table.fault(key, message, "Write single quotes there.")
+        source.fault((key,), message, "Write single quotes there.")
 
 
-def refuse_signature(table: TomlTable, slot: str, signature: str) -> None:
+def _refuse_signature(source: TomlSource, path: KeyPath, slot: str, signature: str) -> None:
     """Refuse a signature that is not that of a method of its slot: `SLOT(self, query)`."""
     try:
         parsed = parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
@@ -224,12 +220,12 @@ def refuse_signature(table: TomlTable, slot: str, signature: str) -> None:
     made = parsed[0] if len(parsed) == 1 else None
     if not isinstance(made, ast.FunctionDef) or len(made.body) != 1 or made.returns is not None:
         message = f"`{signature[:_SIGNATURE]}` is not a method's signature"
-        table.fault("signature", message, f"Write it as `{slot}(self, query)`, or leave it out.")
+        source.fault(path, message, f"Write it as `{slot}(self, query)`, or leave it out.")
     elif made.name != slot:
         message = f"the signature is that of `{made.name}`, and the slot is `{slot}`"
-        table.fault("signature", message, f"Write it as `{slot}(self, query)`, or leave it out.")
+        source.fault(path, message, f"Write it as `{slot}(self, query)`, or leave it out.")
     elif not made.args.args or made.args.args[0].arg != "self":
-        table.fault("signature", "a method's first parameter is `self`", f"Write it as `{slot}(self, query)`.")
+        source.fault(path, "a method's first parameter is `self`", f"Write it as `{slot}(self, query)`.")
 
 
 def _value_text(value: Any) -> str:
