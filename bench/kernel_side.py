@@ -14,9 +14,9 @@ from typing import Self
 import structlog
 
 from bare_side import CALLS
-from batos.codex import codex as codices
-from batos.codex.codex import PILLARS
 from batos.config import Settings
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import PILLARS
 from batos.minds.calls import decisions
 from batos.protocol.brief import as_file
 from batos.uvm import UVM, open_uvm

@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batos.codex import codex as codices
 from batos.config import Settings
+from batos.genesis.codex import codex as codices
 from batos.image.image import LivingImage, Opening
 from batos.inference import model_names
 from batos.inference.embedder import Embedder

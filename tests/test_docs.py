@@ -18,9 +18,9 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from pydantic_core import PydanticUndefined
 
 from batos.cli import entry
-from batos.codex import model_options
 from batos.config import Settings
 from batos.gate import thresholds as gate_thresholds
+from batos.genesis.codex import model_options
 from batos.guardian import dialect
 from batos.memory import thresholds as memory_thresholds
 from batos.protocol import errors, verb_shapes, wire_messages

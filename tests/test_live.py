@@ -12,10 +12,10 @@ import pytest
 from tests.living import WINDOW, found_model
 from tests.model_files.building import lora
 
-from batos.codex import codex as codices
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import register
+from batos.genesis.codex import codex as codices
 from batos.inference.ollama.bridge import Bridge
 from batos.protocol.brief import as_file
 from batos.protocol.errors import ModelMissing

@@ -121,7 +121,7 @@ def test_the_package_carries_its_data() -> None:
     """The codex and the marker of typed packages lie inside the package, where a wheel finds them."""
     package = resources.files("batos")
     assert (package / "py.typed").is_file()
-    texts = {file.name for file in (package / "codex" / "shipped").iterdir() if file.name.endswith(".toml")}
+    texts = {file.name for file in (package / "genesis" / "codex" / "shipped").iterdir() if file.name.endswith(".toml")}
     assert texts == {"mind.toml", "robin.toml", "brick.toml", "babs.toml", "alfred.toml"}
 
 

@@ -13,9 +13,9 @@ from tests.image.open_image import dump
 from tests.minds.scripted import QUESTION, Script, ask, kind, stepping, submit
 from tests.waiting import a_moment
 
-from batos.codex.codex import PILLARS
 from batos.config import Settings
 from batos.events import Events
+from batos.genesis.codex.codex import PILLARS
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest, PullProgress
 from batos.inference.ollama.catalogue import ModelRow

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from batos.codex import codex as codices
 from batos.config import Settings
 from batos.events import Events
+from batos.genesis.codex import codex as codices
 from batos.inference import thoughts
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, PullProgress

@@ -16,8 +16,8 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.inference import model_names
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import ChatRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from batos.codex import codex as codices
+from batos.genesis.codex import codex as codices
 
 #: The exemplars of one persona, the first of them as a group.
 _MANY_EXEMPLARS = re.compile(r"(^exemplars = \[\n(?:    .*\n){22})(?:    .*\n)+\]", re.MULTILINE)

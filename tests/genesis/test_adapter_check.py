@@ -15,11 +15,11 @@ from tests.genesis.loras import MODELS, gguf_adapter
 from tests.genesis.stages import patient
 from tests.waiting import HANG
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.genesis import adapter_check
 from batos.genesis.adapters.folder import discover, in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out

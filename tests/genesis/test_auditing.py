@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.image.open_image import dump
 
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import integrity
+from batos.genesis.codex.codex import Codex
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.testing import ScriptedBridge, scripted_uvm

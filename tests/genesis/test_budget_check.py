@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.genesis import budget_check
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import StepProgress
 from batos.inference.ollama.catalogue import ModelCard

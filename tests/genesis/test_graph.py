@@ -9,10 +9,10 @@ from tests.genesis.conftest import Edit
 from tests.image.installing import install
 from ZODB.Connection import Connection
 
-from batos.codex import codex as codices
-from batos.codex import graph_names
-from batos.codex.codex import Codex
 from batos.genesis import graph
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex import graph_names
+from batos.genesis.codex.codex import Codex
 from batos.image import roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root, named_objects, root_of

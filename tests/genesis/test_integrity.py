@@ -11,9 +11,9 @@ from tests.genesis.conftest import Edit, HandDaemon
 from tests.image.installing import install
 from ZODB.Connection import Connection
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.genesis import graph, measures, register
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.integrity import Finding, audit
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, plan

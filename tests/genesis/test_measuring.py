@@ -10,9 +10,9 @@ from tests.genesis.conftest import HandDaemon
 from tests.genesis.stages import Stage
 from ZODB.Connection import Connection
 
-from batos.codex.codex import Codex
 from batos.genesis import measures, measuring
 from batos.genesis.adapters.inventory import AdapterInventory
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import look
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan, compare

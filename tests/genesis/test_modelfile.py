@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex.codex import Codex
 from batos.genesis import modelfile
 from batos.genesis.adapters.inventory import Adapter
+from batos.genesis.codex.codex import Codex
 from batos.genesis.modelfile import Recipe
 from batos.inference import model_names
 from batos.protocol.errors import CodexError, UsageError

@@ -9,10 +9,10 @@ from pathlib import Path
 from tests.genesis.loras import gguf_adapter
 from tests.genesis.stages import staged
 
-from batos.codex import codex as codices
 from batos.config import Settings
 from batos.genesis import offline
 from batos.genesis.adapters import repository
+from batos.genesis.codex import codex as codices
 from batos.genesis.daemon_listing import DaemonModels, look
 
 

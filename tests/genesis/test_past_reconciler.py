@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from batos.codex import codex as codices
 from batos.events import Events
 from batos.genesis import register
+from batos.genesis.codex import codex as codices
 from batos.image.views.past import kept_span, newest_commit, tid_of
 from batos.protocol.errors import PackedAway, Refused
 from batos.testing import scripted_uvm

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.plan import Plan, plan, with_deletions
 from batos.genesis.register import GenesisRecord, model_record
 from batos.protocol.errors import OllamaUnfit

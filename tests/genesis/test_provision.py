@@ -13,10 +13,10 @@ from tests.genesis.loras import gguf_adapter
 from tests.inference.still_clock import on_still_clock, pass_time
 from tests.waiting import HANG
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.genesis import advice
 from batos.genesis.adapters.folder import discover
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.plan import Plan, PlanStep, plan
 from batos.genesis.provision import PULL_ATTEMPTS, StepProgress, carry_out
 from batos.inference.ollama.catalogue import PullProgress as Said

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from persistent.mapping import PersistentMapping
 from ZODB.Connection import Connection
 
-from batos.codex.codex import Codex
 from batos.genesis import graph, register
+from batos.genesis.codex.codex import Codex
 from batos.genesis.modelfile import Recipe
 from batos.genesis.register import GenesisRecord, MadeModel
 from batos.image import roots

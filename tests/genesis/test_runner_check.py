@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from tests.genesis.conftest import HandDaemon
 
-from batos.codex.codex import Codex
 from batos.genesis import runner_check
+from batos.genesis.codex.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from tests.genesis.stages import patient
 
-from batos.codex.codex import Codex
+from batos.genesis.codex.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import StepProgress, carry_out
 from batos.inference.ollama.bridge import Bridge

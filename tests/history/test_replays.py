@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.history.test_past_questions import Door
 
-from batos.codex import codex as codices
+from batos.genesis.codex import codex as codices
 from batos.image.ids import tid_text
 from batos.image.views.past import newest_commit
 from batos.protocol.brief import as_file

@@ -11,9 +11,9 @@ from BTrees.OOBTree import OOBTree
 from tests.image.open_image import answer, dump, open_image, thought_in
 from tests.image.writers import WRITERS, start_mission
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.genesis import graph
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.organisation import IDENTITIES, identities

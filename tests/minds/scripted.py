@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex import codex as codices
-from batos.codex.codex import PILLARS
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import PILLARS
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.transactions import MissionTransaction

@@ -10,7 +10,7 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, change, stepping, submit
 
-from batos.codex import graph_names
+from batos.genesis.codex import graph_names
 from batos.minds import states
 from batos.minds.machine import FOLLOWS, begin, state_of
 from batos.minds.results import Synthesis

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
-from batos.codex.meta_prompts import FIRST_RATIO
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.minds import prompt_sizes
 
 

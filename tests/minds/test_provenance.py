@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, GOOD, LAMP, WINDS, ask, begun, stepping, submit
 
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
 from batos.image.publisher import Publisher

@@ -10,7 +10,7 @@ from tests.image.open_image import passed
 from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, QUESTION, ask, change, stepping, submit
 
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.memory.evidence import Evidence
 from batos.minds.results import PartResult
 from batos.objects.message import send

@@ -13,7 +13,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import GOOD, LAMP, WINDS, ask, change, kind
 
 from batos.cli.render.mission import notes_text
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.image import roots
 from batos.objects.method import Primitive
 from batos.objects.mirror import Mirror

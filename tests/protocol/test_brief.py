@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.protocol import brief as briefs
 from batos.protocol.brief import (
     ARGUMENTS_BYTES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.minds.conftest import mind
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.routing.lessons import lessons_of
 from batos.routing.router import Router
 

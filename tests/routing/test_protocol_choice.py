@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from batos.codex.codex import Codex
+from batos.genesis.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex.codex import Codex
+from batos.genesis.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
 from batos.inference.embedder import Embedder
 from batos.memory.terms import words

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.inference.counting_bridge import Desk, desk
 
-from batos.codex.codex import Codex
+from batos.genesis.codex.codex import Codex
 from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
 from batos.inference.embedder import Embedder, KnownVectors

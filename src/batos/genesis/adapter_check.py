@@ -6,9 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from batos.codex.codex import Codex
 from batos.genesis.adapters import compatibility
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterInventory
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.integrity import Finding
 from batos.genesis.modelfile import family

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from batos.codex.codex import Codex
-from batos.codex.key_lines import KeyLines, KeyPath
-from batos.codex.origins import SHARED, CodexEntry, entries
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.key_lines import KeyLines, KeyPath
+from batos.genesis.codex.origins import SHARED, CodexEntry, entries
 from batos.genesis.plan import PlanStep
 from batos.inference import model_names
 from batos.protocol.errors import ModelMissing, OllamaError, OllamaTimeout, PullFailed

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.genesis import adapter_check, budget_check, register
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan, compare

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from batos.codex import model_options
-from batos.codex.codex import PILLARS
 from batos.config import Settings
+from batos.genesis.codex import model_options
+from batos.genesis.codex.codex import PILLARS
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
-from batos.codex import model_options
-from batos.codex.codex import PILLARS, Codex, Persona
-from batos.codex.declared_intents import IntentText
-from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
-from batos.codex.value_digests import digest_of
+from batos.genesis.codex import model_options
+from batos.genesis.codex.codex import PILLARS, Codex, Persona
+from batos.genesis.codex.declared_intents import IntentText
+from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.codex.value_digests import digest_of
 from batos.image import organisation, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.genesis import file_stamps
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.file_stamps import Stamp
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex.codex import PILLARS, Codex, Persona
-from batos.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
-from batos.codex.meta_prompts import FIRST_RATIO
 from batos.genesis import measures, register
+from batos.genesis.codex.codex import PILLARS, Codex, Persona
+from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.genesis.plan import Plan, with_deletions
 from batos.image import organisation, roots
 from batos.image.roots import Root, named_objects

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.codex import model_options
-from batos.codex.codex import PILLARS, Codex
 from batos.genesis import measures
+from batos.genesis.codex import model_options
+from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from batos import private_files
-from batos.codex.codex import PILLARS, Codex
-from batos.codex.model_options import parameters
-from batos.codex.value_digests import digest_of
 from batos.genesis.adapters.inventory import Adapter
+from batos.genesis.codex.codex import PILLARS, Codex
+from batos.genesis.codex.model_options import parameters
+from batos.genesis.codex.value_digests import digest_of
 from batos.protocol.errors import CodexError, UsageError
 
 _QUOTES = '"""'

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.genesis import adapter_check, register
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.plan import Plan, compare
 from batos.image.roots import Root

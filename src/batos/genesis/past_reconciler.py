@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
-from batos.codex.graph_names import prototype_name
 from batos.genesis import graph, register
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.graph_names import prototype_name
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
 from batos.genesis.reconcile import Baseline, Begin, GenesisReport, Reconciler

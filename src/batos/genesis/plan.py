@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
-from batos.codex.codex import PILLARS, Codex
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
+from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
 from batos.genesis.register import GenesisRecord

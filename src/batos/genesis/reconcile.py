@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register
 from batos.genesis.adapters import repository, staging
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
+from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.home_files import HomeFiles
 from batos.genesis.integrity import Finding

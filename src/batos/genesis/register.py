@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from batos.codex.codex import PILLARS
-from batos.codex.graph_names import prototype_name
 from batos.genesis.adapters import repository
+from batos.genesis.codex.codex import PILLARS
+from batos.genesis.codex.graph_names import prototype_name
 from batos.genesis.modelfile import Recipe
 from batos.image import roots
 from batos.image.roots import Root, named_objects

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from batos.codex import graph_names
-from batos.codex.codex import PILLARS
-from batos.codex.meta_prompts import FIRST_RATIO
 from batos.concurrency.offload import offload
 from batos.genesis import measures
+from batos.genesis.codex import graph_names
+from batos.genesis.codex.codex import PILLARS
+from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.records import Attachment, Brief
 from batos.image.roots import Root, named_objects

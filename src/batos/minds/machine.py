@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from batos.codex import graph_names
+from batos.genesis.codex import graph_names
 from batos.minds.context import MindContext
 from batos.minds.stopping import Stopped
 from batos.objects.message import Interpreter, send

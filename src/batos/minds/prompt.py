@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from batos.codex.meta_prompts import fill
+from batos.genesis.codex.meta_prompts import fill
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage, mark
 from batos.memory.search import shown_documents

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from batos.codex.codex import Codex, Persona
-from batos.codex.declared_intents import IntentText
+from batos.genesis.codex.codex import Codex, Persona
+from batos.genesis.codex.declared_intents import IntentText
 from batos.memory.evidence import Evidence, Passage
 from batos.minds import prompt
 from batos.minds.prompt import Form, PersonaPrompt, SharedContext, ShownPart

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from batos.agency.lookup import by_name, find_object
-from batos.codex.declared_objects import api_of
 from batos.genesis import graph, register
+from batos.genesis.codex.declared_objects import api_of
 from batos.image import naming, ownership, roots
 from batos.image.ids import tid_text
 from batos.image.records import Brief, MissionRecord, Status

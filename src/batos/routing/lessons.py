@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from batos.codex.codex import Persona
+from batos.genesis.codex.codex import Persona
 
 #: The label of the questions of a persona that no protocol of it is meant for.
 ORDINARY: Final = ""

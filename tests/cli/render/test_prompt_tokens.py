@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from batos.cli.render import prompt_tokens
-from batos.codex import codex as codices
 from batos.config import Settings
+from batos.genesis.codex import codex as codices
 from batos.testing import ScriptedBridge, scripted_uvm
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.processes import User
 from ZODB.FileStorage import FileStorage
 
-from batos.codex import codex as codices
+from batos.genesis.codex import codex as codices
 
 NOWHERE = "http://127.0.0.1:9"
 

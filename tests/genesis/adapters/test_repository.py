@@ -11,11 +11,11 @@ import transaction
 from tests.genesis.loras import gguf_adapter, peft_adapter
 from ZODB.Connection import Connection
 
-from batos.codex.codex import Codex
 from batos.genesis import graph
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import discover, in_use
 from batos.genesis.adapters.inventory import NONE, AdapterInventory
+from batos.genesis.codex.codex import Codex
 from batos.image.roots import root_of
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import NotFound

@@ -21,7 +21,7 @@ from tests.missions.test_nothing_remains import nothing_but_the_failure
 
 from batos.cell.host import Writes
 from batos.cell.values import Ref
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.methods.execution import method_run, name_rules
 from batos.methods.execution.write_buffer import DELETED
 from batos.objects.method import Behaviour

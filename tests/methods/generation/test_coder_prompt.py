@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.methods.generation.generation_setup import WISH, wish
 
-from batos.codex import codex, graph_names, model_options
 from batos.genesis import graph
+from batos.genesis.codex import codex, graph_names, model_options
 from batos.guardian import dialect
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects

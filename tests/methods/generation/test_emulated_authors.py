@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from batos.cell.cell import Cell
-from batos.codex import codex
 from batos.events import Events
+from batos.genesis.codex import codex
 from batos.methods.generation import coder_prompt, lean_request
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.method_spec import Coder, MethodSpec

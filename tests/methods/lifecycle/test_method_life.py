@@ -14,7 +14,7 @@ from tests.methods.lifecycle.brick import seeded
 from tests.minds.scripted import BAD, LAMP, QUESTION, SLOTS, Script
 from tests.minds.scripted import GOOD as WELL
 
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.protocol.errors import BatosError, MethodFailed
 from batos.testing import ScriptedBridge

@@ -30,7 +30,7 @@ from tests.minds.scripted import (
     submit,
 )
 
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.minds.machine import begin
 from batos.minds.parts import council

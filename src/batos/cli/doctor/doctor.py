@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from batos.cli.doctor import cellcheck, consistency, home_checks, residency
-from batos.codex import codex
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.conversations import compaction
 from batos.genesis import adapter_check, budget_check, integrity, modelfile, offline, runner_check
 from batos.genesis.adapters.inventory import AdapterInventory
+from batos.genesis.codex import codex
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan

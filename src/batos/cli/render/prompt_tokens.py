@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex.codex import Codex
-from batos.codex.meta_prompts import FIRST_RATIO
 from batos.config import Settings
 from batos.genesis import measures
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.image.views.read_only import is_there, open_read_only
 from batos.minds.prompt import Form
 from batos.minds.prompt_sizes import MOST, list_sizes, most_tokens

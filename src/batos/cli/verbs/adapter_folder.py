@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batos.cli.verb_options import VerbCall, run
-from batos.codex.codex import Codex
 from batos.config import Settings
 from batos.genesis import adapter_check, offline
 from batos.genesis.adapters import compatibility, conversion, repository
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
+from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import look
 from batos.image.roots import Root
 from batos.inference.ollama import opening

@@ -10,8 +10,8 @@ import click
 
 from batos.cli.doctor.pages import topic
 from batos.cli.verb_options import VerbCall, common, run
-from batos.codex import codex
 from batos.genesis import budget_check, offline
+from batos.genesis.codex import codex
 from batos.genesis.daemon_listing import look
 from batos.genesis.plan import Plan
 from batos.inference import model_names

@@ -12,12 +12,12 @@ import click
 from batos.cli.render import prompt_tokens
 from batos.cli.verb_options import VerbCall, common
 from batos.cli.wrong_usage import Subverbs
-from batos.codex import codex as codices
-from batos.codex import differences, origins
-from batos.codex.codex import PILLARS, Codex, CodexReading
-from batos.codex.origins import CodexRow
-from batos.codex.reader import TomlSource
 from batos.config import CONFIG_FILE, LoadedSettings, Settings
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex import differences, origins
+from batos.genesis.codex.codex import PILLARS, Codex, CodexReading
+from batos.genesis.codex.origins import CodexRow
+from batos.genesis.codex.reader import TomlSource
 from batos.image import roots
 from batos.image.views.read_only import is_there, open_read_only
 from batos.protocol.errors import BatosError, CodexError

@@ -75,7 +75,7 @@ def _placement_text(runner: dict[str, Any]) -> str:
 def config(called: VerbCall) -> int:
     """Show every setting, its value and where it came from."""
     from batos.cli.verbs.codex import profile_faults
-    from batos.codex import codex as codices
+    from batos.genesis.codex import codex as codices
 
     rows = called.loaded.rows()
     folder = called.settings.home / "codex"

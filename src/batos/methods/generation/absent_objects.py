@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from batos.codex.declared_objects import api_of
+from batos.genesis.codex.declared_objects import api_of
 from batos.image import roots
 from batos.image.roots import Root
 from batos.minds.context import MindContext

@@ -12,11 +12,11 @@ from BTrees.OOBTree import OOBTree
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
-from batos.codex import graph_names, model_options
-from batos.codex.codex import PILLARS
-from batos.codex.meta_prompts import FIRST_RATIO
 from batos.config import Settings
 from batos.genesis import measures
+from batos.genesis.codex import graph_names, model_options
+from batos.genesis.codex.codex import PILLARS
+from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.image import roots
 from batos.image.ownership import SLOT_USERS
 from batos.image.protection import protected_slots

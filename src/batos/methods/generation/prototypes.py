@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from batos.codex.declared_objects import ApiMethod, api_of
+from batos.genesis.codex.declared_objects import ApiMethod, api_of
 from batos.inference.decisions.schema import Decision
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking

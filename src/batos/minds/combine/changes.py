@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from batos.codex.protocol_conditions import fold
 from batos.gate.checks import GateVerdict
 from batos.gate.citations import Citation
 from batos.gate.texts import languages
+from batos.genesis.codex.protocol_conditions import fold
 from batos.memory.terms import line_of, words
 from batos.minds.calls import answers, sample_paths
 from batos.minds.context import MindContext

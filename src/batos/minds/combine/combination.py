@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from batos.codex.protocol_conditions import fold
 from batos.gate.ground import Ground
+from batos.genesis.codex.protocol_conditions import fold
 from batos.memory.exchanges import NOTHING_NEAR
 from batos.minds import prompt, without_memory
 from batos.minds.calls import answers

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from batos.codex.protocol_conditions import fold
 from batos.gate.ground import Ground
+from batos.genesis.codex.protocol_conditions import fold
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, Question

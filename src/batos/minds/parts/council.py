@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from batos.codex.codex import PILLARS
+from batos.genesis.codex.codex import PILLARS
 from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.minds import context_building

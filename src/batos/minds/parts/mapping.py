@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from batos.codex.protocol_conditions import fold
 from batos.gate import citations
+from batos.genesis.codex.protocol_conditions import fold
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.search.recall import recall
 from batos.minds import prompt

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from batos.codex import protocol_conditions
 from batos.gate.checks import GateFault
 from batos.gate.ground import Ground
+from batos.genesis.codex import protocol_conditions
 from batos.inference.cost import is_spent
 from batos.minds.calls import answers, decisions, degenerate, sample_paths
 from batos.minds.combine import two_voices

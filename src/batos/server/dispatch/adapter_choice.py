@@ -6,13 +6,13 @@ import asyncio
 import difflib
 from typing import Any
 
-from batos.codex import codex as codices
-from batos.codex.codex import PILLARS, Codex
 from batos.config import Settings
 from batos.genesis import adapter_check, offline
 from batos.genesis.adapters import compatibility, repository
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import PILLARS, Codex
 from batos.protocol.errors import NotFound, OllamaError
 from batos.uvm import UVM
 

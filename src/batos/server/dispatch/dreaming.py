@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.codex import codex as codices
-from batos.codex.codex import Codex
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import Codex
 from batos.genesis.past_reconciler import PastMind
 from batos.history import dreams, promotion, replays
 from batos.history.moments import Moment

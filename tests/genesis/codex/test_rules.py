@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
-from batos.codex import codex as codices
+from batos.genesis.codex import codex as codices
 
 WARM = "temperature = 0.8"
 SAGE = '"sage_facet_(self, query)"'

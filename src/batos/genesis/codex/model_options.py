@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from batos.codex.reader import nearest_word
-from batos.codex.value_checks import ValueFault, refusal
+from batos.genesis.codex.reader import nearest_word
+from batos.genesis.codex.value_checks import ValueFault, refusal
 
 MODES = ("direct", "reason_field", "two_phase")
 

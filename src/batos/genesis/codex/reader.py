@@ -11,7 +11,7 @@ from copy import deepcopy
 from functools import cached_property, lru_cache
 from typing import Any
 
-from batos.codex.key_lines import KeyLines, KeyPath, mask_strings
+from batos.genesis.codex.key_lines import KeyLines, KeyPath, mask_strings
 from batos.protocol.errors import CodexError
 
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")

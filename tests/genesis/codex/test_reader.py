@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex.key_lines import KeyLines
-from batos.codex.reader import TomlSource
-from batos.codex.value_checks import Text, read_as
+from batos.genesis.codex.key_lines import KeyLines
+from batos.genesis.codex.reader import TomlSource
+from batos.genesis.codex.value_checks import Text, read_as
 
 
 @dataclass

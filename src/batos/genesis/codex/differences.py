@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from batos.codex.codex import Codex
-from batos.codex.origins import SHARED, CodexEntry, entries, parameters_of, plain
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.origins import SHARED, CodexEntry, entries, parameters_of, plain
 
 Kind = Literal["added", "changed", "removed"]
 

@@ -8,8 +8,8 @@ from string import Template
 from types import MappingProxyType
 from typing import Any
 
-from batos.codex.reader import nearest_word
-from batos.codex.value_checks import ValueFault, missing, refusal
+from batos.genesis.codex.reader import nearest_word
+from batos.genesis.codex.value_checks import ValueFault, missing, refusal
 
 #: Tokens that a byte of prompt costs, before a model has been measured (docs/decisions/0007-tokens.md).
 FIRST_RATIO = 0.35

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
-from batos.codex import codex as codices
-from batos.codex import meta_prompts, model_options, protocol_conditions
-from batos.codex.codex import PILLARS, Codex
-from batos.codex.files import LARGEST
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex import meta_prompts, model_options, protocol_conditions
+from batos.genesis.codex.codex import PILLARS, Codex
+from batos.genesis.codex.files import LARGEST
 from batos.protocol.errors import CodexError, UsageError
 
 PROTOCOLS = {
@@ -290,7 +290,7 @@ def test_a_link_to_nowhere_is_a_persons_own(folder: Path) -> None:
 
 def test_the_page_names_every_key() -> None:
     """docs/codex.md tells of every key, option, condition, template, place and pillar that a person may write."""
-    page = (Path(__file__).parents[2] / "docs" / "codex.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "codex.md").read_text(encoding="utf-8")
     keys = {key for name in codices.read_shipped() for key in tomllib.loads(codices.read_shipped()[name])}
     intents = {
         "slot",

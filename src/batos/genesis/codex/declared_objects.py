@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, ConfigDict
 
-from batos.codex.value_checks import CLOSED, Text, ValueFault, refusal
+from batos.genesis.codex.value_checks import CLOSED, Text, ValueFault, refusal
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.image import roots

@@ -12,13 +12,13 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict
 
 from batos import private_files
-from batos.codex import files, meta_prompts, model_options, rules
-from batos.codex.declared_intents import IntentText
-from batos.codex.declared_objects import AbsentObject
-from batos.codex.key_lines import KeyPath
-from batos.codex.reader import TomlSource, nearest_word
-from batos.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, read_as
-from batos.codex.value_digests import digest_of
+from batos.genesis.codex import files, meta_prompts, model_options, rules
+from batos.genesis.codex.declared_intents import IntentText
+from batos.genesis.codex.declared_objects import AbsentObject
+from batos.genesis.codex.key_lines import KeyPath
+from batos.genesis.codex.reader import TomlSource, nearest_word
+from batos.genesis.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, read_as
+from batos.genesis.codex.value_digests import digest_of
 from batos.protocol.errors import CodexError, UsageError
 
 MIND = "mind.toml"
@@ -210,7 +210,7 @@ def parse(texts: Mapping[str, str], faults: Sequence[CodexError] = (), folder: P
 
 def read_shipped() -> dict[str, str]:
     """Return the codex that ships with the program: file name to text."""
-    folder = importlib.resources.files("batos.codex") / "shipped"
+    folder = importlib.resources.files("batos.genesis.codex") / "shipped"
     return {name: (folder / name).read_text(encoding="utf-8") for name in _file_names()}
 
 

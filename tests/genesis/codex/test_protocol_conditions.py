@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.codex import protocol_conditions
-from batos.codex.protocol_conditions import Situation
+from batos.genesis.codex import protocol_conditions
+from batos.genesis.codex.protocol_conditions import Situation
 
 STUCK = Situation("I\u2019m STUCK in my job, both ways.", "cycle", 3, has_evidence=False)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tests.genesis.conftest import Edit
 
-from batos.codex import codex as codices
-from batos.codex import differences
-from batos.codex.codex import Codex
-from batos.codex.differences import Change, CodexDifferences, owners, unified_diff
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex import differences
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.differences import Change, CodexDifferences, owners, unified_diff
 
 
 def compared(codex: Codex, folder: Path, was: str = "default", now: str = "default") -> CodexDifferences:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from batos.codex.value_checks import ValueFault, refusal
+from batos.genesis.codex.value_checks import ValueFault, refusal
 
 EFFORTS = ("reflex", "cycle", "council")
 

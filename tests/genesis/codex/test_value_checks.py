@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 
-from batos.codex.reader import TomlSource
-from batos.codex.value_checks import CLOSED, Flag, Text, Texts, read_as
+from batos.genesis.codex.reader import TomlSource
+from batos.genesis.codex.value_checks import CLOSED, Flag, Text, Texts, read_as
 
 
 @dataclass(frozen=True, slots=True)

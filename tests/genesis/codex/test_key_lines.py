@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batos.codex import codex
-from batos.codex.key_lines import KeyLines, KeyPath, mask_strings
+from batos.genesis.codex import codex
+from batos.genesis.codex.key_lines import KeyLines, KeyPath, mask_strings
 
 TEXT = '''# a comment with a "quote
 top = "a # b"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.genesis.conftest import Edit
 
-from batos.codex import codex as codices
-from batos.codex import origins
-from batos.codex.codex import Codex
-from batos.codex.origins import CodexRow, plain
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex import origins
+from batos.genesis.codex.codex import Codex
+from batos.genesis.codex.origins import CodexRow, plain
 
 
 def laid(folder: Path, profile: str = "default") -> dict[str, CodexRow]:

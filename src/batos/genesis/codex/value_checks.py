@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, TypeAlias, TypeVar, cast, get_args, ge
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from batos.codex.key_lines import KeyPath
-from batos.codex.reader import TomlSource, nearest_word
+from batos.genesis.codex.key_lines import KeyPath
+from batos.genesis.codex.reader import TomlSource, nearest_word
 from batos.inference import model_names
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
-from batos.codex import codex as codices
-from batos.codex.declared_objects import MOST, api_of
+from batos.genesis.codex import codex as codices
+from batos.genesis.codex.declared_objects import MOST, api_of
 
 HEAD = '[[objects]]\nname = "text_agent"\napi = """\n'
 WORDS = "words_(text) answers"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batos.codex import meta_prompts, model_options, protocol_conditions
-from batos.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX
-from batos.codex.key_lines import KeyPath
-from batos.codex.reader import TomlSource
+from batos.genesis.codex import meta_prompts, model_options, protocol_conditions
+from batos.genesis.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX
+from batos.genesis.codex.key_lines import KeyPath
+from batos.genesis.codex.reader import TomlSource
 from batos.guardian.parsing import parse
 from batos.inference import model_names
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batos.codex import model_options
-from batos.codex.codex import MIND, Codex, CodexReading
-from batos.codex.declared_intents import IntentText
-from batos.codex.key_lines import KeyPath
+from batos.genesis.codex import model_options
+from batos.genesis.codex.codex import MIND, Codex, CodexReading
+from batos.genesis.codex.declared_intents import IntentText
+from batos.genesis.codex.key_lines import KeyPath
 
 #: The owner of what all personas share.
 SHARED = "mind"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from batos.codex.reader import nearest_word
+from batos.genesis.codex.reader import nearest_word
 from batos.protocol.errors import CodexError
 
 #: The most that a file of the codex may have, in bytes: the shipped ones have some thousands.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batos.codex import meta_prompts
-from batos.codex.codex import Codex
+from batos.genesis.codex import meta_prompts
+from batos.genesis.codex.codex import Codex
 
 
 def test_what_is_filled_in_is_text() -> None:
