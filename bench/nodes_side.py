@@ -18,6 +18,7 @@ from typing import Any
 
 from batos.config import Settings
 from batos.events import Events
+from batos.protocol.mission_documents import MissionDocument
 from batos.uvm import UVM, open_uvm
 
 #: Calls that an emulator answers at once.
@@ -81,7 +82,7 @@ async def load(uvm: UVM, name: str, numbers: Iterator[int]) -> None:
         say(done=time.monotonic(), status=found["status"], calls=found["cost"]["calls"])
 
 
-async def ask(uvm: UVM, text: str) -> dict[str, Any]:
+async def ask(uvm: UVM, text: str) -> MissionDocument:
     """Ask a question that takes five calls, one after another."""
     return await uvm.missions.ask({"text": text, "persona": "BRICK", "effort": "cycle"})
 

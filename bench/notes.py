@@ -90,13 +90,13 @@ class Home:
 
     async def ask(self, text: str) -> ShownAnswer:
         """Ask by reflex, and forget the exchange."""
-        told: dict[str, Any] = await self._uvm.missions.ask({"text": text, "effort": "reflex"})
+        told = await self._uvm.missions.ask({"text": text, "effort": "reflex"})
         await self._uvm.mission_memory.write()
         if left := sorted(remembered_names(self._uvm) - self._kept):
             await self._uvm.document_store.forget(left, self._uvm.settings.asker)
         about = told["provenance"]
         recalled = [each for each in about["recalled"] if each.get("memory") in self._source]
-        shown = {self._source[each["memory"]]: each["why"].startswith(PERHAPS) for each in recalled}
+        shown = {self._source[str(each.get("memory"))]: str(each.get("why")).startswith(PERHAPS) for each in recalled}
         return ShownAnswer(told["answer"], shown, about.get("without_memory", ""), not told["cost"]["calls"])
 
 

@@ -39,6 +39,7 @@ from batos.memory.passages import passages
 from batos.memory.sentences import sentence_spans
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
 from batos.protocol.errors import BatosError
+from batos.protocol.mission_documents import MissionDocument
 from batos.uvm import UVM
 from report import Goal, report
 from voice_side import AttachedQuestion, daemon, parser_of, questions_of, rows_of, uvm_over
@@ -171,7 +172,7 @@ async def ask_bare(bridge: Bridge, model: str, asked: AttachedQuestion) -> Answe
     return AnswerWithCost(answer.text, tokens=tokens, seconds=time.perf_counter() - began, first_token=begun)
 
 
-async def run_until(uvm: UVM, mission: str, deadline: float) -> tuple[dict[str, Any], str]:
+async def run_until(uvm: UVM, mission: str, deadline: float) -> tuple[MissionDocument, str]:
     """Run a mission; return its report and the code of its failure, "" if it is done.
 
     A mission that is not done after `deadline` seconds is cancelled, and left alone after `GRACE` more.

@@ -16,6 +16,7 @@ from batos.minds.prompt import MARGIN
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
 from batos.protocol.errors import BatosError, ContextOverflow, OllamaUnreachable, Runaway
 from batos.protocol.memory_shapes import RememberedFile
+from batos.protocol.mission_documents import MissionDocument
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles
 from batos.uvm import UVM
 from quality import run_until
@@ -242,7 +243,7 @@ class MissionHome:
         answer = "" if failed else str(shown.get("answer") or "")
         return TaskAnswer(answer, tokens, seconds, calls, failed, faulty, mission)
 
-    async def _run(self, mission: str) -> tuple[dict[str, Any], str]:
+    async def _run(self, mission: str) -> tuple[MissionDocument, str]:
         """Run a mission; return its report and the code of its failure, "" if it is done."""
         try:
             return await run_until(self.uvm, mission, self.deadline)

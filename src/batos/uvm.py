@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
@@ -59,6 +58,7 @@ from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.notation import mask_passwords
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
+from batos.protocol.server_documents import MindStatus, StandingStatus
 from batos.records import forget_questions
 
 
@@ -123,7 +123,7 @@ class UVM(OpenedImage):
     releaser: Releaser
     packer: Packer
 
-    def status(self, user: str | None = None) -> dict[str, Any]:
+    def status(self, user: str | None = None) -> MindStatus:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         lease = self.image.lease
         with self.image.snapshot() as root:
@@ -138,7 +138,7 @@ class UVM(OpenedImage):
                 "nodes": node_lines.list_nodes(root, lease.seconds, self.clock(), lease.fence) if lease else [],
             }
 
-    async def standing(self, found: Mapping[str, Any]) -> dict[str, Any]:
+    async def standing(self, found: MindStatus) -> StandingStatus:
         """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
         said = await standing.ask_standing(self.bridge, found["models"])
         reasons = standing.reasons(said, self.image.refusing)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.agency.acting import LASTING, Acting, acting
@@ -22,6 +22,7 @@ from batos.events import Events
 from batos.image.image import Opening
 from batos.image.nodes.hosts import HostIdentity
 from batos.objects.prototype import own_slots
+from batos.protocol.effect_documents import EffectList
 from batos.uvm import Seams
 
 #: Seconds of a lease after which what a killed node had is taken over.
@@ -115,7 +116,7 @@ async def test_an_effect_waits_for_its_machine_without_an_attempt(tmp_path: Path
         assert await second.states() == ["staged"]
         told = await second.ask("effects")
         assert [(each["attempts"], each["host"]) for each in told["effects"]] == [(0, "host-a")]
-        assert "waits for host-a" in effects_text(told)
+        assert "waits for host-a" in effects_text(cast("EffectList", told))
     async with acting(tmp_path / "a", **machine(image, "a")) as first:
         await until_released(first)
         assert first.lines() == ["A line."]

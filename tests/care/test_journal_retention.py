@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.care.test_packing import Clock, packed
@@ -25,6 +25,7 @@ from batos.history.why import explain
 from batos.image import roots
 from batos.image.transactions import snapshot
 from batos.inference.journal import MISSIONS
+from batos.protocol.mission_documents import MissionDocument
 from batos.uvm import UVM
 
 DAY = timedelta(days=1)
@@ -125,7 +126,7 @@ async def test_a_retry_of_a_mission_without_words_asks_the_model_again(tmp_path:
         await packer.pack()
         again = await asked(uvm, "Who winds the lamp?", ancestor=first["id"])
         assert (again["status"], again["cost"]["from_journal"]) == ("done", 0)
-        told = replays.compare(first, again, uvm.journal)
+        told = replays.compare(cast("MissionDocument", first), cast("MissionDocument", again), uvm.journal)
         assert told["erased"] == len(words_of(uvm, first["id"]))
         assert f"the words of {told['erased']} call" in replay_text(told, answered=True)
 

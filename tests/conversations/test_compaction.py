@@ -75,7 +75,7 @@ async def test_the_view_stands_before_the_turns_in_the_next_prompt(mind: Mind) -
     assert f"Summary, made by the machine, of turns 1 to {told['covered']}:" in messages[1]["content"]
     recalled = shown["provenance"]["recalled"]
     assert recalled[0] == {"turns": [1, told["covered"]], "by_model": True, "trust": "model"}
-    assert [each["turn"] for each in recalled[1:]] == list(range(told["covered"] + 1, 21))
+    assert [each.get("turn") for each in recalled[1:]] == list(range(told["covered"] + 1, 21))
     assert shown["provenance"]["omitted"]["turns"] == 0
 
 

@@ -19,6 +19,7 @@ from batos.config import Settings
 from batos.events import Events
 from batos.genesis import register
 from batos.inference.ollama.bridge import Bridge
+from batos.protocol.mission_documents import MissionDocument
 from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.clocks import SystemClock
 from ollama_emulator.emulator import Emulator, Options
@@ -52,7 +53,7 @@ class Stage:
     other: Bridge
     home: Path
 
-    async def ask(self, persona: str = "ROBIN", **brief: Any) -> dict[str, Any]:
+    async def ask(self, persona: str = "ROBIN", **brief: Any) -> MissionDocument:
         """A mission of one call."""
         asked = {"text": "Why do I worry?", "persona": persona, "effort": "reflex", **brief}
         return await self.uvm.missions.ask(asked)

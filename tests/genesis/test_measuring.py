@@ -146,4 +146,4 @@ async def test_the_first_question_leaves_out_nothing_that_fits(stage: Stage) -> 
             {"text": "What was the wall built of?", "persona": persona, "effort": "cycle"}, files=files
         )
         assert shown["provenance"]["omitted"]["passages"] == 0
-        assert len({each["start"] for each in shown["provenance"]["recalled"]}) == 3
+        assert len({each.get("start") for each in shown["provenance"]["recalled"]}) == 3

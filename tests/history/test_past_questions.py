@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,7 +52,7 @@ def said_in(bridge: ScriptedBridge) -> list[list[dict[str, str]]]:
     return found
 
 
-def comparable(mission: dict[str, Any]) -> dict[str, Any]:
+def comparable(mission: Mapping[str, Any]) -> dict[str, Any]:
     """A mission's document without what each mission has of its own."""
     found = {key: value for key, value in mission.items() if key not in _OWN}
     found["provenance"] = {k: v for k, v in found["provenance"].items() if k not in ("read_at", "journal")}

@@ -19,6 +19,7 @@ from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import ScriptedBridge, author, plain_reply, scripted_uvm
 from batos.uvm import UVM
 
@@ -31,7 +32,7 @@ def speaker(text: str = SAID) -> ScriptedBridge:
     return ScriptedBridge(lambda request: plain_reply(request) if request.schema else text)
 
 
-async def ask(uvm: UVM, text: str, *files: Any, **brief: Any) -> dict[str, Any]:
+async def ask(uvm: UVM, text: str, *files: Any, **brief: Any) -> MissionDocument:
     """A mission that is done and remembered."""
     told = await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex", **brief}, files)
     await uvm.mission_memory.write()

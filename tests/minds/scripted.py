@@ -164,7 +164,7 @@ class FailingBridge(ScriptedBridge):
 
 async def ask(uvm: UVM, text: str = QUESTION, files: tuple[File, ...] = (LAMP,), **brief: Any) -> dict[str, Any]:
     """A cycle of BRICK over the lamp's document, unless told otherwise."""
-    return await uvm.missions.ask({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files)
+    return dict(await uvm.missions.ask({"text": text, "persona": "BRICK", "effort": "cycle", **brief}, files))
 
 
 async def begun(uvm: UVM, user: str = "tester") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.minds.conftest import Mind
@@ -17,7 +17,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.minds import prompt
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, ContextOverflow
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import instance
 
 SEVERAL = "Who carries the oil up from the yard, and how often is the clockwork wound?"
@@ -81,7 +81,7 @@ async def test_a_question_of_one_thing_is_not_divided_and_its_parts_vote(small: 
     (rule,) = shown["provenance"]["rules"]
     assert rule == {"path": "brick/decomposing#0", "decision": "division", "why": combined["undivided"]}
     assert [each["decision"] for each in small.told("mission.rule")] == ["division"]
-    notes = notes_text(as_mission(shown), voices=False)
+    notes = notes_text(cast("MissionDocument", shown), voices=False)
     assert "by rule: division" in next(line for line in notes.splitlines() if line.startswith("route"))
 
 
@@ -95,7 +95,7 @@ async def test_without_a_majority_a_rule_chooses(small: Mind) -> None:
     combined = shown["provenance"]["combined"]
     assert (combined["majority"], combined["candidates"], combined["decided"]) == (False, 3, "faults")
     assert [(each["path"], each["decision"]) for each in shown["provenance"]["rules"]] == [("brick/voting#0", "choice")]
-    assert "by rule: choice" in notes_text(as_mission(shown), voices=False)
+    assert "by rule: choice" in notes_text(cast("MissionDocument", shown), voices=False)
 
 
 @pytest.mark.parametrize(

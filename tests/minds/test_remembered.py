@@ -28,7 +28,7 @@ async def remember(uvm: UVM, text: str, **about: Any) -> None:
 
 async def ask(uvm: UVM, text: str = QUESTION, **brief: Any) -> dict[str, Any]:
     """The report of a mission that is done."""
-    return await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex", **brief})
+    return dict(await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex", **brief}))
 
 
 def seen(bridge: ScriptedBridge) -> list[str]:

@@ -107,6 +107,7 @@ async def test_a_question_goes_first(tmp_path: Path) -> None:
     async with making_one(tmp_path) as (mind, held, making):
         async with asyncio.timeout(HANG):
             making_now = mind.uvm.status()["learning"]["making"]
+            assert making_now is not None
             assert (making_now["object"], making_now["selector"]) == ("brick_prototype_obj", "guide_facet_")
             mission = await mind.uvm.missions.ask({"text": "Why?", "effort": "reflex"})
             told = await making

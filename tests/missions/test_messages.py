@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.conversations.written_turns import exchanges, write_turns
@@ -19,7 +19,7 @@ from batos.objects.method import Primitive
 from batos.objects.mirror import Mirror
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, CellMissing, MessageNotUnderstood, NotFound, ObjectError, Runaway
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 
 FACET = PILLARS["BRICK"][0]
 PROTOCOL = "rogues_gallery_protocol_"
@@ -30,7 +30,7 @@ async def sent(mind: Mind, receiver: str, selector: str, *arguments: Any, **brie
     """Send a message as a mission; the mission."""
     message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
     files = brief.pop("files", ())
-    return await mind.uvm.missions.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files)
+    return dict(await mind.uvm.missions.ask({"text": f"{receiver} {selector}", "message": message, **brief}, files))
 
 
 def result(shown: dict[str, Any]) -> Any:
@@ -124,7 +124,7 @@ async def test_where_a_reply_is_of_no_use_a_rule_answers(mind: Mind, reply: str 
     assert result(told) == {"answer": told["answer"], "known": True}
     assert len(mind.bridge.history) == calls
     assert [each["decision"] for each in told["provenance"]["rules"]] == ["answer"]
-    assert "by rule: answer" in notes_text(as_mission(told), voices=False)
+    assert "by rule: answer" in notes_text(cast("MissionDocument", told), voices=False)
     nothing = await sent(mind, "brick_prototype_obj", FACET, WOUND)
     assert result(nothing) == {"answer": "Nothing was found.", "known": False}
 

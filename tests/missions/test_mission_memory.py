@@ -31,7 +31,7 @@ async def ask(uvm: UVM, text: str, **brief: Any) -> dict[str, Any]:
     """The report of a mission that is done and remembered."""
     told = await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex", **brief})
     await uvm.mission_memory.write()
-    return told
+    return dict(told)
 
 
 def kinds(uvm: UVM) -> list[str]:

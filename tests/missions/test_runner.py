@@ -20,6 +20,7 @@ from batos.minds import clock, context_building
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, NotFound, OllamaUnreachable, Refused, StreamCut
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -221,7 +222,7 @@ async def test_committed_and_not_published_it_is_published_by_the_next_run(mind:
 
 async def test_done_is_told_after_it_is_so(mind: Mind) -> None:
     """Who hears `mission.done` and looks finds the mission done, with its answer."""
-    seen: list[dict[str, Any]] = []
+    seen: list[MissionDocument] = []
 
     def look(event: str, keys: Any) -> None:
         if event == "mission.done":

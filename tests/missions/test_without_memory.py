@@ -11,6 +11,7 @@ from batos.events import Events
 from batos.memory.document_store import Incoming
 from batos.protocol.brief import as_file
 from batos.protocol.event_payloads import MISSION_RETRACTED, MISSION_TOKEN
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -30,7 +31,7 @@ async def remember(uvm: UVM, text: str = NOTE) -> None:
     )
 
 
-async def ask(uvm: UVM, text: str, **brief: Any) -> dict[str, Any]:
+async def ask(uvm: UVM, text: str, **brief: Any) -> MissionDocument:
     """The report of a mission that is done and remembered."""
     files = brief.pop("files", ())
     told = await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex", **brief}, files)

@@ -10,15 +10,7 @@ from batos.client.named_documents import CitedSource, MissionCost, MissionLearni
 from batos.inference.cost import Cost
 from batos.inference.vram.placement import Placement
 from batos.protocol.evidence_documents import CitationDocument
-from batos.protocol.mission_documents import (
-    CostDocument,
-    LearningDocument,
-    MissionDocument,
-    PlacementDocument,
-    RouteDocument,
-    as_mission,
-    as_plain,
-)
+from batos.protocol.mission_documents import CostDocument, LearningDocument, PlacementDocument, RouteDocument
 
 
 @pytest.mark.parametrize(
@@ -35,12 +27,3 @@ from batos.protocol.mission_documents import (
 def test_a_document_has_every_field_that_is_read_of_it(document: type, named: type) -> None:
     """A client's field without a key in the document would always have its default."""
     assert {each.name for each in fields(named)} <= set(document.__annotations__)
-
-
-def test_a_door_gets_a_document_of_its_own() -> None:
-    """A key that the door adds does not reach the document; the way back copies nothing."""
-    document = MissionDocument(id="m-1", status="queued")
-    plain = as_plain(document)
-    plain["prompts"] = []
-    assert document == {"id": "m-1", "status": "queued"}
-    assert as_mission(plain) is plain

@@ -29,6 +29,7 @@ from batos.image.roots import Root
 from batos.image.views.past import newest_commit
 from batos.protocol.care_documents import PackedPage
 from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
+from batos.protocol.server_documents import StoredSizes
 
 _log = structlog.get_logger("batos.image")
 
@@ -118,7 +119,7 @@ class Packer:
                 root[roots.GENESIS][PACKED] = noted
 
             await image.shared.apply(note)
-        freed = sum(before.values()) - sum(after.values())
+        freed = _sum(before) - _sum(after)
         self._parts.events.emit(IMAGE_PACKED, ImagePacked(until=iso(until), freed=freed))
         return {"until": iso(until), "before": before, "after": after, "held_by": held_by, "erased": erased}
 
@@ -220,3 +221,7 @@ def _pack(db: DB, until: datetime, *, to_newest: bool) -> None:
             raise
         path = Path(db.storage.getName())
         raise disk_full(error, path if path.is_file() else None, db.getSize()) from error
+
+
+def _sum(sizes: StoredSizes) -> int:
+    return sizes["bytes"] + sizes["journal_bytes"] + sizes["blob_bytes"]

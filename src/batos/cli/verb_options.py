@@ -24,6 +24,7 @@ from batos.terminal import logs
 from batos.terminal.console import Console, Terminated
 
 T = TypeVar("T")
+Reply = TypeVar("Reply", bound=Mapping[str, object])
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class VerbCall:
         if not self.quiet:
             self.console.say(text, dim=True)
 
-    def answer(self, found: Mapping[str, Any], text: Callable[[Mapping[str, Any]], str]) -> None:
+    def answer(self, found: Reply, text: Callable[[Reply], str]) -> None:
         """Write the verb's result: as a document for a program, in words for a person."""
         if self.console.as_json:
             self.console.document(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from batos.history import past_questions
 from batos.history.moments import Moment, find_moment
@@ -16,6 +16,7 @@ from batos.memory.records import memory_segments
 from batos.memory.search.recollection import Recollection
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
+from batos.protocol.mission_documents import MissionDocument
 
 #: PastReadings states of memory whose indexes are kept in memory: each is as large as that of today.
 MOST_KEPT: Final = 2
@@ -50,7 +51,7 @@ class PastReadings:
             recollection=self.recollection(image),
         )
 
-    def find_question(self, named: str, user: str | None = None) -> dict[str, Any] | None:
+    def find_question(self, named: str, user: str | None = None) -> MissionDocument | None:
         """Return the document of a question to the past by its id or the beginning of it, as it stands now; None: there
         is none of this user's.
         """

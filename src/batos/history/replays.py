@@ -17,8 +17,8 @@ from batos.inference.journal import Entries
 from batos.memory.sentences import sentence_spans
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import File
-from batos.protocol.dream_documents import ReplayDocument
 from batos.protocol.errors import Refused
+from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument, ReplayDocument
 
 #: Fields of a brief that each mission has of its own.
 _ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "attachments", "budget"})
@@ -48,7 +48,7 @@ def replay_brief(brief: Mapping[str, Any], mission: str) -> dict[str, Any]:
     return {**kept, "ancestor": mission}
 
 
-async def end_original(copy: LivingImage, before: Mapping[str, Any], files: Sequence[File]) -> None:
+async def end_original(copy: LivingImage, before: MissionDocument, files: Sequence[File]) -> None:
     """End the mission in the copy, where it is about to run: who asks again does not wait for it.
 
     A dream that was promoted since is not in the mind that it saw. Its brief is put there, for the replay to name.
@@ -67,9 +67,9 @@ async def end_original(copy: LivingImage, before: Mapping[str, Any], files: Sequ
     await copy.writer.apply(change)
 
 
-def compare(before: Mapping[str, Any], after: Mapping[str, Any], journal: Entries) -> ReplayDocument:
+def compare(before: MissionDocument, after: MissionDocument, journal: Entries) -> ReplayDocument:
     """Return what is otherwise in a replay of a mission: calls by their steps, answer by sentences, and its grounds."""
-    old, new = before.get("provenance") or {}, after.get("provenance") or {}
+    old, new = before.get("provenance") or ProvenanceDocument(), after.get("provenance") or ProvenanceDocument()
     paths = {each.key: each.path for each in journal.sound([before["id"], after["id"]])}
     keys, others = list(old.get("journal", ())), list(new.get("journal", ()))
     return {
@@ -89,21 +89,22 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any], journal: Entrie
     }
 
 
-def _personas(told: Mapping[str, Any]) -> list[str]:
-    return list((told.get("route") or {}).get("personas", ()))
+def _personas(told: MissionDocument) -> list[str]:
+    route = told.get("route")
+    return list(route["personas"]) if route else []
 
 
-def _count_carried(provenance: Mapping[str, Any]) -> int:
+def _count_carried(provenance: ProvenanceDocument) -> int:
     return sum(each["state"] == "carried" for each in provenance.get("sentences", ()))
 
 
-def _names(provenance: Mapping[str, Any]) -> list[str]:
+def _names(provenance: ProvenanceDocument) -> list[str]:
     """List what was recalled, by name."""
     found = provenance.get("recalled", ())
     return [str(each.get("memory") or each.get("mission") or each.get("name") or each.get("turns")) for each in found]
 
 
-def _methods(provenance: Mapping[str, Any]) -> list[str]:
+def _methods(provenance: ProvenanceDocument) -> list[str]:
     """List what answered messages: a revision of a method, or an intent that was interpreted."""
     return sorted(map(_method_line, provenance.get("methods", ())))
 
@@ -114,11 +115,11 @@ def _method_line(ran: Mapping[str, Any]) -> str:
     return f"{ran['holder']}.{ran['selector']} {how}"
 
 
-def _slots(provenance: Mapping[str, Any]) -> list[str]:
+def _slots(provenance: ProvenanceDocument) -> list[str]:
     return [f"{each['oid']}.{each['slot']}" for each in provenance.get("written", ())]
 
 
-def _sentences(told: Mapping[str, Any]) -> list[str]:
+def _sentences(told: MissionDocument) -> list[str]:
     answer = str(told.get("answer", ""))
     return [answer[start:end] for start, end in sentence_spans(answer)]
 

@@ -16,6 +16,7 @@ from batos.image.roots import Root
 from batos.image.storage import blobs_of
 from batos.image.transactions import snapshot
 from batos.protocol.errors import NewFormat
+from batos.protocol.server_documents import StoredSizes
 
 
 class ReadableImage:
@@ -37,10 +38,10 @@ class ReadableImage:
             raise ownership.no_mission(mission)
         return found
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> StoredSizes:
         """Return the bytes of both databases, and of the blobs beside them."""
-        sizes = {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize()}
-        return {**sizes, "blob_bytes": _size_of(blobs_of(self.uri))}
+        blobs = _size_of(blobs_of(self.uri))
+        return {"bytes": self.db.getSize(), "journal_bytes": self.journal_db.getSize(), "blob_bytes": blobs}
 
     def unfolded_missions(self) -> list[str]:
         """List the missions that are accepted and neither folded in nor ended."""

@@ -25,8 +25,8 @@ from batos.objects.prototype import FoundSlot, UvmObject
 from batos.protocol.brief import Combine, Install, Interpret, MissionBrief
 from batos.protocol.errors import BatosError
 from batos.protocol.event_payloads import MISSION_RULE, MissionRule
+from batos.protocol.evidence_documents import RuleDocument
 from batos.protocol.method_documents import UsePayload
-from batos.protocol.mission_documents import RuleDocument
 from batos.routing.router import Route
 
 #: The rank of each policy of installing; a brief may choose among equals.

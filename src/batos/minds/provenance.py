@@ -15,8 +15,15 @@ from batos.minds import computed_results, without_memory
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
-from batos.protocol.evidence_documents import Recalled, RecalledPassage, RecalledTurn, RecalledView, SentenceDocument
-from batos.protocol.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument, SlotDocument
+from batos.protocol.evidence_documents import (
+    Recalled,
+    RecalledPassage,
+    RecalledTurn,
+    RecalledView,
+    SentenceDocument,
+    SlotDocument,
+)
+from batos.protocol.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument
 from batos.records import forget_questions, tool_declarations, wishes
 
 

@@ -11,15 +11,9 @@ from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import IndexedDocument
 from batos.minds.choices import MissionChoices
 from batos.objects.method import Method
+from batos.protocol.evidence_documents import FocusDocument, FocusSpan, RuleDocument
 from batos.protocol.method_documents import UsePayload
-from batos.protocol.mission_documents import (
-    FocusDocument,
-    FocusSpan,
-    LearntDocument,
-    RanDocument,
-    RuleDocument,
-    WithdrawnDocument,
-)
+from batos.protocol.mission_documents import LearntDocument, RanDocument, WithdrawnDocument
 from batos.reckoning.reckonings import Reckoning
 
 

@@ -31,6 +31,7 @@ from batos.missions.workers import Workers
 from batos.protocol.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
 from batos.protocol.method_documents import LateReport
 from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
+from batos.protocol.server_documents import LearningStatus, MakingLine
 from batos.records import methods, tool_declarations, wishes
 
 _log = structlog.get_logger("batos")
@@ -79,7 +80,7 @@ class LateMethods:
         self._group = group
         self._pause = self._patience = pause
         self._wake = parts.workers.rested
-        self._making: dict[str, Any] | None = None
+        self._making: MakingLine | None = None
         #: The number of those who ask that no method be made now.
         self._resting = 0
         #: The mission that the running generation is for.
@@ -241,11 +242,11 @@ class LateMethods:
 
     # -- telling
 
-    def snapshot(self, root: Root) -> dict[str, Any]:
+    def snapshot(self, root: Root) -> LearningStatus:
         """Return {waiting, making {object, selector, since} or None}: the number of wishes, and the one being made."""
         making = None
         if self._making is not None:
-            making = dict(self._making)
+            making = self._making.copy()
             with suppress(NotFound):  # an object that was deleted since has no name
                 making["object"] = roots.name_of_object(root, methods.find_holder(root, making["object"]))
         return {"waiting": len(root[roots.WISHES]), "making": making}

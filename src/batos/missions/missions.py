@@ -26,6 +26,7 @@ from batos.missions.workers import Workers
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NotFound, Refused
 from batos.protocol.image_documents import ConversationPage
+from batos.protocol.mission_documents import MissionDocument
 
 _log = structlog.get_logger("batos")
 
@@ -172,7 +173,7 @@ class Missions:
         self._workers.begin(place)
         return not self._workers.stopping
 
-    async def wait_for_end(self, mission: str) -> dict[str, Any]:
+    async def wait_for_end(self, mission: str) -> MissionDocument:
         """Wait until a mission has ended or is paused, and return its report.
 
         The error of a mission that failed is not raised. An answer that is committed but not folded in is folded in
@@ -196,14 +197,14 @@ class Missions:
             if end.result().word not in OPEN:  # even if the image could not be written
                 return
 
-    async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> dict[str, Any]:
+    async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> MissionDocument:
         """Submit a mission, run it, and return its report. Raises: what `submit` and `run` raise."""
         keyed = brief.get("idempotency_key") is not None
         mission = await self.submit(brief, files, begin=True)
         await self._run(mission, begun=not keyed and self._workers.has(mission))
         return self._readings.mission(mission)
 
-    async def run(self, mission: str) -> dict[str, Any]:
+    async def run(self, mission: str) -> MissionDocument:
         """Start a mission, wait until it has ended or is paused, and return its report.
 
         Cancelling this call cancels the mission. A mission that was committed before is only folded in. The error of a
@@ -241,7 +242,7 @@ class Missions:
 
     # -- steering
 
-    async def cancel(self, mission: str) -> dict[str, Any]:
+    async def cancel(self, mission: str) -> MissionDocument:
         """Cancel a mission at once, and return its report. If its commit has gone through, the mission is done.
 
         Raises: Refused: it had ended before. Busy: it runs at another node, which does not stop it.
@@ -252,7 +253,7 @@ class Missions:
             await self._workers.stop_as(mission, "cancelled", cancelled_error(), force=True)
         return self._readings.mission(mission)
 
-    async def pause(self, mission: str) -> dict[str, Any]:
+    async def pause(self, mission: str) -> MissionDocument:
         """Pause a mission after its running calls are paid for and journaled, and return its report.
 
         Raises: Refused: the mission has ended. Busy: it runs at another node, which does not stop it.
@@ -282,7 +283,7 @@ class Missions:
         # Where its node died first, it is to be stopped here.
         return self._status_of(mission) not in UNDER_WAY
 
-    async def resume(self, mission: str) -> dict[str, Any]:
+    async def resume(self, mission: str) -> MissionDocument:
         """Continue a mission that is paused or parked, or whose process has ended, and return its report.
 
         Raises: Refused: the mission has ended.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from batos.agency import effect_readings
 from batos.config import Settings
@@ -22,7 +21,7 @@ from batos.missions import reports
 from batos.protocol.effect_documents import EffectDocument, GrantDocument
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames
 from batos.protocol.memory_documents import MemoriesPage, RecalledPage, WholeMemory
-from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument, as_plain
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,7 @@ class Readings:
     clock: Callable[[], datetime] = utc_now
     recollection: Recollection = field(default_factory=Recollection)
 
-    def mission(self, mission: str) -> dict[str, Any]:
-        """Return the report of a mission. Raises: NotFound."""
-        return as_plain(self.report(mission))
-
-    def report(self, mission: str) -> MissionDocument:
+    def mission(self, mission: str) -> MissionDocument:
         """Return the document of a mission, with its cost; raises NotFound."""
         with self.image.snapshot() as root:
             found = reports.mission_report(mission, *self.image.find(root, mission))
@@ -66,7 +61,7 @@ class Readings:
 
         Those of an undone mission are not shown. Raises: NotFound.
         """
-        found = self.report(mission)
+        found = self.mission(mission)
         if found["status"] == "undone":
             return []
         return reports.prompts_report(self.journal.read(reports.logs(found)), reports.generated_methods(found))

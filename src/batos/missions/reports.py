@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from batos.agency.lookup import by_name, find_object
 from batos.genesis import graph, register
@@ -41,7 +41,6 @@ from batos.protocol.mission_documents import (
     MissionLineDocument,
     PromptDocument,
     ProvenanceDocument,
-    as_mission,
 )
 from batos.records import tools, unfinished_erasure, wishes
 
@@ -65,9 +64,11 @@ def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) 
     if status.reason is not None:
         report["reason"] = status.reason
     if status.report is not None:
-        report.update(as_mission({key: value for key, value in status.report.items() if value is not None}))
+        report.update(
+            cast("MissionDocument", {key: value for key, value in status.report.items() if value is not None})
+        )
     if "answer" in slots:
-        report.update(as_mission({key: slots[key] for key in _ANSWERED if key in slots}))
+        report.update(cast("MissionDocument", {key: slots[key] for key in _ANSWERED if key in slots}))
         report["trust"]["answer"], report["trust"]["lineage"] = slots["trust"], slots["lineage_trust"]
         report["tid"] = tid_text(thought._p_serial)
     return report

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from batos.protocol.server_documents import StoredSizes
+
 
 class PackedPage(TypedDict):
     """The outcome of a pack: the moment from which on history is kept, and the bytes before and after it."""
 
     until: str
-    before: dict[str, int]
-    after: dict[str, int]
+    before: StoredSizes
+    after: StoredSizes
     #: The open mission, or the question to the past, for which more was kept; "" if there was none.
     held_by: str
     #: Calls whose words are erased, since their missions ended so long ago.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import Field
 
+from batos.protocol.care_documents import ErasedPage, PackedPage
 from batos.protocol.strict_model import Name, StrictModel
+from batos.protocol.wire_verb import WireVerb
 
 
 class PackArgs(StrictModel):
@@ -27,3 +31,7 @@ class EraseArgs(StrictModel):
     dry_run: bool = Field(default=False, description="Only tell what would go, with all that builds on it.")
     alone: bool = Field(default=False, description="No words: only what a name means. A guest's request is so.")
     user: Name | None = Field(default=None, description="The user whose things go; absent: everybody's.")
+
+
+PACK: Final = WireVerb[PackArgs, PackedPage]("pack", PackArgs)
+ERASE: Final = WireVerb[EraseArgs, ErasedPage]("erase", EraseArgs)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import Field, JsonValue
 
+from batos.protocol.dream_documents import DreamDiff, DreamLine, DreamList
+from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.strict_model import Name, StrictModel
+from batos.protocol.wire_verb import WireVerb
 
 
 class DreamNewArgs(StrictModel):
@@ -51,3 +56,11 @@ class DreamPromoteArgs(DreamArgs):
 
 class DreamDropArgs(DreamArgs):
     """Throw a dream away."""
+
+
+DREAM_NEW: Final = WireVerb[DreamNewArgs, MissionDocument]("dream_new", DreamNewArgs)
+DREAM_LIST: Final = WireVerb[DreamListArgs, DreamList]("dream_list", DreamListArgs)
+DREAM_DIFF: Final = WireVerb[DreamDiffArgs, DreamDiff]("dream_diff", DreamDiffArgs)
+DREAM_PROMOTE: Final = WireVerb[DreamPromoteArgs, MissionDocument]("dream_promote", DreamPromoteArgs)
+DREAM_DROP: Final = WireVerb[DreamDropArgs, DreamLine]("dream_drop", DreamDropArgs)
+REPLAY: Final = WireVerb[ReplayArgs, MissionDocument]("replay", ReplayArgs)

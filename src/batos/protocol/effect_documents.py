@@ -41,3 +41,27 @@ class EffectDocument(TypedDict):
     at: str
     outcome: dict[str, Any] | None
     host: str
+
+
+class GrantList(TypedDict):
+    """All grants, by name."""
+
+    grants: list[GrantDocument]
+
+
+class AddedGrant(TypedDict):
+    """A grant that was added."""
+
+    grant: GrantDocument
+
+
+class RevokedGrant(TypedDict):
+    """A grant that was taken back."""
+
+    revoked: GrantDocument
+
+
+class EffectList(TypedDict):
+    """The newest effects."""
+
+    effects: list[EffectDocument]

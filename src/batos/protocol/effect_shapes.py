@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
+from batos.protocol.effect_documents import AddedGrant, EffectDocument, EffectList, GrantList, RevokedGrant
 from batos.protocol.strict_model import Name, StrictModel
+from batos.protocol.wire_verb import WireVerb
 
 
 class GrantsArgs(StrictModel):
@@ -46,3 +48,10 @@ class EffectsSettleArgs(StrictModel):
     effect: Name = Field(description="The effect's id.")
     outcome: Literal["done", "undone"] = Field(description="`done`: it happened; `undone`: it did not.")
     user: Name | None = Field(default=None, description="The user who answers; absent: the server's own user.")
+
+
+GRANTS: Final = WireVerb[GrantsArgs, GrantList]("grants", GrantsArgs)
+GRANTS_ADD: Final = WireVerb[GrantsAddArgs, AddedGrant]("grants_add", GrantsAddArgs)
+GRANTS_REVOKE: Final = WireVerb[GrantsRevokeArgs, RevokedGrant]("grants_revoke", GrantsRevokeArgs)
+EFFECTS: Final = WireVerb[EffectsArgs, EffectList]("effects", EffectsArgs)
+EFFECTS_SETTLE: Final = WireVerb[EffectsSettleArgs, EffectDocument]("effects_settle", EffectsSettleArgs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TypedDict, final
 
 
 class FindingDocument(TypedDict):
@@ -51,6 +51,7 @@ class PlanDocument(TypedDict):
     ours: list[str]
 
 
+@final
 class GenesisDocument(TypedDict):
     """The report of a genesis: the plan at its beginning, the steps done, faults found before, the audit after."""
 

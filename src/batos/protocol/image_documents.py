@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
-from batos.protocol.mission_documents import ErrorDocument, PlacementDocument
+from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, PlacementDocument
 
 #: Counts by name, by day, or by a part of a name: numbers, or further counts.
 CountsDocument: TypeAlias = Mapping[str, Any]
@@ -154,12 +154,20 @@ class WhyNode(TypedDict):
     because: list[WhyNode]
 
 
+class ReasonTree(WhyNode):
+    """A thing and all that it came from."""
+
+    as_of: NotRequired[AsOfDocument]
+
+
+@final
 class RootNames(TypedDict):
     """The root's objects and the declared ones by name, each with its reference, and the sizes of its record trees."""
 
     objects: dict[str, str]
     declared: dict[str, str | None]
     records: dict[str, int]
+    as_of: NotRequired[AsOfDocument]
 
 
 class MirroredObject(TypedDict):
@@ -179,6 +187,7 @@ class DeclaredMethod(TypedDict):
     text: str
 
 
+@final
 class InspectedDocument(TypedDict):
     """An object by the name that was asked for, or one of its slots.
 
@@ -197,6 +206,7 @@ class InspectedDocument(TypedDict):
     slot: NotRequired[str]
     holder: NotRequired[str]
     value: NotRequired[SlotValue]
+    as_of: NotRequired[AsOfDocument]
 
 
 class TurnDocument(TypedDict):
@@ -233,3 +243,4 @@ class ConversationPage(TypedDict):
     files: Sequence[Mapping[str, Any]]
     next: int | None
     compactions: list[CompactionDocument]
+    as_of: NotRequired[AsOfDocument]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict, final
+
+from batos.protocol.mission_documents import AsOfDocument
 
 
 class MemoryLine(TypedDict):
@@ -66,12 +68,21 @@ class WholeMemory(MemoryLine):
     stands_for: list[MemoryLine]
 
 
+@final
+class DatedMemory(WholeMemory):
+    """A document with all its parts, as of a moment where one was named."""
+
+    as_of: NotRequired[AsOfDocument]
+
+
+@final
 class MemoriesPage(TypedDict):
     """Documents, the newest first, and how many documents and chunks there are in all."""
 
     memories: list[MemoryLine]
     documents: int
     chunks: int
+    as_of: NotRequired[AsOfDocument]
 
 
 class RememberedLine(TypedDict):
@@ -157,6 +168,7 @@ class RecalledPage(TypedDict):
     recalled: list[RecalledChunk]
     of: int
     note: NotRequired[str]
+    as_of: NotRequired[AsOfDocument]
 
 
 class EditedPage(TypedDict):
@@ -215,6 +227,7 @@ class FoldedRegionLine(TypedDict):
     left: int
 
 
+@final
 class CuratedPage(TypedDict):
     """The regions that were folded, or would be; `more` tells that there are others."""
 
@@ -223,6 +236,7 @@ class CuratedPage(TypedDict):
     more: bool
 
 
+@final
 class UnfoldedPage(TypedDict):
     """The summary that is gone, and the documents that are back as they were."""
 

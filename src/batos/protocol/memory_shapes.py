@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from batos.protocol.memory_documents import (
+    CuratedPage,
+    DatedMemory,
+    EditedPage,
+    EmbeddedPage,
+    ForgottenPage,
+    MemoriesPage,
+    PinnedPage,
+    RecalledPage,
+    RememberedPage,
+    RestoredPage,
+    RetractedPage,
+    UnfoldedPage,
+)
 from batos.protocol.strict_model import AsOf, Moment, Name, StrictModel
+from batos.protocol.wire_verb import WireVerb
 
 
 class RememberedFile(StrictModel):
@@ -184,3 +199,16 @@ class PinArgs(_NamesMemories):
 
 class UnpinArgs(_NamesMemories):
     """Memories that are recalled like any other again."""
+
+
+REMEMBER: Final = WireVerb[RememberArgs, RememberedPage]("remember", RememberArgs)
+EMBED_MEMORIES: Final = WireVerb[EmbedMemoriesArgs, EmbeddedPage]("embed_memories", EmbedMemoriesArgs)
+RECALL: Final = WireVerb[RecallArgs, RecalledPage]("recall", RecallArgs)
+MEMORIES: Final = WireVerb[MemoriesArgs, MemoriesPage | DatedMemory]("memories", MemoriesArgs)
+FORGET: Final = WireVerb[ForgetArgs, ForgottenPage]("forget", ForgetArgs)
+CURATE: Final = WireVerb[CurateArgs, CuratedPage | UnfoldedPage]("curate", CurateArgs)
+MEMORIES_EDIT: Final = WireVerb[MemoriesEditArgs, EditedPage]("memories_edit", MemoriesEditArgs)
+MEMORIES_RETRACT: Final = WireVerb[MemoriesRetractArgs, RetractedPage]("memories_retract", MemoriesRetractArgs)
+MEMORIES_RESTORE: Final = WireVerb[MemoriesRestoreArgs, RestoredPage]("memories_restore", MemoriesRestoreArgs)
+PIN: Final = WireVerb[PinArgs, PinnedPage]("pin", PinArgs)
+UNPIN: Final = WireVerb[UnpinArgs, PinnedPage]("unpin", UnpinArgs)

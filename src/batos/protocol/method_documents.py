@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
-from batos.protocol.mission_documents import ErrorDocument, LearntDocument
+from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, LearntDocument
 
 #: A check as data: its call, the slots before it, the answers to its messages and the outcome, or a person's own keys.
 CheckDocument: TypeAlias = Mapping[str, Any]
@@ -139,6 +139,7 @@ class ApprovalLine(TypedDict):
     revision: NotRequired[int]
 
 
+@final
 class ApprovalDocument(ApprovalLine):
     """A question with all that an answer needs; `diff` to the former source, None if there is none."""
 
@@ -153,6 +154,7 @@ class ApprovalDocument(ApprovalLine):
     forgets: list[str]
 
 
+@final
 class ApprovalList(TypedDict):
     """Approvals, and the number of those that wait, beyond the list too."""
 
@@ -306,6 +308,12 @@ class MethodDocument(MethodHead):
     barred: str | None
 
 
+class DatedMethod(MethodDocument):
+    """All of one revision of a method, as of a moment where one was named."""
+
+    as_of: NotRequired[AsOfDocument]
+
+
 class ChangeReason(TypedDict):
     """The moment of a change, who made it, and the reason."""
 
@@ -375,3 +383,17 @@ def no_use() -> UseTotals:
 def no_counts() -> UseCounts:
     """Return the counts of no use at all."""
     return UseCounts(calls=0, faults=0, gate_faults=0, bad=0, seconds=0, tokens=0, model_calls=0, undone=0)
+
+
+class MethodList(TypedDict):
+    """Every slot that ever had a method, and the number of methods that are still to be made."""
+
+    methods: list[MethodLine]
+    waiting: int
+    as_of: NotRequired[AsOfDocument]
+
+
+class ToolList(TypedDict):
+    """The methods that are tools."""
+
+    tools: list[ToolLine]

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypeAlias, TypedDict, cast, final
+from typing import Any, NotRequired, TypeAlias, TypedDict, final
 
-from batos.protocol.evidence_documents import CitationDocument, ComputedDocument, Recalled, SentenceDocument
+from batos.protocol.evidence_documents import (
+    CitationDocument,
+    ComputedDocument,
+    FocusDocument,
+    Recalled,
+    RuleDocument,
+    SentenceDocument,
+    SlotDocument,
+)
 
 #: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
 ErrorDocument: TypeAlias = dict[str, Any]
-
-
-class FocusSpan(TypedDict):
-    """A span of a document that a call was shown, its place in characters."""
-
-    document: int
-    start: int
-    length: int
-
-
-class FocusDocument(TypedDict):
-    """The spans that a call in lean form was shown of the evidence; `omitted` counts the other sentences."""
-
-    path: str
-    shown: list[FocusSpan]
-    omitted: int
-
-
-class RuleDocument(TypedDict):
-    """A decision that a rule made in place of a model: `division`, `choice`, `weave`, `answer`, `reply`, `result`."""
-
-    path: str
-    decision: str
-    why: str
-
-
-class SlotDocument(TypedDict):
-    """A slot of a shared object that a method read."""
-
-    oid: str
-    slot: str
 
 
 class LearningDocument(TypedDict):
@@ -344,8 +321,34 @@ class AsOfDocument(TypedDict):
     mission: NotRequired[str]
 
 
+class ReplayDocument(TypedDict):
+    """The differences of a replay: calls by their steps, then pairs (before, after), then lines with a minus or a plus.
+
+    `same` calls were served from the journal, `made` ones were asked of a model, `gone` ones were not needed. The words
+    of so many calls of the mission are `erased`: these could not be served.
+    """
+
+    of: str
+    mission: str
+    same: list[str]
+    made: list[str]
+    gone: list[str]
+    erased: int
+    models: list[list[str]]
+    personas: list[list[str]]
+    carried: list[int]
+    methods: list[str]
+    recalled: list[str]
+    written: list[str]
+    answer: list[str]
+
+
+@final
 class MissionDocument(TypedDict, total=False):
-    """A mission whole, as CONTRACT shows it: `id` to `states` always, the rest as far as there is any."""
+    """A mission whole, as CONTRACT shows it: `id` to `states` always, the rest as far as there is any.
+
+    `as_of` is the moment of a question to the past, `dream` marks a dream, `replay` has what came out otherwise.
+    """
 
     id: str
     status: str
@@ -362,6 +365,8 @@ class MissionDocument(TypedDict, total=False):
     tid: str
     prompts: list[PromptDocument]
     as_of: AsOfDocument
+    dream: bool
+    replay: ReplayDocument
 
 
 class MissionLineDocument(TypedDict):
@@ -375,11 +380,15 @@ class MissionLineDocument(TypedDict):
     text: str
 
 
-def as_plain(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plain data of a document, for a door: any JSON, with no key promised."""
-    return dict(document)
+class MissionList(TypedDict):
+    """The newest missions."""
+
+    missions: list[MissionLineDocument]
 
 
-def as_mission(told: Mapping[str, Any]) -> MissionDocument:
-    """Return what a door told of a mission with the types of its keys; nothing is copied or checked."""
-    return cast("MissionDocument", told)
+@final
+class SubmittedMission(TypedDict):
+    """A mission that was accepted, for an asker who does not follow it."""
+
+    mission: str
+    status: str

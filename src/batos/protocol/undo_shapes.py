@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from batos.protocol.strict_model import Name, StrictModel
+from batos.protocol.undo_documents import RedonePage, UndonePage
+from batos.protocol.wire_verb import WireVerb
 
 
 class UndoArgs(StrictModel):
@@ -27,3 +29,7 @@ class RedoArgs(StrictModel):
     mission: Name | None = Field(default=None, description="The mission's id or its beginning; absent: the newest one.")
     cascade: bool = Field(default=False, description="Bring back all missions that were undone with it.")
     user: Name | None = Field(default=None, description="The owner of the mission; absent: any owner.")
+
+
+UNDO: Final = WireVerb[UndoArgs, UndonePage]("undo", UndoArgs)
+REDO: Final = WireVerb[RedoArgs, RedonePage]("redo", RedoArgs)

@@ -8,37 +8,41 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue
 
 from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
-from batos.protocol.care_shapes import EraseArgs, PackArgs
-from batos.protocol.dream_shapes import (
-    DreamDiffArgs,
-    DreamDropArgs,
-    DreamListArgs,
-    DreamNewArgs,
-    DreamPromoteArgs,
-    ReplayArgs,
-)
-from batos.protocol.effect_shapes import (
-    EffectsArgs,
-    EffectsSettleArgs,
-    GrantsAddArgs,
-    GrantsArgs,
-    GrantsRevokeArgs,
-)
+from batos.protocol.care_shapes import ERASE, PACK
+from batos.protocol.dream_shapes import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_NEW, DREAM_PROMOTE, REPLAY
+from batos.protocol.effect_shapes import EFFECTS, EFFECTS_SETTLE, GRANTS, GRANTS_ADD, GRANTS_REVOKE
+from batos.protocol.genesis_documents import GenesisDocument
+from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames
 from batos.protocol.memory_shapes import (
-    CurateArgs,
-    EmbedMemoriesArgs,
-    ForgetArgs,
-    MemoriesArgs,
-    MemoriesEditArgs,
-    MemoriesRestoreArgs,
-    MemoriesRetractArgs,
-    PinArgs,
-    RecallArgs,
-    RememberArgs,
-    UnpinArgs,
+    CURATE,
+    EMBED_MEMORIES,
+    FORGET,
+    MEMORIES,
+    MEMORIES_EDIT,
+    MEMORIES_RESTORE,
+    MEMORIES_RETRACT,
+    PIN,
+    RECALL,
+    REMEMBER,
+    UNPIN,
 )
+from batos.protocol.method_documents import (
+    ApprovalDocument,
+    ApprovalList,
+    ApprovedDocument,
+    DatedMethod,
+    LateReport,
+    MethodDocument,
+    MethodHistory,
+    MethodList,
+    RejectedDocument,
+    ToolList,
+)
+from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
+from batos.protocol.server_documents import AdapterChoice, HelloDocument, PlannedGenesis, SentPiece, StatusDocument
 from batos.protocol.strict_model import AsOf, Name, StrictModel
-from batos.protocol.undo_shapes import RedoArgs, UndoArgs
+from batos.protocol.undo_shapes import REDO, UNDO
+from batos.protocol.wire_verb import WireVerb
 
 #: Longest piece of an attachment, in bytes before base64.
 PIECE_BYTES: Final = 512 * 1024
@@ -282,59 +286,90 @@ class ToolsArgs(StrictModel):
     """List the methods that are tools and can be called."""
 
 
+HELLO: Final = WireVerb[HelloArgs, HelloDocument]("hello", HelloArgs)
+SUBMIT: Final = WireVerb[SubmitArgs, MissionDocument | SubmittedMission]("submit", SubmitArgs)
+WAIT: Final = WireVerb[WaitArgs, MissionDocument]("wait", WaitArgs)
+ATTACH: Final = WireVerb[AttachArgs, SentPiece]("attach", AttachArgs)
+MISSIONS: Final = WireVerb[MissionsArgs, MissionList]("missions", MissionsArgs)
+SHOW: Final = WireVerb[ShowArgs, MissionDocument]("show", ShowArgs)
+TURNS: Final = WireVerb[TurnsArgs, ConversationPage]("turns", TurnsArgs)
+DROP_FILES: Final = WireVerb[DropFilesArgs, ConversationPage]("drop_files", DropFilesArgs)
+INSPECT: Final = WireVerb[InspectArgs, InspectedDocument | RootNames]("inspect", InspectArgs)
+SEND: Final = WireVerb[SendArgs, MissionDocument | SubmittedMission]("send", SendArgs)
+CANCEL: Final = WireVerb[SteerArgs, MissionDocument]("cancel", SteerArgs)
+PAUSE: Final = WireVerb[SteerArgs, MissionDocument]("pause", SteerArgs)
+RESUME: Final = WireVerb[SteerArgs, MissionDocument]("resume", SteerArgs)
+STATUS: Final = WireVerb[StatusArgs, StatusDocument]("status", StatusArgs)
+GENESIS: Final = WireVerb[GenesisArgs, GenesisDocument | PlannedGenesis]("genesis", GenesisArgs)
+ADAPTERS_USE: Final = WireVerb[AdaptersUseArgs, AdapterChoice]("adapters_use", AdaptersUseArgs)
+APPROVALS: Final = WireVerb[ApprovalsArgs, ApprovalList | ApprovalDocument]("approvals", ApprovalsArgs)
+APPROVE: Final = WireVerb[ApproveArgs, ApprovedDocument]("approve", ApproveArgs)
+REJECT: Final = WireVerb[RejectArgs, RejectedDocument]("reject", RejectArgs)
+METHOD_LIST: Final = WireVerb[MethodListArgs, MethodList]("method_list", MethodListArgs)
+METHOD_SHOW: Final = WireVerb[MethodShowArgs, DatedMethod]("method_show", MethodShowArgs)
+METHOD_HISTORY: Final = WireVerb[MethodHistoryArgs, MethodHistory]("method_history", MethodHistoryArgs)
+METHOD_ROLLBACK: Final = WireVerb[MethodRollbackArgs, MethodDocument]("method_rollback", MethodRollbackArgs)
+METHOD_MAKE: Final = WireVerb[MethodMakeArgs, LateReport]("method_make", MethodMakeArgs)
+METHOD_REDEFINE: Final = WireVerb[MethodRedefineArgs, MethodDocument]("method_redefine", MethodRedefineArgs)
+TOOLS: Final = WireVerb[ToolsArgs, ToolList]("tools", ToolsArgs)
+WHY: Final = WireVerb[WhyArgs, ReasonTree]("why", WhyArgs)
+
 #: The arguments of every verb.
 ARGS: Final[Mapping[str, type[StrictModel]]] = {
-    "hello": HelloArgs,
-    "submit": SubmitArgs,
-    "wait": WaitArgs,
-    "attach": AttachArgs,
-    "missions": MissionsArgs,
-    "show": ShowArgs,
-    "turns": TurnsArgs,
-    "drop_files": DropFilesArgs,
-    "inspect": InspectArgs,
-    "send": SendArgs,
-    "cancel": SteerArgs,
-    "pause": SteerArgs,
-    "resume": SteerArgs,
-    "status": StatusArgs,
-    "genesis": GenesisArgs,
-    "adapters_use": AdaptersUseArgs,
-    "approvals": ApprovalsArgs,
-    "approve": ApproveArgs,
-    "reject": RejectArgs,
-    "method_list": MethodListArgs,
-    "method_show": MethodShowArgs,
-    "method_history": MethodHistoryArgs,
-    "method_rollback": MethodRollbackArgs,
-    "method_make": MethodMakeArgs,
-    "method_redefine": MethodRedefineArgs,
-    "tools": ToolsArgs,
-    "why": WhyArgs,
-    "dream_new": DreamNewArgs,
-    "dream_list": DreamListArgs,
-    "dream_diff": DreamDiffArgs,
-    "dream_promote": DreamPromoteArgs,
-    "dream_drop": DreamDropArgs,
-    "replay": ReplayArgs,
-    "grants": GrantsArgs,
-    "grants_add": GrantsAddArgs,
-    "grants_revoke": GrantsRevokeArgs,
-    "effects": EffectsArgs,
-    "effects_settle": EffectsSettleArgs,
-    "pack": PackArgs,
-    "erase": EraseArgs,
-    "undo": UndoArgs,
-    "redo": RedoArgs,
-    "remember": RememberArgs,
-    "embed_memories": EmbedMemoriesArgs,
-    "recall": RecallArgs,
-    "memories": MemoriesArgs,
-    "forget": ForgetArgs,
-    "curate": CurateArgs,
-    "memories_edit": MemoriesEditArgs,
-    "memories_retract": MemoriesRetractArgs,
-    "memories_restore": MemoriesRestoreArgs,
-    "pin": PinArgs,
-    "unpin": UnpinArgs,
+    each.name: each.args
+    for each in (
+        HELLO,
+        SUBMIT,
+        WAIT,
+        ATTACH,
+        MISSIONS,
+        SHOW,
+        TURNS,
+        DROP_FILES,
+        INSPECT,
+        SEND,
+        CANCEL,
+        PAUSE,
+        RESUME,
+        STATUS,
+        GENESIS,
+        ADAPTERS_USE,
+        APPROVALS,
+        APPROVE,
+        REJECT,
+        METHOD_LIST,
+        METHOD_SHOW,
+        METHOD_HISTORY,
+        METHOD_ROLLBACK,
+        METHOD_MAKE,
+        METHOD_REDEFINE,
+        TOOLS,
+        WHY,
+        DREAM_NEW,
+        DREAM_LIST,
+        DREAM_DIFF,
+        DREAM_PROMOTE,
+        DREAM_DROP,
+        REPLAY,
+        GRANTS,
+        GRANTS_ADD,
+        GRANTS_REVOKE,
+        EFFECTS,
+        EFFECTS_SETTLE,
+        PACK,
+        ERASE,
+        UNDO,
+        REDO,
+        REMEMBER,
+        EMBED_MEMORIES,
+        RECALL,
+        MEMORIES,
+        FORGET,
+        CURATE,
+        MEMORIES_EDIT,
+        MEMORIES_RETRACT,
+        MEMORIES_RESTORE,
+        PIN,
+        UNPIN,
+    )
 }

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.approvals.coder_bridge import BRICK, CYCLE, FACET, MESSAGE, Coding
@@ -17,7 +17,7 @@ from batos.cli.doors.local import LocalDoor
 from batos.cli.render.mission import mission_error
 from batos.image.roots import named_objects
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 from batos.records import methods
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
@@ -53,7 +53,7 @@ class Deciding(ABC):
         """Who waits is told so by its end; what is asked is shown whole; the yes says who gave it, and wakes."""
         async with self.opened(tmp_path) as (way, _uvm):
             found, (name,) = await self.waiting(way)
-            error = mission_error(as_mission(found))
+            error = mission_error(cast("MissionDocument", found))
             assert isinstance(error, ApprovalNeeded)
             assert (found["status"], error.approval, error.exit_code) == ("waiting", name, 7)
             shown = await way.call("approvals", {"approval": name})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from batos.cli.render.correction_texts import edited_text, pinned_text, restored_text, retracted_text
+from batos.protocol.memory_documents import RetractedPage
 
-LINE: dict[str, Any] = {"title": "lamp\x1b[2J", "document": "d-1"}
+LINE: Any = {"title": "lamp\x1b[2J", "document": "d-1"}
 
 
 def test_an_edit_names_both_texts() -> None:
@@ -16,7 +17,7 @@ def test_an_edit_names_both_texts() -> None:
 
 def test_a_retraction_tells_all_that_went() -> None:
     """Memories and methods by name, answers and pins by number; or that there was nothing."""
-    empty: dict[str, Any] = {"retracted": [], "pins": 0, "answers": 0, "methods": [], "tools": []}
+    empty: RetractedPage = {"retracted": [], "pins": 0, "answers": 0, "methods": [], "tools": []}
     assert retracted_text(empty) == "Nothing was to be retracted."
     told = retracted_text({"retracted": [LINE], "pins": 1, "answers": 2, "methods": ["brick.say_"], "tools": ["dig_"]})
     assert told.splitlines()[1:] == [

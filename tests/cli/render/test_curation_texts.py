@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from batos.cli.render.curation_texts import curated_text, unfolded_text
 
-REGION = {
+REGION: Any = {
     "summary": "d-9",
     "title": "la\x1b[31mmp",
     "text": "It \x1b[2J burns. " * 60,
@@ -22,7 +24,7 @@ def test_regions_are_told_with_their_numbers() -> None:
     assert "24 documents folded: 48 parts become 12. There are more regions" in told
     assert "2 more regions; --json lists all" in told
     assert told.count("(d-9)") == 10
-    looked = curated_text({"regions": [{**REGION, "summary": ""}], "dry_run": True, "more": False})
+    looked = curated_text({"regions": [REGION | {"summary": ""}], "dry_run": True, "more": False})
     assert "2 documents would be folded: 4 parts become 1." in looked
     assert curated_text({"regions": [], "dry_run": False, "more": False}).startswith("Nothing to fold")
 

@@ -15,7 +15,7 @@ from batos.terminal.layout import plain
 
 MADE = "2026-11-22T10:00:00.000Z"
 
-LEDGER: dict[str, Any] = {
+LEDGER: Any = {
     "calls": 12,
     "chosen": 10,
     "control": 2,
@@ -30,7 +30,7 @@ LEDGER: dict[str, Any] = {
     "seconds_saved": 1.5,
     "tokens_saved": 300,
 }
-METHOD: dict[str, Any] = {
+METHOD: Any = {
     "method": "brick_prototype_obj.plan_facet_",
     "object": "brick_prototype_obj",
     "selector": "plan_facet_",
@@ -103,7 +103,7 @@ def test_lists() -> None:
         ["brick_prototype_obj.plan_facet_", "facet", "active", "2", "of", "3", "12", "1", "300"],
         ["brick_prototype_obj.plan_facet_", "facet", "retired", "none", "of", "3", "12", "1", "it", "failed"],
     ]
-    tool = {"tool": "tools_obj.winch_", "signature": "winch_(self, load)", "calls": 3, "what": "Lift\n  it."}
+    tool: Any = {"tool": "tools_obj.winch_", "signature": "winch_(self, load)", "calls": 3, "what": "Lift\n  it."}
     assert telling.tools_text([tool]).splitlines()[1].split() == [
         *("tools_obj.winch_", "winch_(self,", "load)", "3", "Lift", "it."),
     ]

@@ -428,7 +428,7 @@ def test_texts_of_pages_and_recalls() -> None:
     """A page names its next one and what stands for older turns; a recall says what was word for word."""
     turn = {"position": 3, "mission": "m-3", "at": "then", "question": "Q?", "answer": "A.", "personas": ["BABS"]}
     made = {"turns": [1, 2], "by": "first sentences", "text": "So."}
-    page = {"conversation": "c-1", "count": 9, "turns": [turn], "next": 4, "files": [], "compactions": [made]}
+    page: Any = {"conversation": "c-1", "count": 9, "turns": [turn], "next": 4, "files": [], "compactions": [made]}
     told = history_text(page)
     assert "The next is 4." in told
     assert "turns 1 to 2, by first sentences:" in told

@@ -48,26 +48,40 @@ def test_a_dream_that_failed_is_not_offered(user: User) -> None:
 
 def test_a_conflict_is_marked() -> None:
     """Beside the slot, with the remedy at the end."""
-    line = {"dream": "m-1", "state": "open", "text": "why?", "read_at": "tid:0x1", "tools": ["a_"], "methods": ["b_"]}
-    made = {"method": "o.m_", "source": "def m_(self):\n    return 1\n", "asks": True, "conflict": "the object is gone"}
-    line = {**line, "effects": ["notes: append 2 bytes to a.txt"]}
-    slots = [{"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}]
-    told = difference_text({**line, "made": [made], "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
+    line: Any = {
+        "dream": "m-1",
+        "state": "open",
+        "text": "why?",
+        "read_at": "tid:0x1",
+        "tools": ["a_"],
+        "methods": ["b_"],
+    }
+    made: Any = {
+        "method": "o.m_",
+        "source": "def m_(self):\n    return 1\n",
+        "asks": True,
+        "conflict": "the object is gone",
+    }
+    line = line | {"effects": ["notes: append 2 bytes to a.txt"]}
+    slots: Any = [
+        {"object": "o", "slot": "s", "before": None, "after": "x" * 99, "conflict": "it was changed meanwhile"}
+    ]
+    told = difference_text(line | {"made": [made], "slots": slots, "contributions": ["turn"], "conflicts": ["o.s"]})
     assert ("! it was changed meanwhile" in told, "dream it again" in told, "a_" in told) == (True, True, True)
     assert "o.m_ is made, after a person's yes   ! the object is gone\n         def m_" in told
 
 
 def test_the_answers_of_dream_and_mind_stand_one_below_the_other() -> None:
     """The mind's is that of the newest mission with the same question; who was not asked has none."""
-    line: dict[str, Any] = {
+    line: Any = {
         "dream": "m-2", "state": "open", "text": "why?", "read_at": "tid:0x1", "made": [], "tools": [], "methods": [],
         "effects": [], "slots": [], "contributions": [], "conflicts": [], "answer": "Of steel.\nYes.", "base": None,
     }  # fmt: skip
     told = difference_text(line)
     assert "answer   Of steel.\n         Yes.\nbase     the mind itself was not asked this" in told
-    asked = {"mission": "m-1", "answer": "Of oak."}
-    assert "\nbase     Of oak. (m-1)\n" in difference_text({**line, "base": asked})
-    assert "\nbase     the same, in m-1\n" in difference_text({**line, "base": {**asked, "answer": line["answer"]}})
+    asked: Any = {"mission": "m-1", "answer": "Of oak."}
+    assert "\nbase     Of oak. (m-1)\n" in difference_text(line | {"base": asked})
+    assert "\nbase     the same, in m-1\n" in difference_text(line | {"base": {**asked, "answer": line["answer"]}})
 
 
 def test_a_mission_is_replayed(user: User, tmp_path: Path) -> None:
@@ -91,7 +105,16 @@ def test_differences_are_told() -> None:
     """Pairs only where they differ."""
     pairs = {"models": [["a"], ["b"]], "personas": [["BRICK"], ["BRICK"]], "carried": [1, 0]}
     lines = {"recalled": ["- d-1"], "written": [], "methods": ["+ o.m_ revision 1"], "answer": ["- Yes.", "+ No."]}
-    found = {"of": "m-1", "mission": "m-2", "same": ["x"], "made": ["y"], "gone": [], "erased": 2, **pairs, **lines}
+    found: Any = {
+        "of": "m-1",
+        "mission": "m-2",
+        "same": ["x"],
+        "made": ["y"],
+        "gone": [],
+        "erased": 2,
+        **pairs,
+        **lines,
+    }
     told = replay_text(found, answered=True)
     assert ("models   a -> b" in told, "personas" in told, "answer   + No." in told) == (True, False, True)
-    assert "answer   none" in replay_text({**found, "answer": []}, answered=False)
+    assert "answer   none" in replay_text(found | {"answer": []}, answered=False)

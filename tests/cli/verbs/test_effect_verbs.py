@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.cli.processes import User
 
 from batos.cli.render.effect_texts import effects_text, settled_text
 
-EFFECT = {"effect": "e-1-1", "grant": "dark", "what": "post 1", "attempts": 1}
+EFFECT: Any = {"effect": "e-1-1", "grant": "dark", "what": "post 1", "attempts": 1}
 
 
 def test_a_message_acts_by_a_grant(user: User, tmp_path: Path) -> None:
@@ -42,10 +43,10 @@ def test_a_message_acts_by_a_grant(user: User, tmp_path: Path) -> None:
 
 def test_effects_are_told_with_what_to_do() -> None:
     """An unknown one with the command that settles it; a failed one with its reason."""
-    unknown = {**EFFECT, "state": "unknown", "outcome": {"reason": "the process that released it ended"}}
-    failed = {**EFFECT, "state": "failed", "outcome": {"error": {"message": "the grant is revoked"}}}
+    unknown = EFFECT | {"state": "unknown", "outcome": {"reason": "the process that released it ended"}}
+    failed = EFFECT | {"state": "failed", "outcome": {"error": {"message": "the grant is revoked"}}}
     told = effects_text({"effects": [unknown, failed]})
     assert "batos effects settle e-1-1 done (or: undone)" in told
     assert ("the process that released it ended" in told, "the grant is revoked" in told) == (True, True)
-    assert settled_text({**EFFECT, "state": "released"}) == "e-1-1 happened."
-    assert "another mission may do it" in settled_text({**EFFECT, "state": "not_done"})
+    assert settled_text(EFFECT | {"state": "released"}) == "e-1-1 happened."
+    assert "another mission may do it" in settled_text(EFFECT | {"state": "not_done"})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.cli.processes import User
 
 from batos.cli.render.undo_texts import redone_text, undone_text
 
-LINE = {"mission": "m-1", "text": "why?", "because": "", "memories": [], "methods": [], "tools": [], "slots": []}
+LINE: Any = {"mission": "m-1", "text": "why?", "because": "", "memories": [], "methods": [], "tools": [], "slots": []}
 
-LINE = {**LINE, "approvals": [], "effects": ["notes: append 2 bytes to a.txt (released as e-1-1)"]}
+LINE = LINE | {"approvals": [], "effects": ["notes: append 2 bytes to a.txt (released as e-1-1)"]}
 
 
 def test_a_mission_is_undone_and_brought_back(user: User) -> None:
@@ -42,18 +44,18 @@ def test_a_chat_undoes_its_last_turn(user: User) -> None:
 
 def test_an_undo_is_told_with_all_that_goes() -> None:
     """Mission by mission, with the reason; what there is much of is counted."""
-    other = {**LINE, "mission": "m-2", "text": "", "because": "it ran o.s_", "slots": [f"o.{i}" for i in range(9)]}
-    page = {
+    other = LINE | {"mission": "m-2", "text": "", "because": "it ran o.s_", "slots": [f"o.{i}" for i in range(9)]}
+    page: Any = {
         "mission": "m-1",
         "dry_run": False,
-        "undone": [{**other, "turn": 0}, {**LINE, "turn": 3}],
+        "undone": [{**other, "turn": 0}, LINE | {"turn": 3}],
         "kept": ["slots"],
     }
-    told = undone_text({**page, "prompt": "why?"})
+    told = undone_text(page | {"prompt": "why?"})
     assert "m-2  a mission of another user\n  because  it ran o.s_\n  answer   goes\n" in told
     assert "slots    o.0, o.1, o.2, o.3, o.4 and 4 more" in told
     assert "stays    notes: append 2 bytes" in told
     assert "turn 3 of its conversation" in told
     assert "with --cascade all of these" in told
-    assert "--cascade` takes this out" in undone_text({**page, "prompt": "why?", "dry_run": True})
+    assert "--cascade` takes this out" in undone_text(page | {"prompt": "why?", "dry_run": True})
     assert "left as it is  m-1: o.s" in redone_text({"mission": "m-1", "redone": ["m-1"], "left": ["m-1: o.s"]})

@@ -248,7 +248,7 @@ def test_sums_equal_rows_and_refusal_is_being_over(models: list[Resident], terms
     assert table.fits == (table.needed_bytes <= terms.usable)
     shown = table.as_dict()
     assert shown["left"] == terms.usable - table.needed_bytes
-    assert [sum(row["bytes"] for row in each["rows"]) for each in shown["runners"]] == sums
+    assert [sum(row["bytes"] or 0 for row in each["rows"]) for each in shown["runners"]] == sums
 
 
 @given(model=RESIDENTS, terms=TERMS, more=st.integers(0, 1 << 17))

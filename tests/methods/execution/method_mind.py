@@ -23,6 +23,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import FoundSlot, UvmObject, own_slots
 from batos.protocol.errors import BatosError
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -71,7 +72,7 @@ class MethodMind:
         with self.uvm.image.snapshot() as root:
             return {slot: as_json(value) for slot, value in own_slots(named_objects(root)[receiver]).items()}
 
-    async def send(self, selector: str, *arguments: Any, receiver: str = BRICK, **brief: Any) -> dict[str, Any]:
+    async def send(self, selector: str, *arguments: Any, receiver: str = BRICK, **brief: Any) -> MissionDocument:
         """Send a message as a mission; the mission."""
         message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
         files = brief.pop("files", ())

@@ -18,6 +18,7 @@ from batos.methods.generation.dialogue import REPAIRS
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, MessageNotUnderstood, NotFound
+from batos.protocol.mission_documents import MissionDocument
 from batos.records import tools
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
@@ -108,7 +109,7 @@ def brief(selector: str = "words_", *arguments: Any, receiver: str = AGENT, **po
     }
 
 
-async def answered(uvm: UVM, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def answered(uvm: UVM, asked: Mapping[str, Any]) -> MissionDocument:
     """What a message comes to."""
     return await uvm.missions.run(await uvm.missions.submit(asked))
 

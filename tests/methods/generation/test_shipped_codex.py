@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
+from batos.protocol.mission_documents import ProvenanceDocument
 from batos.testing import emulated_uvm
 from batos.uvm import UVM
 from ollama_emulator.options import Options
@@ -53,9 +53,8 @@ async def test_every_facet_and_protocol_is_compiled_on_first_use(tmp_path: Path)
         assert slots(uvm, Intent) == set()
 
 
-async def told(uvm: UVM, receiver: str, selector: str) -> dict[str, Any]:
+async def told(uvm: UVM, receiver: str, selector: str) -> ProvenanceDocument:
     """Where the answer to a message to a slot came from."""
     message = {"receiver": receiver, "selector": selector, "arguments": ["The pier is of granite, and it is wet."]}
     mission = await uvm.missions.ask({"text": selector, "message": message})
-    provenance: dict[str, Any] = mission["provenance"]
-    return provenance
+    return mission["provenance"]

@@ -17,6 +17,7 @@ from tests.minds.scripted import GOOD as WELL
 from batos.genesis.codex.codex import PILLARS
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.protocol.errors import BatosError, MethodFailed
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM
 
@@ -55,7 +56,7 @@ class Weaving(Script):
         return super().__call__(request)
 
 
-async def ask(uvm: UVM, persona: str) -> dict[str, Any]:
+async def ask(uvm: UVM, persona: str) -> MissionDocument:
     """One cycle of that persona over the same facts."""
     return await uvm.missions.ask({"text": QUESTION, "persona": persona, "effort": "cycle"}, [LAMP])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -43,7 +43,7 @@ from batos.minds.task import Task
 from batos.minds.trace import ratio
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, ContextOverflow, Runaway
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 
 WINDOW = 4096
 
@@ -269,7 +269,7 @@ async def test_a_question_that_cannot_be_divided_is_answered_all_the_same(mind: 
     assert ruled["path"] == "brick/decomposing#0"
     assert (ruled["decision"], ruled["why"]) == ("division", combined["undivided"])
     assert [kind(request) for request in mind.bridge.history].count("decomposition") == 2
-    assert "each was given the whole question" in notes_text(as_mission(shown), voices=False)
+    assert "each was given the whole question" in notes_text(cast("MissionDocument", shown), voices=False)
 
 
 async def test_the_ratio_is_learnt_from_what_was_counted(mind: Mind) -> None:

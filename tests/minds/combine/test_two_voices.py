@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from tests.minds.conftest import Mind
@@ -13,7 +14,7 @@ from tests.minds.scripted import BAD, GOOD, submit
 from batos.cli.render.mission import notes_text
 from batos.minds.combine.two_voices import say_the_same
 from batos.protocol.errors import BatosError, OllamaUnreachable, Runaway, StreamCut
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 
 
 @pytest.mark.parametrize("error", [lambda: Runaway("blanks", 9), lambda: StreamCut("cut")])
@@ -65,7 +66,9 @@ async def test_where_both_say_the_same_nothing_is_joined(duet: tuple[Mind, Voice
     assert shown["cost"]["calls"] == 2
     assert shown["answer"] == GOOD
     assert shown["provenance"]["combined"]["decided"] == "alike"
-    assert "combined both voices said nearly the same: the answer of" in notes_text(as_mission(shown), voices=False)
+    assert "combined both voices said nearly the same: the answer of" in notes_text(
+        cast("MissionDocument", shown), voices=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,7 @@ async def test_where_no_document_decides_both_stand(duet: tuple[Mind, Voices]) -
     (first, one), (second, other) = ((voice["name"], voice["answer"]) for voice in shown["voices"])
     assert shown["answer"] == f"{first}:\n\n{one}\n\n{second}:\n\n{other}"
     assert shown["provenance"]["changes"][-1]["what"].startswith("failed, so both answers stand: ")
-    assert "by rule  both answers, each under its name: " in notes_text(as_mission(shown), voices=False)
+    assert "by rule  both answers, each under its name: " in notes_text(cast("MissionDocument", shown), voices=False)
 
 
 async def keep_apart(mind: Mind, file: str = "mind.toml") -> None:

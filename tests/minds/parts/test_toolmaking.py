@@ -21,6 +21,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, GenerationFailed, Refused
+from batos.protocol.mission_documents import MissionDocument
 from batos.testing import ScriptedBridge, method_reply, plain_reply, scripted_uvm, wanted_selector
 from batos.uvm import UVM
 
@@ -73,7 +74,7 @@ def message(*arguments: Any, selector: str = "seconds_of_") -> dict[str, Any]:
     return {"message": {"receiver": roots.TOOLS, "selector": selector, "arguments": list(arguments)}}
 
 
-async def answered(uvm: UVM, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def answered(uvm: UVM, asked: Mapping[str, Any]) -> MissionDocument:
     """What a mission comes to."""
     return await uvm.missions.run(await uvm.missions.submit(asked))
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from batos.cli.doors.door import Door
 from batos.cli.render.learning import after_lines
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.protocol.errors import BatosError, Refused
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class FollowedMission:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self._telling("Ctrl-C stops it"):
                 self.found = await asyncio.shield(asked)
-            return self.printer.print_end(as_mission(self.found))
+            return self.printer.print_end(cast("MissionDocument", self.found))
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -58,7 +58,7 @@ class FollowedMission:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
         async with self._telling("Ctrl-C leaves it"):
             found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
-        return self.printer.print_end(as_mission(found))
+        return self.printer.print_end(cast("MissionDocument", found))
 
     @asynccontextmanager
     async def _telling(self, stop: str) -> AsyncIterator[None]:
@@ -113,7 +113,7 @@ class FollowedMission:
             self.printer.console.say("Cancelling; Ctrl-C again leaves at once.", dim=True)
             # Not `asyncio.timeout`: in a task that was cancelled it tells its own end as another cancellation.
             await asyncio.wait_for(self._cancel_and_wait(door, asked), self.patience)
-            self.printer.print_cancellation(as_mission(asked.result()))
+            self.printer.print_cancellation(cast("MissionDocument", asked.result()))
         except (BatosError, TimeoutError) as error:
             why = error.message if isinstance(error, BatosError) else "the server does not answer"
             self.printer.console.say(f"It could not be cancelled: {why}.")

@@ -103,7 +103,7 @@ class LocalDoor:
 
         The making ends sooner where another process waits for the image.
         """
-        call = writing_seconds(self.uvm.readings.report(mission)["cost"])
+        call = writing_seconds(self.uvm.readings.mission(mission)["cost"])
         image = file_of(self.uvm.settings.image_uri)
         unless = None if image is None else wait_until_wanted(image)
         told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)

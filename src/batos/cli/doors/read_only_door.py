@@ -25,6 +25,10 @@ from batos.server.dispatch.reads import Reader
 T = TypeVar("T")
 
 
+def _ignore(*_told: object) -> None:
+    """Do nothing with an event: nothing happens here."""
+
+
 class ReadOnlyDoor(IdleDoor):
     """A door to an image that is only read."""
 
@@ -49,7 +53,7 @@ class ReadOnlyDoor(IdleDoor):
         given = read_args(verb, args or {})
         if verb not in self._verbs:
             raise NoServer(f"no server runs, and {verb} does more than read the image")
-        return await self._verbs[verb](given, on_event, on_acknowledged)
+        return dict(await self._verbs[verb](given, on_event or _ignore, on_acknowledged or _ignore))
 
     async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """Refuse: no file can be handed over here."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from batos.cli.render.short_names import moment_text
+from batos.protocol.care_documents import ErasedPage, PackedPage
+from batos.protocol.server_documents import StoredSizes
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import cut, plain
 
@@ -48,9 +50,9 @@ def upgraded_text(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def packed_text(told: Mapping[str, Any]) -> str:
+def packed_text(told: PackedPage) -> str:
     """Tell how far back the mind goes now, and what that freed."""
-    freed = sum(told["before"].values()) - sum(told["after"].values())
+    freed = _sum(told["before"]) - _sum(told["after"])
     lines = [f"Past states are kept from {moment_text(told['until'])} on; {size(max(0, freed))} freed."]
     if told["held_by"]:
         lines.append(f"{told['held_by']} has not ended, and may still read what is newer.")
@@ -73,7 +75,7 @@ def repaired_text(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def erased_text(told: Mapping[str, Any]) -> str:
+def erased_text(told: ErasedPage) -> str:
     """List what was erased, or would be, and what may still have the words, with the remedy of each."""
     target = cut(" ".join(plain(told["target"]).split()), _LINE)
     lines = [f"{'would go' if told['dry_run'] else 'erased'}   {told['kind']} {target}"]
@@ -89,3 +91,7 @@ def erased_text(told: Mapping[str, Any]) -> str:
         lines.append(f"left     {plain(each['place'])}: {plain(each['what'])}")
         lines.append(f"    remedy: {plain(each['remedy'])}")
     return "\n".join(lines)
+
+
+def _sum(sizes: StoredSizes) -> int:
+    return sizes["bytes"] + sizes["journal_bytes"] + sizes["blob_bytes"]

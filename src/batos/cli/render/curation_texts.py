@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from batos.protocol.memory_documents import CuratedPage, FoldedRegionLine, UnfoldedPage
 from batos.terminal.console import count_text
 from batos.terminal.layout import plain, wrap
 
@@ -13,7 +13,7 @@ _TOLD, _GLANCE = 10, 300
 _REASONS: Final = {"cold": "not recalled for long", "redundant": "say the same"}
 
 
-def curated_text(found: Mapping[str, Any]) -> str:
+def curated_text(found: CuratedPage) -> str:
     """Show each region that was folded, or would be, and how many parts that leaves."""
     regions = found["regions"]
     if not regions:
@@ -29,7 +29,7 @@ def curated_text(found: Mapping[str, Any]) -> str:
     return "\n\n".join([*blocks, tail + more])
 
 
-def _region_text(region: Mapping[str, Any]) -> str:
+def _region_text(region: FoldedRegionLine) -> str:
     name = f" ({region['summary']})" if region["summary"] else ""
     documents = count_text(len(region["documents"]), "document")
     head = f"{plain(region['title'])}{name}: {documents}, {_REASONS[region['reason']]}, by {region['written_by']}"
@@ -37,7 +37,7 @@ def _region_text(region: Mapping[str, Any]) -> str:
     return f"{head}\n{wrap(words if len(words) <= _GLANCE else f'{words[:_GLANCE]}…')}"
 
 
-def unfolded_text(found: Mapping[str, Any]) -> str:
+def unfolded_text(found: UnfoldedPage) -> str:
     """Tell which documents are back."""
     lines = [f"Back: {plain(each['title'])} ({count_text(each['chunks'], 'part')})." for each in found["documents"]]
     return "\n".join([*lines, f"The summary {found['summary']} is gone."])

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from batos.cli.render.short_names import local_time
+from batos.protocol.dream_documents import DreamDiff, DreamList
+from batos.protocol.mission_documents import ReplayDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table
 
 
-def list_text(told: Mapping[str, Any]) -> str:
+def list_text(told: DreamList) -> str:
     """Write a list of dreams."""
     rows = [[each["dream"], each["state"], local_time(each["at"]), each["text"]] for each in told["dreams"]]
     return table(rows, ("dream", "state", "asked", "question")) if rows else 'There is no dream: batos dream new "..."'
 
 
-def difference_text(told: Mapping[str, Any]) -> str:
+def difference_text(told: DreamDiff) -> str:
     """Write what a dream would change, a slot a line."""
     lines = [f"dream    {told['dream']} ({told['state']})", f"question {told['text']}", f"read at  {told['read_at']}"]
     lines += _answers(told)
@@ -25,11 +27,11 @@ def difference_text(told: Mapping[str, Any]) -> str:
         conflict = f"   ! {each['conflict']}" if each["conflict"] else ""
         change = f"{_short(each['before'])} -> {_short(each['after'])}"
         lines.append(f"slot     {each['object']}.{each['slot']}: {change}{conflict}")
-    for each in told["made"]:
-        conflict = f"   ! {each['conflict']}" if each["conflict"] else ""
-        asks = ", after a person's yes" if each["asks"] else ""
-        lines.append(f"method   {each['method']} is made{asks}{conflict}")
-        lines += [f"         {line}" for line in each["source"].splitlines()]
+    for made in told["made"]:
+        conflict = f"   ! {made['conflict']}" if made["conflict"] else ""
+        asks = ", after a person's yes" if made["asks"] else ""
+        lines.append(f"method   {made['method']} is made{asks}{conflict}")
+        lines += [f"         {line}" for line in made["source"].splitlines()]
     lines += [f"tool     {each}" for each in told["tools"]]
     lines += [f"ran      {each}" for each in told["methods"]]
     lines += [f"effect   {each}, which is not released" for each in told["effects"]]
@@ -42,7 +44,7 @@ def difference_text(told: Mapping[str, Any]) -> str:
     return reveal("\n".join(lines))
 
 
-def _answers(told: Mapping[str, Any]) -> Iterator[str]:
+def _answers(told: DreamDiff) -> Iterator[str]:
     """Yield the answer of a dream, and below it that of the mind itself to the same question."""
     answer, base = told.get("answer"), told.get("base")
     yield f"answer   {_indent(answer)}"
@@ -63,7 +65,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def replay_text(told: Mapping[str, Any], answered: bool) -> str:
+def replay_text(told: ReplayDocument, answered: bool) -> str:
     """Write what is otherwise in a replay, which has an answer or failed."""
     calls = f"{len(told['same'])} from the journal, {len(told['made'])} made anew, {len(told['gone'])} not needed"
     lines = [f"replay   {told['mission']} of {told['of']}", f"calls    {calls}"]
@@ -77,8 +79,10 @@ def replay_text(told: Mapping[str, Any], answered: bool) -> str:
         lines += [f"{name.ljust(8)} {before} -> {after}"] if before != after else []
     if told["carried"][0] != told["carried"][1]:
         lines.append(f"carried  {told['carried'][0]} -> {told['carried'][1]} sentences")
-    for name in ("methods", "recalled", "written", "answer"):
-        lines += [f"{name.ljust(8)} {each}" for each in told[name]]
+    lines += [f"methods  {each}" for each in told["methods"]]
+    lines += [f"recalled {each}" for each in told["recalled"]]
+    lines += [f"written  {each}" for each in told["written"]]
+    lines += [f"answer   {each}" for each in told["answer"]]
     if not told["answer"]:
         lines.append("answer   the same" if answered else "answer   none: the replay has not ended with one")
     return reveal("\n".join(lines))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from batos.cli.render.short_names import local_time
+from batos.protocol.effect_documents import AddedGrant, EffectDocument, EffectList, GrantList
 from batos.terminal.layout import plain, table
 
 _NO_GRANT: Final = "Nothing is granted: missions cannot act on the world. `batos grants add file DIR` grants a folder."
 
 
-def grants_text(told: Mapping[str, Any]) -> str:
+def grants_text(told: GrantList) -> str:
     """Write a list of grants."""
     rows = [
         [
@@ -27,11 +27,7 @@ def grants_text(told: Mapping[str, Any]) -> str:
     return table(rows, ("grant", "answers", "target", "sink", "of", "since")) if rows else _NO_GRANT
 
 
-def _since(grant: Mapping[str, Any]) -> str:
-    return local_time(grant["granted_at"])
-
-
-def granted_text(told: Mapping[str, Any]) -> str:
+def granted_text(told: AddedGrant) -> str:
     """Tell what a grant allows, and how it is used."""
     grant = told["grant"]
     does = "appends to files below" if grant["kind"] == "file" else "posts to"
@@ -45,9 +41,9 @@ def _example(kind: str) -> str:
     return '"notes.txt" "A line."' if kind == "file" else '\'{"text": "Hello."}\''
 
 
-def effects_text(told: Mapping[str, Any]) -> str:
+def effects_text(told: EffectList) -> str:
     """Write a list of effects, and what to do about those that are unknown."""
-    found: Sequence[Mapping[str, Any]] = told["effects"]
+    found = told["effects"]
     rows = [
         [each["effect"], each["grant"], plain(each["what"]), each["state"], str(each["attempts"]), _outcome_text(each)]
         for each in found
@@ -61,13 +57,13 @@ def effects_text(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def settled_text(told: Mapping[str, Any]) -> str:
+def settled_text(told: EffectDocument) -> str:
     """Tell what is recorded of an effect now."""
     happened = "happened" if told["state"] == "released" else "did not happen; another mission may do it"
     return f"{told['effect']} {happened}."
 
 
-def _outcome_text(effect: Mapping[str, Any]) -> str:
+def _outcome_text(effect: EffectDocument) -> str:
     outcome = effect["outcome"] or {}
     if "error" in outcome:
         came = plain(outcome["error"]["message"])

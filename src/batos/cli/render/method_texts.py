@@ -6,11 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from batos.cli.render.short_names import local_time, moment_text
+from batos.protocol.method_documents import (
+    AccountDocument,
+    MethodDocument,
+    MethodHistory,
+    MethodLine,
+    MethodProvenance,
+    ToolLine,
+)
 from batos.terminal.console import count_text
 from batos.terminal.layout import table, wrap
 
 
-def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
+def list_text(lines: Sequence[MethodLine]) -> str:
     """List slots, a line each: which revision acts there, how often it was used, and what it is worth."""
     rows = [
         [
@@ -28,18 +36,18 @@ def list_text(lines: Sequence[Mapping[str, Any]]) -> str:
     return table(rows, ("method", "kind", "state", "revision", "uses", "bad", "tokens saved", "why it went"))
 
 
-def tools_text(lines: Sequence[Mapping[str, Any]]) -> str:
+def tools_text(lines: Sequence[ToolLine]) -> str:
     """List tools, a line each: what it is for, and how it is called."""
     rows = [[line["tool"], line["signature"], str(line["calls"]), _line(line["what"])] for line in lines]
     return table(rows, ("tool", "called as", "uses", "what it does"))
 
 
-def method_text(method: Mapping[str, Any]) -> str:
+def method_text(method: MethodDocument) -> str:
     """Write a whole method; its source last, so that it can be read as it is."""
     return "\n".join([*_heads(method), "", str(method["source"]).rstrip("\n")])
 
 
-def _heads(method: Mapping[str, Any]) -> Iterator[str]:
+def _heads(method: MethodDocument) -> Iterator[str]:
     acts = "is active" if method["active"] == method["revision"] else _acting(method)
     yield f"method   {method['method']} ({method['kind']}), {method['state']}"
     yield f"revision {method['revision']} of {method['revisions']}: {acts}"
@@ -65,7 +73,7 @@ def _heads(method: Mapping[str, Any]) -> Iterator[str]:
         yield f"barred   it is not made again by the same model for the same intent: {method['barred']}"
 
 
-def _maker(provenance: Mapping[str, Any]) -> str:
+def _maker(provenance: MethodProvenance) -> str:
     person = provenance.get("by")
     if not provenance["model"]:
         return str(person or "somebody")
@@ -73,16 +81,16 @@ def _maker(provenance: Mapping[str, Any]) -> str:
     return f"{model}, as {person} wished" if person else model
 
 
-def _acting(method: Mapping[str, Any]) -> str:
+def _acting(method: MethodDocument) -> str:
     return f"revision {method['active']} is active" if method["active"] else "none is active, the intent is"
 
 
-def _approval_text(provenance: Mapping[str, Any]) -> str:
+def _approval_text(provenance: MethodProvenance) -> str:
     approval = provenance.get("approval")
     return f", approved as {approval} by {provenance.get('approved_by', 'somebody')}" if approval else ""
 
 
-def _checks(method: Mapping[str, Any]) -> str:
+def _checks(method: MethodDocument) -> str:
     mutants = method["provenance"].get("mutants") or {}
     told = f"{len(method['checks'])} passed"
     if not mutants.get("made"):
@@ -90,7 +98,7 @@ def _checks(method: Mapping[str, Any]) -> str:
     return f"{told}; they also catch {mutants['killed']} of {mutants['made']} broken variants"
 
 
-def ledger_text(ledger: Mapping[str, Any]) -> str:
+def ledger_text(ledger: AccountDocument) -> str:
     """Sum up the uses of a revision in one line."""
     if not ledger["calls"]:
         return "never used"
@@ -100,7 +108,7 @@ def ledger_text(ledger: Mapping[str, Any]) -> str:
     return f"{count_text(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}{undone}"
 
 
-def history_text(history: Mapping[str, Any]) -> str:
+def history_text(history: MethodHistory) -> str:
     """List every revision with how it did, then every change of the slot."""
     rows = [
         [

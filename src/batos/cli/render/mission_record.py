@@ -12,13 +12,8 @@ from batos.cli.render.mission import cost_text, moment, notes_text, placements, 
 from batos.cli.render.short_names import moment_text
 from batos.cli.render.voices import changes_lines
 from batos.protocol.errors import NotFound
-from batos.protocol.mission_documents import (
-    FocusDocument,
-    MissionDocument,
-    PromptDocument,
-    ProvenanceDocument,
-    StateDocument,
-)
+from batos.protocol.evidence_documents import FocusDocument
+from batos.protocol.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table, wrap
 

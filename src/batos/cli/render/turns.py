@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from batos.cli.render.short_names import local_time
+from batos.protocol.image_documents import ConversationPage
 from batos.protocol.mission_documents import ProvenanceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import wrap
 
 
-def history_text(page: Mapping[str, Any]) -> str:
+def history_text(page: ConversationPage) -> str:
     """Write a page of turns, word for word, with the summaries that stand for older ones in prompts."""
     files = ", ".join(each["name"] for each in page["files"])
     lines = [f"{page['conversation']}: {count_text(page['count'], 'turn')}{f', with {files}' if files else ''}"]
@@ -22,10 +23,10 @@ def history_text(page: Mapping[str, Any]) -> str:
         lines += ["", f"The next is {page['next']}."]
     if page["compactions"]:
         lines += ["", "In prompts these replace older turns:"]
-    for each in page["compactions"]:
+    for made in page["compactions"]:
         lines += [
-            f"   turns {each['turns'][0]} to {each['turns'][1]}, by {each['by']}:",
-            wrap(each["text"], "     "),
+            f"   turns {made['turns'][0]} to {made['turns'][1]}, by {made['by']}:",
+            wrap(made["text"], "     "),
         ]
     return "\n".join(lines)
 

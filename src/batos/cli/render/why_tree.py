@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 from batos.cli.render.short_names import local_time
+from batos.protocol.image_documents import WhyNode
 from batos.terminal.layout import cut, reveal
 
 #: Lines of a screen that the tree may take: the prompt and the notes have the others.
@@ -21,7 +22,7 @@ _TEXT: Final = 10
 _NAMED: Final = frozenset({"mission", "memory", "method", "slot", "sentence"})
 
 
-def tree_text(found: Mapping[str, Any], width: int, *, whole: bool = False) -> str:
+def tree_text(found: WhyNode, width: int, *, whole: bool = False) -> str:
     """Write a tree; unless `whole`, with as many branches as fit a screen."""
     if whole:
         return "\n".join(_lines(found, width, most=10**6, depth=10**3))
@@ -30,12 +31,12 @@ def tree_text(found: Mapping[str, Any], width: int, *, whole: bool = False) -> s
     return "\n".join(lines or list(_lines(found, width, 1, 1)))
 
 
-def _lines(node: Mapping[str, Any], width: int, most: int, depth: int) -> Iterator[str]:
+def _lines(node: WhyNode, width: int, most: int, depth: int) -> Iterator[str]:
     yield _line(node, width)
     yield from _branches(node["because"], "", width, most, depth - 1)
 
 
-def _branches(nodes: list[Mapping[str, Any]], indent: str, width: int, most: int, depth: int) -> Iterator[str]:
+def _branches(nodes: list[WhyNode], indent: str, width: int, most: int, depth: int) -> Iterator[str]:
     """Yield the lines of what is below a node, and of how much is left out."""
     shown = nodes if len(nodes) <= most else _choose(nodes, most)
     left = len(nodes) - len(shown)
@@ -50,7 +51,7 @@ def _branches(nodes: list[Mapping[str, Any]], indent: str, width: int, most: int
         yield f"{indent}└─ … {left} more (--whole)"
 
 
-def _choose(nodes: list[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+def _choose(nodes: list[WhyNode], most: int) -> list[WhyNode]:
     """Return so many nodes, of each kind the first before a second of any."""
     seen: dict[str, int] = {}
     ranked = []
@@ -60,11 +61,11 @@ def _choose(nodes: list[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]
     return [nodes[place] for place in sorted(place for _, place in sorted(ranked)[:most])]
 
 
-def _count(nodes: list[Mapping[str, Any]]) -> int:
+def _count(nodes: list[WhyNode]) -> int:
     return sum(1 + _count(node["because"]) for node in nodes)
 
 
-def _line(node: Mapping[str, Any], width: int, hidden: str = "") -> str:
+def _line(node: WhyNode, width: int, hidden: str = "") -> str:
     """Write a node on one line: its kind, its name, its text, when, and how much behind it is hidden.
 
     On a narrow line the moment gives way to the text, and the rest to the line's end.

@@ -9,6 +9,7 @@ from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, common, run, with_server
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
+from batos.protocol.verb_shapes import ADAPTERS_USE
 
 
 @click.group(cls=Subverbs)
@@ -57,7 +58,7 @@ def convert(called: VerbCall, which: str) -> int:
 @with_server
 def use(called: VerbCall, persona: str, name: str) -> int:
     """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
-    told = run(ask_once(open_door(called), "adapters_use", {"persona": persona, "name": name}))
+    told = run(ask_once(open_door(called), ADAPTERS_USE, {"persona": persona, "name": name}))
     if called.console.as_json:
         called.console.document(told)
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -15,6 +15,8 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import approval_ids
 from batos.cli.verbs.show import ask_once
 from batos.protocol.errors import UsageError
+from batos.protocol.method_documents import ApprovalList
+from batos.protocol.verb_shapes import APPROVALS
 
 STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 
@@ -32,11 +34,11 @@ def approvals(called: VerbCall, approval: str | None, limit: int, status: str | 
     for the newest, `last-1` for the one before. -v lists ids in full, with the digests of the sources.
     """
     if approval is not None:
-        found = run(ask_once(open_door(called, reads=True), "approvals", {"approval": approval}))
+        found = run(ask_once(open_door(called, reads=True), APPROVALS, {"approval": approval}))
         _write(called, found, whole_text)
         return 0
     args = {"limit": limit, **({} if status is None else {"status": status})}
-    found = run(ask_once(open_door(called, reads=True), "approvals", args))
+    found = cast("ApprovalList", run(ask_once(open_door(called, reads=True), APPROVALS, args)))
     if found["approvals"] or called.console.as_json:
         _write(called, found, partial(listing_text, whole=called.verbose))
     else:
@@ -44,7 +46,7 @@ def approvals(called: VerbCall, approval: str | None, limit: int, status: str | 
     return 0
 
 
-def _write(called: VerbCall, found: Mapping[str, Any], text: Any) -> None:
+def _write(called: VerbCall, found: Mapping[str, object], text: Any) -> None:
     if called.console.as_json:
         called.console.document(found)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -17,7 +17,7 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options, policy_options
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.protocol.errors import BatosError
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
 
 
 def _teller(called: VerbCall, options: BriefOptions, again: str | None = "batos show last") -> MissionPrinter:
@@ -72,7 +72,7 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
             ended = await way.call("wait", {"mission": begun})
             if ended["status"] != "done":
                 followed.printer.console.say(
-                    f"{begun} is {ended['status']}: {mission_error(as_mission(ended)).message}"
+                    f"{begun} is {ended['status']}: {mission_error(cast('MissionDocument', ended)).message}"
                 )
         return code
 

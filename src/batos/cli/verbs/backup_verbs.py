@@ -94,7 +94,7 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
         called.note(f"Files and folders that were in the way are kept in the home as {', '.join(report['aside'])}.")
     for each in report["unused"]:
         _note_unused(called, called.settings.home / each)
-    called.answer(told, lambda told: f"The mind as of {local_time(told['moment'])} is in {told['home']}.")
+    called.answer(told, lambda told: f"The mind as of {local_time(str(told['moment']))} is in {told['home']}.")
     called.note(f"`batos verify --home {told['home']}` and `batos audit verify --home {told['home']}` check it.")
     return 0
 

@@ -11,6 +11,7 @@ from batos.cli.doors.door import open_door
 from batos.cli.render.care_texts import packed_text, repaired_text, verified_text
 from batos.cli.verb_options import VerbCall, common, run, with_server
 from batos.cli.verbs.show import ask_once
+from batos.protocol.care_shapes import PACK
 
 
 @click.command()
@@ -51,7 +52,7 @@ def pack(called: VerbCall, keep_days: float | None) -> int:
     itself once a day.
     """
     args = {} if keep_days is None else {"keep_days": keep_days}
-    called.answer(run(ask_once(open_door(called), "pack", args)), packed_text)
+    called.answer(run(ask_once(open_door(called), PACK, args)), packed_text)
     return 0
 
 

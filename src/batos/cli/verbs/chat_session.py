@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from batos.cli.doors.door import Door
 from batos.cli.doors.followed_mission import FollowedMission
@@ -13,9 +13,12 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.brief_options import BriefOptions
+from batos.cli.verbs.show import ask
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NotFound
-from batos.protocol.mission_documents import MissionDocument, as_mission
+from batos.protocol.image_documents import ConversationPage
+from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.verb_shapes import TURNS
 from batos.terminal.console import count_text
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")
@@ -171,22 +174,22 @@ class Chat:
         if self.conversation not in ("new", "last"):
             self._called.note(f"Go on with: batos chat --conversation {self.conversation}")
 
-    async def page(self, door: Door, start: int, limit: int) -> dict[str, Any]:
+    async def page(self, door: Door, start: int, limit: int) -> ConversationPage:
         """Return turns by position. Raises: NotFound: there is no turn yet."""
         return await self.page_of(door, self.conversation, start, limit)
 
-    async def page_of(self, door: Door, name: str, start: int, limit: int) -> dict[str, Any]:
+    async def page_of(self, door: Door, name: str, start: int, limit: int) -> ConversationPage:
         """Return turns of a conversation by position. Raises: NotFound: there is none, or it has no turn yet."""
         if name == "new":
             raise NotFound("this conversation has no turn yet", field="conversation", remedy="Ask something first.")
         place = {"start": start, "limit": limit, "user": self._settings.asker}
-        return await door.call("turns", {"conversation": name, **place})
+        return await ask(door, TURNS, {"conversation": name, **place})
 
     async def compact(self, door: Door, selector: str) -> int:
         """Send the conversation a message, and tell what it made; the exit code that it deserves."""
         name = (await self.page(door, -1, 1))["conversation"]
         message = {"receiver": name, "selector": selector, "arguments": [], "user": self._settings.asker}
-        shown = as_mission(await door.call("send", {**message, "follow": True}, self._on_event))
+        shown = cast("MissionDocument", await door.call("send", {**message, "follow": True}, self._on_event))
         if shown["status"] != "done":
             return ChatPrinter(self.console, self._quiet, False, False).print_end(shown)
         result = shown["provenance"]["message"]["result"]

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 from batos.cli.doors.background_door import BackgroundDoor
 from batos.cli.doors.door import Door
@@ -14,9 +14,11 @@ from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.render.undo_texts import redone_text, undone_text
 from batos.cli.verbs.chat_session import Chat
+from batos.cli.verbs.show import ask
 from batos.protocol.brief import Combine, EffortChoice, Install, Interpret, PersonaName
 from batos.protocol.errors import NotFound, UsageError
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.undo_shapes import REDO, UNDO
 from batos.terminal.console import count_text
 
 #: Words that leave a chat, alone on a line: other programs that one talks with have them.
@@ -156,7 +158,7 @@ def _new(chat: Chat, rest: str) -> None:
 def _cost(chat: Chat, rest: str) -> None:
     timed = ("seconds", "waited")
     spent = {name: round(value, 3) if name in timed else int(value) for name, value in chat.spent.items()}
-    cost = cost_text(as_mission({"cost": spent}))
+    cost = cost_text(cast("MissionDocument", {"cost": spent}))
     text = f"{count_text(chat.turns, 'turn')}: {cost}." if chat.turns else "Nothing was asked."
     chat.tell({"turns": chat.turns, "cost": spent}, text)
 
@@ -234,14 +236,14 @@ async def _undo(chat: Chat, door: Door, rest: str) -> int:
     turns = (await chat.page(door, -1, 1))["turns"]
     if not turns:
         raise NotFound("this conversation has no turn", remedy="Ask something first; `batos undo` takes any mission.")
-    told = await door.call("undo", {"mission": turns[0]["mission"], "cascade": cascade, "user": chat.user})
+    told = await ask(door, UNDO, {"mission": turns[0]["mission"], "cascade": cascade, "user": chat.user})
     chat.draft(told["prompt"])
     chat.tell(told, undone_text(told))
     return 0
 
 
 async def _redo(chat: Chat, door: Door, rest: str) -> int:
-    told = await door.call("redo", {"cascade": rest == "cascade", "user": chat.user})
+    told = await ask(door, REDO, {"cascade": rest == "cascade", "user": chat.user})
     chat.tell(told, redone_text(told))
     return 0
 

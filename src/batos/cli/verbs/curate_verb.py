@@ -11,7 +11,10 @@ from batos.cli.doors.door import open_door
 from batos.cli.render.curation_texts import curated_text, unfolded_text
 from batos.cli.shared_options import given_options
 from batos.cli.verb_options import VerbCall, run, with_server
+from batos.cli.verbs.show import ask
 from batos.protocol.errors import UsageError
+from batos.protocol.memory_documents import CuratedPage, UnfoldedPage
+from batos.protocol.memory_shapes import CURATE
 from batos.terminal.console import count_text
 
 
@@ -41,11 +44,15 @@ def curate(called: VerbCall, undo: str | None, cold_after: float | None, **how: 
     else:
         args |= how
         args |= {} if cold_after is None else {"cold_days": cold_after}
-    called.answer(run(_curate(called, args)), curated_text if undo is None else unfolded_text)
+    called.answer(run(_curate(called, args)), _outcome_text)
     return 0
 
 
-async def _curate(called: VerbCall, args: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome_text(told: CuratedPage | UnfoldedPage) -> str:
+    return curated_text(told) if "regions" in told else unfolded_text(told)
+
+
+async def _curate(called: VerbCall, args: Mapping[str, Any]) -> CuratedPage | UnfoldedPage:
     """Ask for it, and tell how far it is."""
     folded: list[int] = []
 
@@ -55,7 +62,7 @@ async def _curate(called: VerbCall, args: Mapping[str, Any]) -> dict[str, Any]:
             called.note(f"{count_text(sum(folded), 'document')} in {count_text(len(folded), 'region')} so far")
 
     async with open_door(called) as way:
-        return await way.call("curate", args, on_event=on_event)
+        return await ask(way, CURATE, args, on_event)
 
 
 #: A line is told after so many regions.

@@ -16,6 +16,7 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import DefaultVerb
+from batos.protocol.dream_shapes import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_PROMOTE
 
 
 class _Dream(DefaultVerb):
@@ -71,7 +72,7 @@ async def _new(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
 def list_(called: VerbCall, limit: int) -> int:
     """List the newest dreams, and whether each is open, promoted or dropped."""
     args = {"limit": limit, "user": called.settings.asker}
-    called.answer(run(ask_once(open_door(called, reads=True), "dream_list", args)), list_text)
+    called.answer(run(ask_once(open_door(called, reads=True), DREAM_LIST, args)), list_text)
     return 0
 
 
@@ -84,7 +85,7 @@ _DREAM = click.argument("dream_", metavar="DREAM", type=given_name)
 def diff(called: VerbCall, dream_: str) -> int:
     """Show what DREAM (its mission's id, or `last`) would change now: by object and slot, tools, contributions."""
     args = {"dream": dream_, "user": called.settings.asker}
-    called.answer(run(ask_once(open_door(called, reads=True), "dream_diff", args)), difference_text)
+    called.answer(run(ask_once(open_door(called, reads=True), DREAM_DIFF, args)), difference_text)
     return 0
 
 
@@ -97,7 +98,7 @@ def promote(called: VerbCall, dream_: str) -> int:
     Refused where a slot was changed since the dream began.
     """
     args = {"dream": dream_, "user": called.settings.asker}
-    found = run(ask_once(open_door(called), "dream_promote", args))
+    found = run(ask_once(open_door(called), DREAM_PROMOTE, args))
     called.answer(found, lambda told: f"{told['id']} is part of the mind now: `batos show {told['id']}`.")
     return 0
 
@@ -108,6 +109,6 @@ def promote(called: VerbCall, dream_: str) -> int:
 def drop(called: VerbCall, dream_: str) -> int:
     """Throw DREAM away. Its calls stay in the journal, and `batos show` still shows its answer."""
     args = {"dream": dream_, "user": called.settings.asker}
-    found = run(ask_once(open_door(called), "dream_drop", args))
+    found = run(ask_once(open_door(called), DREAM_DROP, args))
     called.answer(found, lambda told: f"{told['dream']} is dropped.")
     return 0

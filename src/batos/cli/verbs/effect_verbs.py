@@ -14,6 +14,7 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import DefaultVerb, Subverbs
+from batos.protocol.effect_shapes import EFFECTS, EFFECTS_SETTLE, GRANTS, GRANTS_ADD, GRANTS_REVOKE
 
 
 @click.group(cls=Subverbs)
@@ -29,7 +30,7 @@ def grants() -> None:
 @with_server
 def list_(called: VerbCall) -> int:
     """List the grants, and what each allows."""
-    found = run(ask_once(open_door(called, reads=True), "grants", {"user": called.settings.asker}))
+    found = run(ask_once(open_door(called, reads=True), GRANTS, {"user": called.settings.asker}))
     called.answer(found, grants_text)
     return 0
 
@@ -51,7 +52,7 @@ def add(called: VerbCall, kind: str, target: str, name: str | None, blind: bool)
     """
     whole = str(Path(target).absolute()) if kind == "file" else target
     args: dict[str, Any] = {"kind": kind, "target": whole, "blind": blind, "user": called.settings.asker}
-    found = run(ask_once(open_door(called), "grants_add", args | ({} if name is None else {"name": name})))
+    found = run(ask_once(open_door(called), GRANTS_ADD, args | ({} if name is None else {"name": name})))
     called.answer(found, granted_text)
     return 0
 
@@ -61,7 +62,7 @@ def add(called: VerbCall, kind: str, target: str, name: str | None, blind: bool)
 @with_server
 def revoke(called: VerbCall, name: str) -> int:
     """Take the grant NAME back. Effects that are staged under it and not begun fail."""
-    found = run(ask_once(open_door(called), "grants_revoke", {"name": name, "user": called.settings.asker}))
+    found = run(ask_once(open_door(called), GRANTS_REVOKE, {"name": name, "user": called.settings.asker}))
     called.answer(found, lambda told: f"{told['revoked']['name']} is revoked.")
     return 0
 
@@ -78,7 +79,7 @@ def effects() -> None:
 def list_effects(called: VerbCall, mission: str | None, limit: int) -> int:
     """List the newest effects, or those of a MISSION: what each does, its state, and what came of it."""
     args: dict[str, Any] = {"limit": limit, "user": called.settings.asker}
-    found = run(ask_once(open_door(called, reads=True), "effects", args | ({"mission": mission} if mission else {})))
+    found = run(ask_once(open_door(called, reads=True), EFFECTS, args | ({"mission": mission} if mission else {})))
     called.answer(found, effects_text)
     return 0
 
@@ -93,5 +94,5 @@ def settle(called: VerbCall, effect: str, outcome: str) -> int:
     After `undone` another mission may do it again.
     """
     args = {"effect": effect, "outcome": outcome, "user": called.settings.asker}
-    called.answer(run(ask_once(open_door(called), "effects_settle", args)), settled_text)
+    called.answer(run(ask_once(open_door(called), EFFECTS_SETTLE, args)), settled_text)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Any, Final, cast, get_args
 
 import click
 
@@ -19,6 +19,8 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_naming import ask_of_memories, erased_place, place_of
 from batos.cli.verbs.show import ask_once
 from batos.protocol.brief import PersonaName
+from batos.protocol.care_documents import ErasedPage
+from batos.protocol.care_shapes import ERASE
 
 #: The choices of a recall.
 MODES: Final = ("linked", "hybrid", "text", "vectors")
@@ -104,7 +106,8 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
     if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
         called.console.say("Nothing was erased.")
         return 4
-    called.answer(run(followed_erasure.erase(open_door(called), args, called.console)), erased_text)
+    told = run(followed_erasure.erase(open_door(called), args, called.console))
+    called.answer(cast("ErasedPage", told), erased_text)
     return 0
 
 
@@ -112,6 +115,6 @@ def _is_confirmed(called: VerbCall, args: Mapping[str, Any]) -> bool:
     """Show what would go, and ask whether it shall. Raises: click.UsageError: there is nobody to ask."""
     if called.console.as_json or not sys.stdin.isatty() or not sys.stderr.isatty():
         raise click.UsageError("--erase asks before it erases: give --yes, as nobody can answer here.")
-    planned = run(ask_once(open_door(called), "erase", {**args, "dry_run": True}))
+    planned = run(ask_once(open_door(called), ERASE, {**args, "dry_run": True}))
     called.console.say(erased_text(planned))
     return click.confirm("Erase all this for good?", err=True)

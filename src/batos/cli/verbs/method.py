@@ -20,7 +20,17 @@ from batos.cli.verbs.completion import method_names, object_names
 from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
 from batos.protocol.errors import BriefError
-from batos.protocol.verb_shapes import SOURCE_LIMIT
+from batos.protocol.verb_shapes import (
+    METHOD_HISTORY,
+    METHOD_LIST,
+    METHOD_MAKE,
+    METHOD_REDEFINE,
+    METHOD_ROLLBACK,
+    METHOD_SHOW,
+    SOURCE_LIMIT,
+    TOOLS,
+)
+from batos.protocol.wire_verb import Reply
 from batos.terminal.console import count_text
 
 _NAME = "OBJECT.SELECTOR"
@@ -38,7 +48,7 @@ def method() -> None:
 def list_(called: VerbCall, object: str | None, as_of: str | None) -> int:
     """List every slot that ever had a method, or those of OBJECT: its active revision, and its score."""
     args = with_moment({"object": object} if object else {}, as_of)
-    found = run(ask_once(open_door(called, reads=True), "method_list", args))
+    found = run(ask_once(open_door(called, reads=True), METHOD_LIST, args))
     tell_moment(called, found)
     waiting = found.get("waiting", 0)
     told = f"{count_text(waiting, 'method')} {'waits' if waiting == 1 else 'wait'} to be made: `batos method make`"
@@ -68,12 +78,12 @@ def list_(called: VerbCall, object: str | None, as_of: str | None) -> int:
 def show(called: VerbCall, name: str, revision: int | None, checks: bool, as_of: str | None) -> int:
     """Show the method of a slot: source, verdict, checks, provenance and ledger."""
     args = with_moment(_args(name, revision=revision), as_of)
-    found = run(ask_once(open_door(called, reads=True), "method_show", args))
+    found = run(ask_once(open_door(called, reads=True), METHOD_SHOW, args))
     tell_moment(called, found)
     if checks and not called.console.as_json:
         called.console.write(json.dumps(found["checks"], ensure_ascii=False, indent=2))
         return 0
-    return _print_result(called, found)
+    return _print_result(called, found, telling.method_text)
 
 
 @method.command(short_help="Show every revision, and the reasons of its start and end.")
@@ -82,7 +92,7 @@ def show(called: VerbCall, name: str, revision: int | None, checks: bool, as_of:
 def history(called: VerbCall, name: str) -> int:
     """Show every revision of a method, the reasons of its start and end, and every change of its slot."""
     return _print_result(
-        called, run(ask_once(open_door(called, reads=True), "method_history", {"method": name})), telling.history_text
+        called, run(ask_once(open_door(called, reads=True), METHOD_HISTORY, {"method": name})), telling.history_text
     )
 
 
@@ -98,7 +108,7 @@ def make(called: VerbCall) -> int:
     def on_event(_event: str, keys: Mapping[str, Any]) -> None:
         called.note(f"Making {keys['receiver']}.{keys['selector']} ...")
 
-    found = run(ask_once(open_door(called), "method_make", {}, on_event))
+    found = run(ask_once(open_door(called), METHOD_MAKE, {}, on_event))
 
     def text(told: Any) -> str:
         return "\n".join(after_lines(told)) or "There is nothing to make."
@@ -116,7 +126,7 @@ def rollback(called: VerbCall, name: str, revision: int | None) -> int:
     Without --revision: the one before the active one, or, if none is active, the last one.
     """
     args = _args(name, revision=revision, user=called.settings.asker)
-    found = run(ask_once(open_door(called), "method_rollback", args))
+    found = run(ask_once(open_door(called), METHOD_ROLLBACK, args))
     if called.console.as_json:
         called.console.document(found)
     elif not called.quiet:
@@ -151,9 +161,9 @@ def redefine(called: VerbCall, name: str, wish: str | None, path: str | None, ch
         raise click.UsageError("Give the new intent (--wish), or the source (--file).")
     source = None if path is None else _text(path, "file")
     args = _args(name, wish=wish, source=source, checks=_checks(checks), user=called.settings.asker)
-    found = run(ask_once(open_door(called), "method_redefine", args))
+    found = run(ask_once(open_door(called), METHOD_REDEFINE, args))
     if called.console.as_json or not called.quiet:
-        return _print_result(called, found)
+        return _print_result(called, found, telling.method_text)
     return 0
 
 
@@ -161,7 +171,7 @@ def redefine(called: VerbCall, name: str, wish: str | None, path: str | None, ch
 @with_server
 def tools(called: VerbCall) -> int:
     """List the tools: methods that can be called by name, each with its call."""
-    found = run(ask_once(open_door(called, reads=True), "tools", {}))
+    found = run(ask_once(open_door(called, reads=True), TOOLS, {}))
     if found["tools"] or called.console.as_json:
         if found["tools"] and not called.quiet:
             called.console.say(
@@ -172,9 +182,7 @@ def tools(called: VerbCall) -> int:
     return 0
 
 
-def _print_result(
-    called: VerbCall, found: dict[str, Any], text: Callable[[dict[str, Any]], str] = telling.method_text
-) -> int:
+def _print_result(called: VerbCall, found: Reply, text: Callable[[Reply], str]) -> int:
     """Tell the result, as a document or in words, and return 0."""
     if called.console.as_json:
         called.console.document(found)

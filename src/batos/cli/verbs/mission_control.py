@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import shorten
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -15,6 +16,9 @@ from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import ask_once
+from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.verb_shapes import CANCEL, PAUSE, SteerArgs
+from batos.protocol.wire_verb import WireVerb
 
 #: Characters of a question that say which one it is.
 _LINE: Final = 60
@@ -25,7 +29,7 @@ _LINE: Final = 60
 @with_server
 def cancel(called: VerbCall, mission: str) -> int:
     """Cancel a MISSION, at once if it runs; `last` is your newest. Its paid calls stay paid."""
-    return _steer(called, "cancel", mission)
+    return _steer(called, CANCEL, mission)
 
 
 @click.command()
@@ -33,20 +37,20 @@ def cancel(called: VerbCall, mission: str) -> int:
 @with_server
 def pause(called: VerbCall, mission: str) -> int:
     """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` continues it."""
-    return _steer(called, "pause", mission)
+    return _steer(called, PAUSE, mission)
 
 
-def _steer(called: VerbCall, verb: str, mission: str) -> int:
+def _steer(called: VerbCall, verb: WireVerb[SteerArgs, MissionDocument], mission: str) -> int:
     told = run(ask_once(open_door(called), verb, {"mission": mission, "user": called.settings.asker}))
     _tell(called, told)
     return 0
 
 
-def _tell(called: VerbCall, told: dict[str, Any]) -> None:
+def _tell(called: VerbCall, told: Mapping[str, object]) -> None:
     if called.console.as_json:
         called.console.document(told)
     elif not called.quiet:
-        called.console.write(f"{told['id']} {ended_text(told['status'])}.")
+        called.console.write(f"{told['id']} {ended_text(str(told['status']))}.")
 
 
 @click.command()

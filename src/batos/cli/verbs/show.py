@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import click
 
-from batos.cli.doors.door import Opened, open_door
+from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
@@ -20,7 +20,9 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
 from batos.client.wire.pending import OnEvent
-from batos.protocol.mission_documents import as_mission
+from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.verb_shapes import TURNS
+from batos.protocol.wire_verb import Args, Reply, WireVerb
 from batos.terminal.layout import table
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
@@ -87,7 +89,7 @@ def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices
     as_of = page.pop("as_of")
     if mission.startswith("c-"):
         place = with_moment({"conversation": mission, "user": called.settings.asker, **page}, as_of)
-        turns = run(ask_once(open_door(called, reads=True), "turns", place))
+        turns = run(ask_once(open_door(called, reads=True), TURNS, place))
         tell_moment(called, turns)
         if called.console.as_json:
             called.console.document(turns)
@@ -108,7 +110,7 @@ def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices
     if call is not None:
         called.console.write(prompts_text(found["prompts"], focus).lstrip("\n"))
         return 0
-    called.console.write(mission_text(as_mission(found), voices=voices, served=served))
+    called.console.write(mission_text(cast("MissionDocument", found), voices=voices, served=served))
     if prompts:
         called.console.write(prompts_text(found["prompts"], focus))
     return 0
@@ -150,8 +152,15 @@ async def _inspect(opened: Opened, name: str | None, user: str, as_of: str | Non
 
 
 async def ask_once(
-    opened: Opened, verb: str, args: Mapping[str, Any], on_event: OnEvent | None = None
-) -> dict[str, Any]:
+    opened: Opened, verb: WireVerb[Args, Reply], args: Mapping[str, object], on_event: OnEvent | None = None
+) -> Reply:
     """Ask one thing at a door, close the door, and return the result."""
     async with opened as way:
-        return await way.call(verb, args, on_event)
+        return await ask(way, verb, args, on_event)
+
+
+async def ask(
+    way: Door, verb: WireVerb[Args, Reply], args: Mapping[str, object], on_event: OnEvent | None = None
+) -> Reply:
+    """Ask one thing at an open door, and return the result with the types of its keys."""
+    return cast("Reply", await way.call(verb.name, args, on_event))

@@ -14,6 +14,7 @@ from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.show import ask_once
+from batos.protocol.verb_shapes import STATUS
 from batos.protocol.wire_messages import error_of
 from batos.server.dispatch.background_genesis import in_words
 from batos.terminal.console import count_text, size
@@ -37,7 +38,7 @@ def status(called: VerbCall, ready: bool) -> int:
     """
     server = open_door(called, "required") if ready else chosen_server(called)
     if server is not None:
-        found = run(ask_once(server, "status", {}))
+        found: Mapping[str, Any] = {**run(ask_once(server, STATUS, {}))}
     else:
         from batos.cli.doctor import offline_status  # a server's client loads nothing of the database
 

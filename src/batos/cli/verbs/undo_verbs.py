@@ -12,6 +12,7 @@ from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids
 from batos.cli.verbs.show import ask_once
+from batos.protocol.undo_shapes import REDO, UNDO
 
 
 @click.command(epilog=examples("batos undo --dry-run", "batos undo m-01M82CY0 --cascade", "batos undo --keep-methods"))
@@ -30,7 +31,7 @@ def undo(called: VerbCall, mission: str, dry_run: bool, cascade: bool, **keeps: 
     """
     keep = [name.removeprefix("keep_") for name, is_kept in keeps.items() if is_kept]
     args: dict[str, Any] = {"mission": mission, "cascade": cascade, "dry_run": dry_run, "keep": keep}
-    found = run(ask_once(open_door(called), "undo", {**args, "user": called.settings.asker}))
+    found = run(ask_once(open_door(called), UNDO, {**args, "user": called.settings.asker}))
     called.answer(found, undone_text)
     return 0
 
@@ -45,5 +46,5 @@ def redo(called: VerbCall, mission: str | None, cascade: bool) -> int:
     Whatever was changed since stays changed, and is named.
     """
     args = {"cascade": cascade, "user": called.settings.asker} | ({} if mission is None else {"mission": mission})
-    called.answer(run(ask_once(open_door(called), "redo", args)), redone_text)
+    called.answer(run(ask_once(open_door(called), REDO, args)), redone_text)
     return 0

@@ -11,6 +11,7 @@ from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.show import ask_once
 from batos.protocol.errors import BriefError
+from batos.protocol.verb_shapes import WHY
 from batos.terminal.layout import columns
 
 
@@ -34,7 +35,7 @@ def why(called: VerbCall, what: str, whole: bool, as_of: str | None) -> int:
     if not what.strip():
         raise BriefError("it is empty", field="what", remedy="Quote a sentence, or name a mission or OBJECT.SLOT.")
     args = with_moment({"what": what.strip(), "user": called.settings.asker}, as_of)
-    found = run(ask_once(open_door(called, reads=True), "why", args))
+    found = run(ask_once(open_door(called, reads=True), WHY, args))
     tell_moment(called, found)
     width = columns(called.console.out) or 80
     called.answer(found, lambda told: tree_text(told, width, whole=whole or called.verbose))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
+from batos.protocol.server_documents import BudgetDocument, BudgetRowDocument, PlannedRunnerDocument
+
 GIB: Final = 1 << 30
 
 #: Buffers beside weights and cache, in bytes.
@@ -169,7 +171,7 @@ class BudgetRow:
     size: int | None
     note: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> BudgetRowDocument:
         """Return the row as plain data."""
         return {"what": self.what, "bytes": self.size, "note": self.note}
 
@@ -212,7 +214,7 @@ class PlannedRunner:
             low, high = (middle, high) if trial.fits else (low, middle - 1)
         return low * STEP
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> PlannedRunnerDocument:
         """Return the runner as plain data."""
         resident = self.resident
         return {
@@ -265,7 +267,7 @@ class BudgetTable:
         known = [found for runner in over or on_card if (found := runner.largest) is not None]
         return min(known) if known and (over or len(known) == len(on_card)) else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> BudgetDocument:
         """Return the table as plain data."""
         return {
             "runners": [runner.as_dict() for runner in self.runners],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from typing import Any
 
 from batos.config import Settings
 from batos.genesis import adapter_check, offline
@@ -14,11 +13,12 @@ from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import PILLARS, Codex
 from batos.protocol.errors import NotFound, OllamaError
+from batos.protocol.server_documents import AdapterChoice
 from batos.uvm import UVM
 
 
-async def choose(uvm: UVM, persona: str, name: str) -> dict[str, Any]:
-    """Choose an adapter, or `none` for the bare base; gives {persona, adapter, changed, notes}.
+async def choose(uvm: UVM, persona: str, name: str) -> AdapterChoice:
+    """Choose an adapter, or `none` for the bare base; return what it was changed to.
 
     NotFound: no such persona or adapter. AdapterError: it would not load.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from batos import __version__
 from batos.client.wire.pending import OnAcknowledged, OnEvent
@@ -17,13 +17,41 @@ from batos.image import ownership, roots
 from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
-from batos.protocol.care_shapes import PackArgs
+from batos.protocol.care_documents import PackedPage
+from batos.protocol.care_shapes import PACK, PackArgs
 from batos.protocol.errors import BatosError, BriefError, NoServer, NotFound, Refused
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
-from batos.protocol.mission_documents import as_plain
+from batos.protocol.genesis_documents import GenesisDocument
+from batos.protocol.image_documents import ConversationPage
+from batos.protocol.method_documents import ApprovedDocument, RejectedDocument
+from batos.protocol.mission_documents import MissionDocument, SubmittedMission
+from batos.protocol.server_documents import (
+    AdapterChoice,
+    HelloDocument,
+    LimitsDocument,
+    PlannedGenesis,
+    SentPiece,
+    ServerDocument,
+    ShownBudget,
+    StatusDocument,
+)
 from batos.protocol.verb_shapes import (
+    ADAPTERS_USE,
+    APPROVE,
     ARGS,
+    ATTACH,
+    CANCEL,
+    DROP_FILES,
+    GENESIS,
+    HELLO,
+    PAUSE,
     PIECE_BYTES,
+    REJECT,
+    RESUME,
+    SEND,
+    STATUS,
+    SUBMIT,
+    WAIT,
     AdaptersUseArgs,
     ApproveArgs,
     AttachArgs,
@@ -49,6 +77,7 @@ from batos.server.dispatch import (
 from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.effect_changes import EffectChanges
 from batos.server.dispatch.event_relay import EventRelay
+from batos.server.dispatch.handling import Handler, bind
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions, not_ended_error
 from batos.server.dispatch.reads import Reader
@@ -89,25 +118,11 @@ class Dispatcher:
         self._past = PastQuestions(uvm, self._reader, places)
         self._unfinished: set[asyncio.Future[Any]] = set()
         #: The part of `hello` and `status` that is about the server.
-        self._about: Mapping[str, Any] = {}
+        self._about = ServerDocument()
         self._background_genesis = background_genesis
         dreaming = Dreaming(uvm, self._past, self._reader, self._files, self._run_shielded)
-        self._verbs: Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]] = {
-            "hello": self._hello,
-            "submit": self._submit,
-            "wait": self._wait,
-            "attach": self._attach,
-            "drop_files": self._drop_files,
-            "send": self._send,
-            "cancel": self._cancel,
-            "pause": self._pause,
-            "resume": self._resume,
-            "status": self._status,
-            "genesis": self._genesis,
-            "adapters_use": self._adapters_use,
-            "approve": self._approve,
-            "reject": self._reject,
-            "pack": self._pack,
+        self._verbs: Mapping[str, Handler] = {
+            **self._own_verbs(),
             **self._reader.verbs(),
             **dreaming.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
@@ -121,9 +136,30 @@ class Dispatcher:
             ).verbs(),
         }
 
-    def announce(self, about: Mapping[str, Any]) -> None:
+    def _own_verbs(self) -> Mapping[str, Handler]:
+        return dict(
+            (
+                bind(HELLO, self._hello),
+                bind(SUBMIT, self._submit),
+                bind(WAIT, self._wait),
+                bind(ATTACH, self._attach),
+                bind(DROP_FILES, self._drop_files),
+                bind(SEND, self._send),
+                bind(CANCEL, self._cancel),
+                bind(PAUSE, self._pause),
+                bind(RESUME, self._resume),
+                bind(STATUS, self._status),
+                bind(GENESIS, self._genesis),
+                bind(ADAPTERS_USE, self._adapters_use),
+                bind(APPROVE, self._approve),
+                bind(REJECT, self._reject),
+                bind(PACK, self._pack),
+            )
+        )
+
+    def announce(self, about: Mapping[str, object]) -> None:
         """Tell clients this of the server from here on: where it listens is known when it does."""
-        self._about = about
+        self._about = cast("ServerDocument", about)
 
     async def handle(
         self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
@@ -134,11 +170,13 @@ class Dispatcher:
         BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
         """
         given = wire_messages.read_args(verb, args)
-        return await self._verbs[verb](given, on_event, on_acknowledged)
+        return dict(await self._verbs[verb](given, on_event, on_acknowledged))
 
     # -- asking
 
-    async def _submit(self, given: SubmitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _submit(
+        self, given: SubmitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged
+    ) -> MissionDocument | SubmittedMission:
         if self._background_genesis is not None:
             self._background_genesis.refuse()
         brief = await self._reader.with_missions(given.brief)
@@ -150,7 +188,7 @@ class Dispatcher:
 
     async def _accept_and_follow(
         self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None = None
-    ) -> dict[str, Any]:
+    ) -> MissionDocument | SubmittedMission:
         """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end.
 
         `user` is whose files they are, where they are not the home's.
@@ -186,7 +224,7 @@ class Dispatcher:
         await self._past.aclose()
         await asyncio.gather(*self._unfinished, return_exceptions=True)
 
-    def _wait_for_end(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _wait_for_end(self, found: MissionDocument) -> MissionDocument:
         if found["status"] in ("queued", "running"):
             raise NoServer(
                 "the server stops; the mission continues when the server runs again", remedy="Wait for it again then."
@@ -229,13 +267,15 @@ class Dispatcher:
                 data = found.read()
             return data
 
-    async def _attach(self, given: AttachArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _attach(self, given: AttachArgs, *_told: object) -> SentPiece:
         kept = await self._reader.read(self._stored_file, given.sha256, given.user)
         if kept is not None:
             return {"sha256": given.sha256, "have": len(kept), "size": len(kept)}
         return await self.uploads.add(given.sha256, given.offset, given.data, given.user or "")
 
-    async def _send(self, given: SendArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _send(
+        self, given: SendArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged
+    ) -> MissionDocument | SubmittedMission:
         message = {"receiver": given.receiver, "selector": given.selector, "arguments": given.arguments}
         said = ", ".join(json.dumps(each, ensure_ascii=False) for each in given.arguments)
         brief: dict[str, Any] = {"text": f"{given.receiver} {given.selector}({said})"[:1_000], "message": message}
@@ -249,18 +289,15 @@ class Dispatcher:
             brief["idempotency_key"] = given.idempotency_key
         return await self._accept_and_follow(brief, (), EventRelay(on_event, on_acknowledged, follow=given.follow))
 
-    async def _drop_files(
-        self, given: DropFilesArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged
-    ) -> dict[str, Any]:
-        page = await self._run_shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
-        return as_plain(page)
+    async def _drop_files(self, given: DropFilesArgs, *_told: object) -> ConversationPage:
+        return await self._run_shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
 
-    async def _pack(self, given: PackArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self._run_shielded(self.uvm.packer.pack(given.keep_days)))
+    async def _pack(self, given: PackArgs, *_told: object) -> PackedPage:
+        return await self._run_shielded(self.uvm.packer.pack(given.keep_days))
 
     # -- following
 
-    async def _wait(self, given: WaitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _wait(self, given: WaitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> MissionDocument:
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         try:
             mission = await self._reader.mission_id(given)
@@ -270,7 +307,7 @@ class Dispatcher:
             if asked is None:
                 raise
             return asked
-        on_acknowledged({"mission": mission, "status": found["status"], "attempt": found.get("attempt", 1)})
+        on_acknowledged({"mission": mission, "status": found["status"], "attempt": 1})
         if given.follow:
             told.begin(self.uvm.events, mission)
         try:
@@ -283,27 +320,28 @@ class Dispatcher:
 
     # -- reading
 
-    async def _hello(self, _given: HelloArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
-        limits = {
-            "message_bytes": wire_messages.MESSAGE_BYTES,
-            "depth": wire_messages.DEPTH,
-            "piece_bytes": PIECE_BYTES,
-            "attachment_bytes": self.uvm.settings.attachment_bytes,
-        }
-        about = {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits}
-        return {**about, **self._about}
+    async def _hello(self, _given: HelloArgs, *_told: object) -> HelloDocument:
+        limits = LimitsDocument(
+            message_bytes=wire_messages.MESSAGE_BYTES,
+            depth=wire_messages.DEPTH,
+            piece_bytes=PIECE_BYTES,
+            attachment_bytes=self.uvm.settings.attachment_bytes,
+        )
+        return {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits, **self._about}
 
-    async def _status(self, given: StatusArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _status(self, given: StatusArgs, *_told: object) -> StatusDocument:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))
-        found = {"genesis": None, **found}
+        shown = cast("StatusDocument", {**found, "genesis": None})
         if self._background_genesis is not None and (told := self._background_genesis.progress()) is not None:
-            reasons = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
-            found = {**found, "genesis": told, "ready": False, "reasons": reasons}
-        return {**found, "server": dict(self._about)} if self._about else found
+            shown["genesis"], shown["ready"] = told, False
+            shown["reasons"] = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
+        if self._about:
+            shown["server"] = self._about
+        return shown
 
     # -- steering
 
-    async def _cancel(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _cancel(self, given: SteerArgs, *_told: object) -> MissionDocument:
         try:
             return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
         except NotFound:
@@ -312,17 +350,18 @@ class Dispatcher:
                 raise
             return asked
 
-    async def _pause(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _pause(self, given: SteerArgs, *_told: object) -> MissionDocument:
         return await self._run_shielded(self.uvm.missions.pause(await self._reader.mission_id(given)))
 
-    async def _resume(self, given: SteerArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _resume(self, given: SteerArgs, *_told: object) -> MissionDocument:
         return await self._run_shielded(self.uvm.missions.resume(await self._reader.mission_id(given)))
 
-    async def _genesis(self, given: GenesisArgs, on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _genesis(self, given: GenesisArgs, on_event: OnEvent, *_told: object) -> GenesisDocument | PlannedGenesis:
         if given.plan:
             plan = await self.uvm.reconciler.plan(prune=given.prune)
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
-            return {**plan.as_dict(), "budget": {**table.as_dict(), "lines": table.lines()}}
+            budget: ShownBudget = {**table.as_dict(), "lines": table.lines()}
+            return {**plan.as_dict(), "budget": budget}
 
         def tell(progress: StepProgress) -> None:
             on_event(
@@ -332,19 +371,15 @@ class Dispatcher:
                 ),
             )
 
-        return as_plain((await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict())
+        return (await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict()
 
-    async def _adapters_use(
-        self, given: AdaptersUseArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged
-    ) -> dict[str, Any]:
+    async def _adapters_use(self, given: AdaptersUseArgs, *_told: object) -> AdapterChoice:
         return await self._run_shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
 
     # -- approvals
 
-    async def _approve(
-        self, given: ApproveArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged
-    ) -> dict[str, Any]:
-        return as_plain(await self._run_shielded(approval_answers.approve(self.uvm, given)))
+    async def _approve(self, given: ApproveArgs, *_told: object) -> ApprovedDocument:
+        return await self._run_shielded(approval_answers.approve(self.uvm, given))
 
-    async def _reject(self, given: RejectArgs, _on_event: OnEvent, _on_acknowledged: OnAcknowledged) -> dict[str, Any]:
-        return as_plain(await self._run_shielded(approval_answers.reject(self.uvm, given)))
+    async def _reject(self, given: RejectArgs, *_told: object) -> RejectedDocument:
+        return await self._run_shielded(approval_answers.reject(self.uvm, given))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
@@ -14,16 +14,26 @@ from batos.history import dreams, promotion, replays
 from batos.history.moments import Moment
 from batos.history.promotion import PromotionParts
 from batos.protocol.brief import File
-from batos.protocol.dream_shapes import DreamDropArgs, DreamNewArgs, DreamPromoteArgs, ReplayArgs
+from batos.protocol.dream_documents import DreamLine
+from batos.protocol.dream_shapes import (
+    DREAM_DROP,
+    DREAM_NEW,
+    DREAM_PROMOTE,
+    REPLAY,
+    DreamDropArgs,
+    DreamNewArgs,
+    DreamPromoteArgs,
+    ReplayArgs,
+)
+from batos.protocol.mission_documents import MissionDocument
 from batos.server.dispatch.event_relay import EventRelay
+from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM
 
 #: Finds the files that a brief names.
 FindFiles: TypeAlias = Callable[[Any, str | None], Awaitable[Sequence[File]]]
-#: Does something to its end, also when who asked for it is gone.
-Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
 
 class Dreaming:
@@ -33,16 +43,18 @@ class Dreaming:
         self._uvm, self._copies, self._reader = uvm, copies, reader
         self._files, self._shield = files, shield
 
-    def verbs(self) -> Mapping[str, Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]]:
+    def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
-        return {
-            "dream_new": self._dream,
-            "dream_promote": self._promote,
-            "dream_drop": self._drop,
-            "replay": self._replay,
-        }
+        return dict(
+            (
+                bind(DREAM_NEW, self._dream),
+                bind(DREAM_PROMOTE, self._promote),
+                bind(DREAM_DROP, self._drop),
+                bind(REPLAY, self._replay),
+            )
+        )
 
-    async def _dream(self, given: DreamNewArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _dream(self, given: DreamNewArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> MissionDocument:
         brief = await self._reader.with_missions(given.brief)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         question = PastQuestion(None, brief, files, given.user)
@@ -54,7 +66,7 @@ class Dreaming:
         dream = await asyncio.to_thread(dreams.draw, copy.image, mission, moment.tid, made)
         await self._uvm.image.journal_writer.apply(lambda root: dreams.store(root, dream))
 
-    async def _replay(self, given: ReplayArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> dict[str, Any]:
+    async def _replay(self, given: ReplayArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> MissionDocument:
         readings, user = self._uvm.readings, given.user
         mission = await asyncio.to_thread(readings.resolve_mission, given.mission, user)
         before = await asyncio.to_thread(readings.mission, mission)
@@ -69,13 +81,13 @@ class Dreaming:
         after = await self._copies.ask(question, EventRelay(on_event, on_acknowledged, follow=given.follow))
         return {**after, "replay": await asyncio.to_thread(replays.compare, before, after, self._uvm.journal)}
 
-    async def _promote(self, given: DreamPromoteArgs, *_told: object) -> dict[str, Any]:
+    async def _promote(self, given: DreamPromoteArgs, *_told: object) -> MissionDocument:
         uvm = self._uvm
         dream = await asyncio.to_thread(dreams.read, uvm.image, given.dream, given.user)
         await self._shield(promotion.promote(promotion_parts(uvm), dream))
         return await asyncio.to_thread(uvm.readings.mission, dream["mission"])
 
-    async def _drop(self, given: DreamDropArgs, *_told: object) -> dict[str, Any]:
+    async def _drop(self, given: DreamDropArgs, *_told: object) -> DreamLine:
         dream = await asyncio.to_thread(dreams.read, self._uvm.image, given.dream, given.user)
         await self._shield(promotion.drop(self._uvm.image, dream))
         return {**dreams.line_of(dream), "state": "dropped"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from batos.agency import granting
 from batos.agency.effect_readings import effect_document
@@ -11,13 +11,20 @@ from batos.agency.records import capabilities, staged_effects
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.protocol.effect_shapes import EffectsSettleArgs, GrantsAddArgs, GrantsRevokeArgs
+from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
+from batos.protocol.effect_shapes import (
+    EFFECTS_SETTLE,
+    GRANTS_ADD,
+    GRANTS_REVOKE,
+    EffectsSettleArgs,
+    GrantsAddArgs,
+    GrantsRevokeArgs,
+)
 from batos.protocol.errors import BatosError, BriefError
-from batos.protocol.mission_documents import as_plain
+from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 
-#: Does something to its end, also when who asked for it is gone.
-Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
+T = TypeVar("T")
 
 
 class EffectChanges:
@@ -26,14 +33,20 @@ class EffectChanges:
     def __init__(self, uvm: UVM, shield: Shield) -> None:
         self._uvm, self._shield = uvm, shield
 
-    def verbs(self) -> Mapping[str, Callable[..., Awaitable[dict[str, Any]]]]:
+    def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
-        return {"grants_add": self._add, "grants_revoke": self._revoke, "effects_settle": self._settle}
+        return dict(
+            (
+                bind(GRANTS_ADD, self._add),
+                bind(GRANTS_REVOKE, self._revoke),
+                bind(EFFECTS_SETTLE, self._settle),
+            )
+        )
 
-    async def _apply(self, change: Callable[[Root], Any]) -> dict[str, Any]:
+    async def _apply(self, change: Callable[[Root], T]) -> T:
         """Make a change that refuses before it changes anything."""
 
-        def attempt(root: Root) -> Any:
+        def attempt(root: Root) -> T | BatosError:
             try:
                 return change(root)
             except BatosError as error:  # raised in the writer it would fail the other changes of its commit
@@ -42,9 +55,9 @@ class EffectChanges:
         told = await self._shield(self._uvm.image.shared.apply(attempt))
         if isinstance(told, BatosError):
             raise told
-        return as_plain(told)
+        return told
 
-    async def _add(self, given: GrantsAddArgs, *_told: object) -> dict[str, Any]:
+    async def _add(self, given: GrantsAddArgs, *_told: object) -> AddedGrant:
         if given.blind and given.kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
         settings, host = self._uvm.settings, self._uvm.image.publishing.host
@@ -53,7 +66,7 @@ class EffectChanges:
         told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
 
-        def change(root: Root) -> dict[str, Any]:
+        def change(root: Root) -> AddedGrant:
             made = capabilities.add(root, name, given.kind, target, sink, told)
             if host is not None:
                 capabilities.bind(made, host)
@@ -62,18 +75,18 @@ class EffectChanges:
 
         return await self._apply(change)
 
-    async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> dict[str, Any]:
-        def change(root: Root) -> dict[str, Any]:
+    async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> RevokedGrant:
+        def change(root: Root) -> RevokedGrant:
             return {"revoked": granting.grant_document(capabilities.revoke(root, given.name, given.user))}
 
         found = await self._apply(change)
         self._uvm.releaser.wake()
         return found
 
-    async def _settle(self, given: EffectsSettleArgs, *_told: object) -> dict[str, Any]:
+    async def _settle(self, given: EffectsSettleArgs, *_told: object) -> EffectDocument:
         by, at = given.user or self._uvm.settings.asker, iso(self._uvm.clock())
 
-        def change(root: Root) -> Any:
+        def change(root: Root) -> EffectDocument:
             found = staged_effects.find(root, given.effect)
             if given.user is not None and not ownership.is_asked_by(root, [found["mission"]], given.user):
                 raise ownership.no_mission(found["mission"], given.user, "effect")

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import structlog
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.image.storage import journal_uri
 from batos.minds.stopping import as_batos_error
-from batos.protocol.care_shapes import EraseArgs
-from batos.protocol.mission_documents import as_plain
+from batos.protocol.care_documents import ErasedPage
+from batos.protocol.care_shapes import ERASE, EraseArgs
+from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 
 _log = structlog.get_logger("batos.image")
 
 #: Seconds between two tries to finish what was cut off.
 _PAUSE: Final = 5.0
-
-#: Does something to its end, also when who asked for it is gone.
-Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
 
 def erasure_parts(uvm: UVM) -> ErasureParts:
@@ -52,24 +50,22 @@ async def keep_finishing(uvm: UVM) -> None:
         await asyncio.sleep(_PAUSE)
 
 
-def verbs(
-    uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]]
-) -> Mapping[str, Callable[..., Awaitable[dict[str, Any]]]]:
+def verbs(uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]]) -> Mapping[str, Handler]:
     """Return the verb by its name; `leave_copies` ends what thinks about the mind as it was."""
 
     @cache
     def work() -> Erasure:
         return Erasure(replace(erasure_parts(uvm), leave_copies=leave_copies))
 
-    async def erase(given: EraseArgs, *_told: object) -> dict[str, Any]:
+    async def erase(given: EraseArgs, *_told: object) -> ErasedPage:
         by = given.user or uvm.settings.asker
         request = ErasureRequest(
             given.target, given.user, by, cascade=given.cascade, as_words=given.words, alone=given.alone
         )
         if given.dry_run:
-            return as_plain(await work().plan(request))
+            return await work().plan(request)
         told = await shield(work().erase(request))
         uvm.backfill.wake()
-        return as_plain(told)
+        return told
 
-    return {"erase": erase}
+    return dict((bind(ERASE, erase),))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
-from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.client.wire.pending import OnEvent
 from batos.inference.embedder import Unembedded
 from batos.memory.backfill import BackfillState
 from batos.memory.document_store import Incoming
@@ -16,17 +15,28 @@ from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.protocol.brief import DEFAULT_SCOPE
 from batos.protocol.errors import BatosError, BriefError
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
-from batos.protocol.memory_documents import EmbeddedPage, RememberedLine, RememberedPage, UnreadLine
-from batos.protocol.memory_shapes import EmbedMemoriesArgs, ForgetArgs, RecallArgs, RememberArgs
-from batos.protocol.mission_documents import as_plain
+from batos.protocol.memory_documents import (
+    EmbeddedPage,
+    ForgottenPage,
+    RecalledPage,
+    RememberedLine,
+    RememberedPage,
+    UnreadLine,
+)
+from batos.protocol.memory_shapes import (
+    EMBED_MEMORIES,
+    FORGET,
+    RECALL,
+    REMEMBER,
+    EmbedMemoriesArgs,
+    ForgetArgs,
+    RecallArgs,
+    RememberArgs,
+)
+from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.server.dispatch.reads import Reader, no_vectors
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
 from batos.uvm import UVM
-
-#: The function of a verb: its arguments, who hears of events, who hears that it was accepted.
-Verb: TypeAlias = Callable[[Any, OnEvent, OnAcknowledged], Awaitable[dict[str, Any]]]
-#: Does something to its end, also when who asked for it is gone.
-Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
 #: Seconds that a recall waits for the vector of its query.
 _PATIENCE = 10.0
@@ -45,16 +55,18 @@ class MemoryChanges:
         self._files = files
         self._shield = shield
 
-    def verbs(self) -> Mapping[str, Verb]:
+    def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
-        return {
-            "remember": self._remember,
-            "forget": self._forget,
-            "embed_memories": self._embed_memories,
-            "recall": self._recall,
-        }
+        return dict(
+            (
+                bind(REMEMBER, self._remember),
+                bind(FORGET, self._forget),
+                bind(EMBED_MEMORIES, self._embed_memories),
+                bind(RECALL, self._recall),
+            )
+        )
 
-    async def _remember(self, given: RememberArgs, *_told: object) -> dict[str, Any]:
+    async def _remember(self, given: RememberArgs, *_told: object) -> RememberedPage:
         if (given.text is None) == (not given.files):
             raise BriefError(
                 "either a text or files are to be remembered", field="args.text", remedy="Give one of them."
@@ -64,7 +76,7 @@ class MemoryChanges:
         scope = given.scope or DEFAULT_SCOPE
         if given.check:
             known = contents_of(given.files, OwnedPlace(user, scope))
-            return as_plain(await self._shield(self._uvm.document_store.recognise(known)))
+            return await self._shield(self._uvm.document_store.recognise(known))
         if given.key is None and (given.supersedes or given.depends_on):
             raise BriefError("only a fact supersedes or depends on others", field="args.key", remedy="Give it a key.")
         unread: list[UnreadLine] = []
@@ -76,14 +88,14 @@ class MemoryChanges:
             limit = self._uvm.settings.attachment_bytes
             sent = await self._files.texts(given.files, given.user, OwnedPlace(user, scope), limit)
             incoming, unread = sent.texts, sent.unread
-        told: RememberedPage = await self._shield(self._uvm.document_store.remember(incoming))
+        told = await self._shield(self._uvm.document_store.remember(incoming))
         await self._files.forget({each.sha256 for each in given.files}, given.user or "")
         self._uvm.backfill.wake()
         if unread:
             told["unread"] = unread
         if given.supersedes and await self._is_missed(told["remembered"][0], incoming[0]):
             told["not_found"] = [given.supersedes]
-        return as_plain(told)
+        return told
 
     async def _is_missed(self, line: RememberedLine, fact: Incoming) -> bool:
         """Tell whether a fact is new and no current one had the key that it is to supersede."""
@@ -103,14 +115,14 @@ class MemoryChanges:
         fact = FactKey(given.key or "", supersedes, tuple(given.depends_on))
         return fact_of(_typed_text(given, given.text, user, scope), fact)
 
-    async def _embed_memories(self, _given: EmbedMemoriesArgs, on_event: OnEvent, *_told: object) -> dict[str, Any]:
+    async def _embed_memories(self, _given: EmbedMemoriesArgs, on_event: OnEvent, *_told: object) -> EmbeddedPage:
         def tell(state: BackfillState) -> None:
             on_event(MEMORY_VECTORS.name, MemoryVectors(model=state.model, missing=state.missing))
 
         state = await self._uvm.backfill.wait(tell)
-        return as_plain(EmbeddedPage(model=state.model, missing=state.missing, reason=state.reason))
+        return EmbeddedPage(model=state.model, missing=state.missing, reason=state.reason)
 
-    async def _recall(self, given: RecallArgs, *_told: object) -> dict[str, Any]:
+    async def _recall(self, given: RecallArgs, *_told: object) -> RecalledPage:
         """Recall by words and, where something embeds, by vectors too."""
         vector, reason = await self._vector(given)
         if vector is None and given.mode == "vectors":
@@ -120,7 +132,7 @@ class MemoryChanges:
             self._uvm.curator.note_recalled(each["document"] for each in found["recalled"])
         if reason:
             found["note"] = f"by words alone: {reason}"
-        return as_plain(found)
+        return found
 
     async def _vector(self, given: RecallArgs) -> tuple[VectorQuery | None, str]:
         """Return the vector of a query, or the reason why it has none; neither where none is asked for or of use."""
@@ -132,9 +144,9 @@ class MemoryChanges:
         except (BatosError, Unembedded) as error:
             return None, str(error)
 
-    async def _forget(self, given: ForgetArgs, *_told: object) -> dict[str, Any]:
+    async def _forget(self, given: ForgetArgs, *_told: object) -> ForgottenPage:
         user = given.user or self._uvm.settings.asker
-        return as_plain(await self._shield(self._uvm.document_store.forget(given.documents, user)))
+        return await self._shield(self._uvm.document_store.forget(given.documents, user))
 
 
 def _typed_text(given: RememberArgs, text: str, user: str, scope: str) -> Incoming:

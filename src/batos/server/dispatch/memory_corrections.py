@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
 from batos.memory.corrections import Corrections
 from batos.protocol.errors import BriefError
+from batos.protocol.memory_documents import EditedPage, PinnedPage, RestoredPage, RetractedPage
 from batos.protocol.memory_shapes import (
+    MEMORIES_EDIT,
+    MEMORIES_RESTORE,
+    MEMORIES_RETRACT,
+    PIN,
+    UNPIN,
     MemoriesEditArgs,
     MemoriesRestoreArgs,
     MemoriesRetractArgs,
     PinArgs,
     UnpinArgs,
 )
-from batos.protocol.mission_documents import as_plain
+from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 
-#: The function of a verb: its arguments, and who hears of it.
-Verb: TypeAlias = Callable[..., Awaitable[dict[str, Any]]]
-#: Does something to its end, also when who asked for it is gone.
-Shield: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 
-
-def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Verb]:
+def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
     """Return the function of each verb, by name."""
 
     def corrections() -> Corrections:
@@ -32,30 +32,32 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Verb]:
     def owner_of(user: str | None) -> str:
         return user or uvm.settings.asker
 
-    async def edit(given: MemoriesEditArgs, *_told: object) -> dict[str, Any]:
+    async def edit(given: MemoriesEditArgs, *_told: object) -> EditedPage:
         told = await shield(uvm.document_store.edit(given.document, given.text, owner_of(given.user)))
         uvm.backfill.wake()
-        return as_plain(told)
+        return told
 
-    async def retract(given: MemoriesRetractArgs, *_told: object) -> dict[str, Any]:
+    async def retract(given: MemoriesRetractArgs, *_told: object) -> RetractedPage:
         if bool(given.documents) == (given.source is not None):
             raise BriefError("either documents or a source is given", field="args.source", remedy="Give one of them.")
         work = corrections().retract(given.documents, owner_of(given.user), source=given.source, cascade=given.cascade)
-        return as_plain(await shield(work))
+        return await shield(work)
 
-    async def restore(given: MemoriesRestoreArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await shield(corrections().restore(given.documents, owner_of(given.user), alone=given.alone)))
+    async def restore(given: MemoriesRestoreArgs, *_told: object) -> RestoredPage:
+        return await shield(corrections().restore(given.documents, owner_of(given.user), alone=given.alone))
 
-    async def pin(given: PinArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await shield(corrections().pin(given.documents, owner_of(given.user))))
+    async def pin(given: PinArgs, *_told: object) -> PinnedPage:
+        return await shield(corrections().pin(given.documents, owner_of(given.user)))
 
-    async def unpin(given: UnpinArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await shield(corrections().unpin(given.documents, owner_of(given.user))))
+    async def unpin(given: UnpinArgs, *_told: object) -> PinnedPage:
+        return await shield(corrections().unpin(given.documents, owner_of(given.user)))
 
-    return {
-        "memories_edit": edit,
-        "memories_retract": retract,
-        "memories_restore": restore,
-        "pin": pin,
-        "unpin": unpin,
-    }
+    return dict(
+        (
+            bind(MEMORIES_EDIT, edit),
+            bind(MEMORIES_RETRACT, retract),
+            bind(MEMORIES_RESTORE, restore),
+            bind(PIN, pin),
+            bind(UNPIN, unpin),
+        )
+    )

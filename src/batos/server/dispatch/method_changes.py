@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Mapping
 
 from batos.approvals.reasons import approval_error
 from batos.client.wire.pending import OnEvent
 from batos.protocol.errors import GenerationFailed, ProtocolError, Refused
-from batos.protocol.method_documents import MethodDocument
-from batos.protocol.mission_documents import as_plain
-from batos.protocol.verb_shapes import MethodMakeArgs, MethodRedefineArgs, MethodRollbackArgs
+from batos.protocol.method_documents import LateReport, MethodDocument
+from batos.protocol.verb_shapes import (
+    METHOD_MAKE,
+    METHOD_REDEFINE,
+    METHOD_ROLLBACK,
+    MethodMakeArgs,
+    MethodRedefineArgs,
+    MethodRollbackArgs,
+)
+from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 
-#: A verb's function of its arguments; the client hears of each method that is begun, before the result.
-Verb: TypeAlias = Callable[[Any, OnEvent, object], Awaitable[dict[str, Any]]]
 
-
-class Shield(Protocol):
-    """The way in which a door changes the image: to the end, also when the client is gone."""
-
-    async def __call__(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Do the work to its end and return its result."""
-        ...
-
-
-def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Verb]:
+def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:
     """Return the verbs that change methods, by name."""
 
-    async def answer_make(_given: MethodMakeArgs, on_event: OnEvent, *_told: object) -> dict[str, Any]:
-        def tell(event: str, keys: Mapping[str, Any]) -> None:
+    async def answer_make(_given: MethodMakeArgs, on_event: OnEvent, *_told: object) -> LateReport:
+        def tell(event: str, keys: Mapping[str, object]) -> None:
             if event == "method.generating":
                 on_event(event, keys)
 
         leave = uvm.events.subscribe(tell)
         try:
-            return as_plain(await uvm.learning.some())
+            return await uvm.learning.some()
         finally:
             leave()
 
-    async def answer_rollback(given: MethodRollbackArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await shielded(roll_back(uvm, given)))
+    async def answer_rollback(given: MethodRollbackArgs, *_told: object) -> MethodDocument:
+        return await shielded(roll_back(uvm, given))
 
-    async def answer_redefine(given: MethodRedefineArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await shielded(redefine(uvm, given)))
+    async def answer_redefine(given: MethodRedefineArgs, *_told: object) -> MethodDocument:
+        return await shielded(redefine(uvm, given))
 
-    return {"method_rollback": answer_rollback, "method_make": answer_make, "method_redefine": answer_redefine}
+    return dict(
+        (
+            bind(METHOD_ROLLBACK, answer_rollback),
+            bind(METHOD_MAKE, answer_make),
+            bind(METHOD_REDEFINE, answer_redefine),
+        )
+    )
 
 
 async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> MethodDocument:

@@ -16,6 +16,7 @@ from batos.inference.erasure_mark import erased_error
 from batos.inference.journal import Journal
 from batos.protocol.brief import File
 from batos.protocol.errors import BriefError, TimedOut, WordsErased
+from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.verb_shapes import MissionArgs, WaitArgs
 from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.event_relay import EventRelay
@@ -64,7 +65,7 @@ class PastQuestions:
         #: Questions that an erasure ended.
         self._left: set[asyncio.Future[Any]] = set()
 
-    async def ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None = None) -> dict[str, Any]:
+    async def ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None = None) -> MissionDocument:
         """Ask a question of a moment, and return the mission's document. Its end is waited for: it is kept nowhere.
 
         With `then` it is a dream, and `then` is called with the copy of the mind, the mission and its moment when that
@@ -92,7 +93,7 @@ class PastQuestions:
             asking.cancel()
             await asyncio.wait({asking})  # the copy is closed before the image is
 
-    async def _ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None) -> dict[str, Any]:
+    async def _ask(self, question: PastQuestion, told: EventRelay, then: KeepDream | None) -> MissionDocument:
         if question.as_of is None:
             moment = Moment(await asyncio.to_thread(newest_commit, self._today.image.db))
         else:
@@ -120,7 +121,7 @@ class PastQuestions:
 
     async def _ask_copy(
         self, question: PastQuestion, moment: Moment, told: EventRelay, then: KeepDream | None
-    ) -> dict[str, Any]:
+    ) -> MissionDocument:
         events, asking = Events(), cast("asyncio.Task[Any]", asyncio.current_task())
         async with (
             self._places.place(question.user),
@@ -133,8 +134,10 @@ class PastQuestions:
                 mission = await copy.missions.submit(question.brief, question.files)
                 self._running[mission] = _RunningQuestion(copy, asking)
                 self._past.running[mission] = copy.readings
-                said = {"as_of": moment.as_dict(), **({} if then is None else {"dream": True})}
-                begun = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
+                said = MissionDocument(as_of=moment.as_dict())
+                if then is not None:
+                    said["dream"] = True
+                begun: MissionDocument = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
                 await past_questions.keep(copy.journal, past_questions.begun_report(begun))
                 await asyncio.to_thread(copy.journal.check_words)  # else a call may stand in a log that is nobody's
                 told.acknowledge(mission)
@@ -166,7 +169,7 @@ class PastQuestions:
             each.cancel()
         await asyncio.gather(*leaving, return_exceptions=True)
 
-    async def wait(self, given: WaitArgs, told: EventRelay) -> dict[str, Any] | None:
+    async def wait(self, given: WaitArgs, told: EventRelay) -> MissionDocument | None:
         """Wait for the end of a question to the past, and return its document; None: this user asked none of this name.
 
         Raises: TimedOut: it has not ended in time. WordsErased: nothing is kept of it. Any error that ended it.
@@ -189,12 +192,12 @@ class PastQuestions:
             raise erased_error()
         return ended
 
-    async def cancel(self, given: MissionArgs) -> dict[str, Any] | None:
+    async def cancel(self, given: MissionArgs) -> MissionDocument | None:
         """Cancel a question to the past; None: this user asks none of this name now."""
         found, running = await self._find(given)
         return None if found is None or running is None else await running.copy.missions.cancel(found["id"])
 
-    async def _find(self, given: MissionArgs) -> tuple[dict[str, Any] | None, _RunningQuestion | None]:
+    async def _find(self, given: MissionArgs) -> tuple[MissionDocument | None, _RunningQuestion | None]:
         """Return the document of the question that is meant, and its copy of the mind if it is being answered now."""
         found = await self._reader.find_past_question(given)
         return found, None if found is None else self._running.get(found["id"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Final, ParamSpec, Protocol, TypedDict, TypeVar
 
 from batos.approvals import documents
 from batos.history import dreams, past_questions, why
@@ -16,13 +16,34 @@ from batos.memory.records.memory_records import MemoryKind
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
-from batos.protocol.dream_shapes import DreamDiffArgs, DreamListArgs
-from batos.protocol.effect_shapes import EffectsArgs, GrantsArgs
+from batos.protocol.dream_documents import DreamDiff, DreamList
+from batos.protocol.dream_shapes import DREAM_DIFF, DREAM_LIST, DreamDiffArgs, DreamListArgs
+from batos.protocol.effect_documents import EffectList, GrantList
+from batos.protocol.effect_shapes import EFFECTS, GRANTS, EffectsArgs, GrantsArgs
 from batos.protocol.errors import BriefError, NotFound
-from batos.protocol.memory_documents import RecalledPage
-from batos.protocol.memory_shapes import MemoriesArgs, RecallArgs
-from batos.protocol.mission_documents import as_plain
+from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames
+from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
+from batos.protocol.memory_shapes import MEMORIES, RECALL, MemoriesArgs, RecallArgs
+from batos.protocol.method_documents import (
+    ApprovalDocument,
+    ApprovalList,
+    DatedMethod,
+    MethodHistory,
+    MethodList,
+    ToolList,
+)
+from batos.protocol.mission_documents import AsOfDocument, MissionDocument, MissionList
 from batos.protocol.verb_shapes import (
+    APPROVALS,
+    INSPECT,
+    METHOD_HISTORY,
+    METHOD_LIST,
+    METHOD_SHOW,
+    MISSIONS,
+    SHOW,
+    TOOLS,
+    TURNS,
+    WHY,
     ApprovalsArgs,
     InspectArgs,
     MethodHistoryArgs,
@@ -35,10 +56,10 @@ from batos.protocol.verb_shapes import (
     TurnsArgs,
     WhyArgs,
 )
+from batos.server.dispatch.handling import Handler, bind
 
 T = TypeVar("T")
-#: A verb's function of its arguments; the client hears nothing before the result.
-Verb: TypeAlias = Callable[[Any, object, object], Awaitable[dict[str, Any]]]
+P = ParamSpec("P")
 
 #: The most that read the image at once.
 READERS: Final = 2
@@ -58,6 +79,12 @@ class DatedRequest(Protocol):
         ...
 
 
+class SaidMoment(TypedDict, total=False):
+    """The moment that a reply is about, if it is not now."""
+
+    as_of: AsOfDocument
+
+
 class Reader:
     """Reads an image for those who ask, in threads, few at a time.
 
@@ -69,38 +96,40 @@ class Reader:
         self._readers = asyncio.Semaphore(READERS)
         self.past = PastReadings(readings)
 
-    def verbs(self) -> Mapping[str, Verb]:
+    def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
-        return {
-            "missions": self._missions,
-            "show": self._show,
-            "turns": self._turns,
-            "inspect": self._inspect,
-            "approvals": self._approvals,
-            "method_list": self._methods,
-            "method_show": self._method,
-            "method_history": self._history,
-            "tools": self._tools,
-            "why": self._explain,
-            "grants": self._grants,
-            "effects": self._effects,
-            "dream_list": self._dreams,
-            "dream_diff": self._differences,
-            "recall": self._recall,
-            "memories": self._memories,
-        }
+        return dict(
+            (
+                bind(MISSIONS, self._missions),
+                bind(SHOW, self._show),
+                bind(TURNS, self._turns),
+                bind(INSPECT, self._inspect),
+                bind(APPROVALS, self._approvals),
+                bind(METHOD_LIST, self._methods),
+                bind(METHOD_SHOW, self._method),
+                bind(METHOD_HISTORY, self._history),
+                bind(TOOLS, self._tools),
+                bind(WHY, self._explain),
+                bind(GRANTS, self._grants),
+                bind(EFFECTS, self._effects),
+                bind(DREAM_LIST, self._dreams),
+                bind(DREAM_DIFF, self._differences),
+                bind(RECALL, self._recall),
+                bind(MEMORIES, self._memories),
+            )
+        )
 
-    async def read(self, what: Callable[..., T], *args: Any, **more: Any) -> T:
+    async def read(self, what: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
         """Read in a thread, because an image on a disk may make it wait; few at a time, each has a view of its own."""
         async with self._readers:
             return await asyncio.to_thread(what, *args, **more)
 
-    async def as_of(self, given: DatedRequest) -> tuple[Readings, dict[str, Any]]:
+    async def as_of(self, given: DatedRequest) -> tuple[Readings, SaidMoment]:
         """Return what reads the image as of the moment that is asked about, and what the answer says of that."""
         if given.as_of is None:
-            return self._of, {}
+            return self._of, SaidMoment()
         moment = await self.find_moment(given.as_of, given.user)
-        return await self.read(self.past.readings, moment), {"as_of": moment.as_dict()}
+        return await self.read(self.past.readings, moment), SaidMoment(as_of=moment.as_dict())
 
     async def find_moment(self, named: str, user: str | None) -> Moment:
         """Return the moment that is meant; a mission that is named is remembered first."""
@@ -129,22 +158,22 @@ class Reader:
                 meant[name] = await self.resolve_mission(meant[name], user)
         return meant
 
-    async def find_past_question(self, given: MissionArgs) -> dict[str, Any] | None:
+    async def find_past_question(self, given: MissionArgs) -> MissionDocument | None:
         """Return the document of a question to the past, which the image does not know; None: there is none."""
         return await self.read(self.past.find_question, given.mission, given.user)
 
-    async def report(self, mission: str) -> dict[str, Any]:
+    async def report(self, mission: str) -> MissionDocument:
         """Show a mission whole; NotFound."""
         return await self.read(self._of.mission, mission)
 
-    async def _missions(self, given: MissionsArgs, *_told: object) -> dict[str, Any]:
+    async def _missions(self, given: MissionsArgs, *_told: object) -> MissionList:
         return {"missions": await self.read(self._of.newest, given.limit, status=given.status, user=given.user)}
 
-    async def _show(self, given: ShowArgs, *_told: object) -> dict[str, Any]:
+    async def _show(self, given: ShowArgs, *_told: object) -> MissionDocument:
         of, said = await self.as_of(given)
         try:
             mission = await self.read(of.resolve_mission, given.mission, given.user)
-            found = {**await self.read(of.mission, mission), **said}
+            found: MissionDocument = {**await self.read(of.mission, mission), **said}
             return {**found, "prompts": await self.read(of.prompts, mission)} if given.prompts else found
         except NotFound:
             asked = await self.find_past_question(given)
@@ -154,73 +183,75 @@ class Reader:
             return asked
         return {**asked, "prompts": await self.read(past_questions.prompts_of, self._of.journal, asked["id"])}
 
-    async def _turns(self, given: TurnsArgs, *_told: object) -> dict[str, Any]:
+    async def _turns(self, given: TurnsArgs, *_told: object) -> ConversationPage:
         of, said = await self.as_of(given)
         return {**await self.read(of.turns, given.conversation, given.start, given.limit, given.user), **said}
 
     # -- objects, methods, approvals
 
-    async def _inspect(self, given: InspectArgs, *_told: object) -> dict[str, Any]:
+    async def _inspect(self, given: InspectArgs, *_told: object) -> InspectedDocument | RootNames:
         of, said = await self.as_of(given)
         if given.object is None:
             return {**await self.read(of.root_names), **said}
-        return {**as_plain(await self.read(of.inspect, given.object, given.user)), **said}
+        return {**await self.read(of.inspect, given.object, given.user), **said}
 
-    async def _approvals(self, given: ApprovalsArgs, *_told: object) -> dict[str, Any]:
+    async def _approvals(self, given: ApprovalsArgs, *_told: object) -> ApprovalList | ApprovalDocument:
         return await self.read(self._approvals_document, given)
 
-    def _approvals_document(self, given: ApprovalsArgs) -> dict[str, Any]:
+    def _approvals_document(self, given: ApprovalsArgs) -> ApprovalList | ApprovalDocument:
         """Return {approvals, waiting}, or one approval whole; NotFound."""
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
             if given.approval is not None:
                 (name,) = documents.resolve_ids(root, [given.approval], given.user)
-                return as_plain(documents.whole(root, name, at))
-            return as_plain(documents.list_approvals(root, at, given.limit, given.status, given.user))
+                return documents.whole(root, name, at)
+            return documents.list_approvals(root, at, given.limit, given.status, given.user)
 
-    async def _methods(self, given: MethodListArgs, *_told: object) -> dict[str, Any]:
+    async def _methods(self, given: MethodListArgs, *_told: object) -> MethodList:
         of, said = await self.as_of(given)
         listed = await self.read(of.lifecycle.list_methods, given.object, given.user)
         return {"methods": listed, "waiting": await self.read(of.lifecycle.count_wishes, given.object), **said}
 
-    async def _method(self, given: MethodShowArgs, *_told: object) -> dict[str, Any]:
+    async def _method(self, given: MethodShowArgs, *_told: object) -> DatedMethod:
         of, said = await self.as_of(given)
-        return {**await self.read(of.lifecycle.describe, given.method, given.revision, given.user), **said}
+        found = await self.read(of.lifecycle.describe, given.method, given.revision, given.user)
+        return {**found, **said}
 
-    async def _history(self, given: MethodHistoryArgs, *_told: object) -> dict[str, Any]:
-        return as_plain(await self.read(self._of.lifecycle.history, given.method, given.user))
+    async def _history(self, given: MethodHistoryArgs, *_told: object) -> MethodHistory:
+        return await self.read(self._of.lifecycle.history, given.method, given.user)
 
-    async def _grants(self, given: GrantsArgs, *_told: object) -> dict[str, Any]:
-        return as_plain({"grants": await self.read(self._of.grants, given.user)})
+    async def _grants(self, given: GrantsArgs, *_told: object) -> GrantList:
+        return {"grants": await self.read(self._of.grants, given.user)}
 
-    async def _effects(self, given: EffectsArgs, *_told: object) -> dict[str, Any]:
+    async def _effects(self, given: EffectsArgs, *_told: object) -> EffectList:
         mission = None if given.mission is None else await self.resolve_mission(given.mission, given.user)
-        return as_plain({"effects": await self.read(self._of.effects, given.limit, mission, given.user)})
+        return {"effects": await self.read(self._of.effects, given.limit, mission, given.user)}
 
-    async def _tools(self, _given: ToolsArgs, *_told: object) -> dict[str, Any]:
+    async def _tools(self, _given: ToolsArgs, *_told: object) -> ToolList:
         return {"tools": await self.read(self._of.lifecycle.tools)}
 
-    async def _explain(self, given: WhyArgs, *_told: object) -> dict[str, Any]:
+    async def _explain(self, given: WhyArgs, *_told: object) -> ReasonTree:
         of, said = await self.as_of(given)
-        return {**await self.read(why.explain, of, given.what, given.user), **said}
+        found = await self.read(why.explain, of, given.what, given.user)
+        return {**found, **said}
 
-    async def _dreams(self, given: DreamListArgs, *_told: object) -> dict[str, Any]:
+    async def _dreams(self, given: DreamListArgs, *_told: object) -> DreamList:
         return {"dreams": await self.read(dreams.list_dreams, self._of.image, given.limit, given.user)}
 
-    async def _differences(self, given: DreamDiffArgs, *_told: object) -> dict[str, Any]:
+    async def _differences(self, given: DreamDiffArgs, *_told: object) -> DreamDiff:
         dream = await self.read(dreams.read, self._of.image, given.dream, given.user)
-        return {**await self.read(dreams.find_differences, self._of.image, dream)}
+        return await self.read(dreams.find_differences, self._of.image, dream)
 
     # -- memory
 
-    async def _recall(self, given: RecallArgs, *_told: object) -> dict[str, Any]:
+    async def _recall(self, given: RecallArgs, *_told: object) -> RecalledPage:
         """Recall by words: no daemon is asked here."""
         if given.mode == "vectors":
             raise no_vectors("no server runs, which would embed the query")
         found = await self.recall(given, RecallQuery(given.query, None, given.mode))
         if given.mode != "text" and await self.has_vectors(given):
             found["note"] = "by words alone: no server runs, which would embed the query"
-        return as_plain(found)
+        return found
 
     async def has_vectors(self, given: RecallArgs) -> bool:
         """Tell whether any part of what was remembered at the moment that is asked about has a vector."""
@@ -234,7 +265,7 @@ class Reader:
         shown = RecallView("history" if given.history else "strict" if given.strict else "marked", given.newest)
         of, said = await self.as_of(given)
         found = await self.read(of.recall, query, given.limit, reach_of(given, of.settings.asker), shown)
-        return cast("RecalledPage", {**found, **said})
+        return {**found, **said}
 
     async def key_of(self, named: str, user: str) -> str:
         """Return the key of a fact. Raises: NotFound: there is no memory of this name. BriefError: it is no fact."""
@@ -243,10 +274,12 @@ class Reader:
             raise BriefError(f"{named} is no fact", field="args.supersedes", remedy="Give the key or id of a fact.")
         return found["key"]
 
-    async def _memories(self, given: MemoriesArgs, *_told: object) -> dict[str, Any]:
+    async def _memories(self, given: MemoriesArgs, *_told: object) -> MemoriesPage | DatedMemory:
         of, said = await self.as_of(given)
         if given.document is not None:
-            return {**await self.read(of.memory, given.document, given.user), **said}
+            found = await self.read(of.memory, given.document, given.user)
+            memory: DatedMemory = {**found, **said}
+            return memory
         if given.pinned:
             return {**await self.read(of.list_pinned, given.limit, scope=given.scope, user=given.user), **said}
         page = await self.read(of.memories, given.limit, scope=given.scope, sha256=given.sha256, user=given.user)

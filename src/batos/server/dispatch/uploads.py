@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from batos.client.wire import server_file
 from batos.disk_full import disk_full, no_room
 from batos.protocol.errors import BriefError, Busy, ImageError
+from batos.protocol.server_documents import SentPiece
 from batos.protocol.verb_shapes import PIECE_BYTES
 from batos.server.dispatch.guest_shares import guest_share, is_guest
 
@@ -64,7 +65,7 @@ class Uploads:
     def __post_init__(self) -> None:
         self.total = self.total or max(4 * self.each, 2**28)
 
-    async def add(self, sha256: str, offset: int, data: str, user: str = "") -> dict[str, Any]:
+    async def add(self, sha256: str, offset: int, data: str, user: str = "") -> SentPiece:
         """Take a piece (base64): sha256, have (bytes that are there), and size once it is whole.
 
         BriefError: no base64, too long a piece or file, a piece that is not what came before in its place; what came
@@ -93,7 +94,7 @@ class Uploads:
 
     # -- in a thread, one at a time
 
-    def _add(self, name: str, user: str, offset: int, piece: bytes) -> dict[str, Any]:
+    def _add(self, name: str, user: str, offset: int, piece: bytes) -> SentPiece:
         self._tidy()
         sha256 = name[:_DIGITS]
         spooled = self._files.get(name)
@@ -110,8 +111,10 @@ class Uploads:
             self._write(name, spooled, fresh)
             spooled.digest.update(fresh)
             spooled.have += len(fresh)
-        told = {"sha256": sha256, "have": spooled.have}
-        return {**told, "size": spooled.have} if spooled.digest.hexdigest() == sha256 else told
+        told = SentPiece(sha256=sha256, have=spooled.have)
+        if spooled.digest.hexdigest() == sha256:
+            told["size"] = spooled.have
+        return told
 
     def _write(self, name: str, spooled: _SpooledFile, fresh: bytes) -> None:
         try:

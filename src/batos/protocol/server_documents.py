@@ -1,0 +1,173 @@
+"""The documents of a server itself, key by key: what it is, its status, the files it was sent, its adapters."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict, final
+
+from batos.protocol.genesis_documents import PlanDocument
+from batos.protocol.image_documents import BackgroundGenesisDocument, LoadedModel, NodeLine, ScreenDocument
+from batos.protocol.mission_documents import ErrorDocument
+
+
+class ServerDocument(TypedDict, total=False):
+    """A running server: its addresses, its process, and the moment of its start; without one it is empty."""
+
+    bind: str
+    events: str
+    pid: int
+    started: str
+    home: str
+    user: str
+
+
+class LimitsDocument(TypedDict):
+    """The limits of a request, in bytes, and the depth to which it may nest."""
+
+    message_bytes: int
+    depth: int
+    piece_bytes: int
+    attachment_bytes: int
+
+
+class HelloDocument(ServerDocument):
+    """The version of a server, its verbs, and its limits."""
+
+    batos: str
+    verbs: list[str]
+    limits: LimitsDocument
+
+
+class MakingLine(TypedDict):
+    """A method that is being made, and the moment since when."""
+
+    object: str
+    selector: str
+    since: str
+
+
+class LearningStatus(TypedDict):
+    """The number of methods that are still to be made, and the one that is being made."""
+
+    waiting: int
+    making: MakingLine | None
+
+
+class DaemonDocument(TypedDict):
+    """The daemon by its address; the other keys as in a `StandingDocument`, once it was asked."""
+
+    host: str
+    answers: NotRequired[bool]
+    version: NotRequired[str | None]
+    loaded: NotRequired[list[LoadedModel]]
+    missing: NotRequired[list[str]]
+    error: NotRequired[ErrorDocument | None]
+
+
+class StoredSizes(TypedDict):
+    """The bytes of both databases, and of the blobs beside them."""
+
+    bytes: int
+    journal_bytes: int
+    blob_bytes: int
+
+
+class StoredImageDocument(TypedDict):
+    """The image by its address, why it cannot be read, and else its sizes as `StoredSizes`."""
+
+    uri: str
+    error: ErrorDocument | None
+    bytes: NotRequired[int]
+    journal_bytes: NotRequired[int]
+    blob_bytes: NotRequired[int]
+
+
+class MindStatus(ScreenDocument):
+    """The status of the mind, asking nobody; `holder` is the process that has the image, if another one has it."""
+
+    learning: LearningStatus
+    ollama: DaemonDocument
+    image: StoredImageDocument
+    holder: str
+    nodes: list[NodeLine]
+
+
+class StandingStatus(MindStatus):
+    """The status with what the daemon says. `ready`: a question would be answered now; else `reasons` are why not."""
+
+    ready: bool
+    reasons: list[ErrorDocument]
+
+
+class StatusDocument(StandingStatus):
+    """The whole status; `server` is None where no server tells it, and absent in a process that is none."""
+
+    genesis: NotRequired[BackgroundGenesisDocument | None]
+    server: NotRequired[ServerDocument | None]
+
+
+class SentPiece(TypedDict):
+    """A file that is on its way: the bytes of it that are there, and its `size` once it is whole."""
+
+    sha256: str
+    have: int
+    size: NotRequired[int]
+
+
+class AdapterChoice(TypedDict):
+    """The adapter that a persona thinks with from now on, None for the bare base, and what is to be known of it."""
+
+    persona: str
+    adapter: str | None
+    changed: bool
+    notes: list[str]
+
+
+class BudgetRowDocument(TypedDict):
+    """A line of a budget; `bytes` None: unknown."""
+
+    what: str
+    bytes: int | None
+    note: str
+
+
+class PlannedRunnerDocument(TypedDict):
+    """A runner's budget; `fits` and `largest_num_ctx` None: unknown."""
+
+    model: str
+    uses: list[str]
+    on_cpu: bool
+    num_ctx: int
+    window: int | None
+    rows: list[BudgetRowDocument]
+    bytes: int
+    fits: bool | None
+    largest_num_ctx: int | None
+
+
+class BudgetDocument(TypedDict):
+    """The runners of a plan against what is usable, in bytes."""
+
+    runners: list[PlannedRunnerDocument]
+    reserve: int
+    needed: int
+    together: int
+    usable: int
+    left: int
+    fits: bool | None
+    takes_turns: bool
+    largest_num_ctx: int | None
+    kv_type: str
+    parallel: int
+
+
+class ShownBudget(BudgetDocument):
+    """A budget, and the lines that show it to a person."""
+
+    lines: list[str]
+
+
+@final
+class PlannedGenesis(PlanDocument):
+    """A plan of a genesis with the budget of its models."""
+
+    budget: ShownBudget

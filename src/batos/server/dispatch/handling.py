@@ -1,0 +1,28 @@
+"""The functions that answer verbs: each is held against the arguments and the reply of its verb."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.protocol.wire_verb import Args, Reply, WireVerb
+
+T = TypeVar("T")
+#: Answers a verb: its arguments, the listener to events, and who hears once that a mission is durable.
+Handler: TypeAlias = Callable[[Any, OnEvent, OnAcknowledged], Awaitable[Mapping[str, object]]]
+
+
+class Shield(Protocol):
+    """Does something to its end, also when who asked for it is gone."""
+
+    async def __call__(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work to its end and return its result."""
+        ...
+
+
+def bind(
+    verb: WireVerb[Args, Reply], handler: Callable[[Args, OnEvent, OnAcknowledged], Awaitable[Reply]]
+) -> tuple[str, Handler]:
+    """Return a verb's name with the function that answers it."""
+    return verb.name, handler
