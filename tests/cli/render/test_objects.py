@@ -22,9 +22,8 @@ METHOD = {"intent": "Be literal.", "source": "def say_(self):\n    return 1\n"}
 
 def slot(value: Any, **changes: Any) -> str:
     """What is shown of a slot."""
-    return inspected_text(
-        {"object": "brick_prototype_obj", "slot": "s", "holder": "brick_prototype_obj", "value": value} | changes
-    )
+    found: Any = {"object": "brick_prototype_obj", "slot": "s", "holder": "brick_prototype_obj", "value": value}
+    return inspected_text(found | changes)
 
 
 def test_the_root() -> None:

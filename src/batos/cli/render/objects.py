@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from batos.protocol.image_documents import InspectedDocument, RootNames
 from batos.terminal.console import count_text
 from batos.terminal.layout import table, wrap
 
@@ -13,7 +14,7 @@ from batos.terminal.layout import table, wrap
 _LINE: Final = 200
 
 
-def inspected_text(found: Mapping[str, Any]) -> str:
+def inspected_text(found: InspectedDocument | RootNames) -> str:
     """Write what was looked at: the root, a slot, an object, or one that is declared and absent."""
     if "objects" in found:
         return "\n".join(_root(found))
@@ -25,7 +26,7 @@ def inspected_text(found: Mapping[str, Any]) -> str:
     return "\n".join(_object(found))
 
 
-def _root(found: Mapping[str, Any]) -> Iterator[str]:
+def _root(found: RootNames) -> Iterator[str]:
     rows = [[name, str(oid)] for name, oid in found["objects"].items()]
     rows += [[name, "declared, not made yet" if oid is None else str(oid)] for name, oid in found["declared"].items()]
     yield table(rows, ("object", "reference")) if rows else "There is no object yet: `batos genesis` makes them."
@@ -33,7 +34,7 @@ def _root(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"\nrecords  {records or 'none'}"
 
 
-def _object(found: Mapping[str, Any]) -> Iterator[str]:
+def _object(found: InspectedDocument) -> Iterator[str]:
     yield f"object   {found['object']} ({found['oid']})"
     yield f"parents  {', '.join(found['parents']) or 'none'}"
     yield ""
@@ -70,7 +71,7 @@ def _short(text: Any) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 3]}..."
 
 
-def _slot(found: Mapping[str, Any]) -> Iterator[str]:
+def _slot(found: InspectedDocument) -> Iterator[str]:
     value = found["value"]
     own = found["holder"] == found["object"] or str(found["holder"]).startswith("oid:")
     where = "" if own else f", from {found['holder']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from batos.terminal.console import Console, count_text, size
 from batos.terminal.layout import table
 
 
-def tell_findings(console: Console, findings: list[dict[str, Any]]) -> None:
+def tell_findings(console: Console, findings: Sequence[Mapping[str, Any]]) -> None:
     """Tell each finding on a line, with what to do where it is not well."""
     for finding in findings:
         console.write(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 import click
 
@@ -12,6 +12,10 @@ from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.bars import Bars
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.doctor import tell_findings
+from batos.cli.verbs.show import ask
+from batos.protocol.genesis_documents import GenesisDocument, PlanDocument
+from batos.protocol.server_documents import PlannedGenesis
+from batos.protocol.verb_shapes import GENESIS
 from batos.terminal.console import Console, count_text, size
 
 _SHOWN = 12  # names of models in one line
@@ -32,16 +36,16 @@ def genesis(called: VerbCall, plan_only: bool, prune: bool) -> int:
     return 0 if all(finding["ok"] for finding in report["audit"]) else 1
 
 
-async def _ask_plan(opened: Opened, *, prune: bool) -> dict[str, Any]:
+async def _ask_plan(opened: Opened, *, prune: bool) -> PlannedGenesis:
     async with opened as way:
-        return await way.call("genesis", {"plan": True, "prune": prune})
+        return cast("PlannedGenesis", await ask(way, GENESIS, {"plan": True, "prune": prune}))
 
 
-async def _genesis(called: VerbCall, opened: Opened, *, prune: bool) -> dict[str, Any]:
+async def _genesis(called: VerbCall, opened: Opened, *, prune: bool) -> GenesisDocument:
     bars = Bars(called.console, quiet=called.quiet)
     async with opened as way:
         try:
-            return await way.call("genesis", {"prune": prune}, bars.on_event)
+            return cast("GenesisDocument", await ask(way, GENESIS, {"prune": prune}, bars.on_event))
         except asyncio.CancelledError:
             bars.close()
             kept = "The server goes on with it" if way.served else "What was pulled and made so far is kept"
@@ -51,7 +55,7 @@ async def _genesis(called: VerbCall, opened: Opened, *, prune: bool) -> dict[str
             bars.close()
 
 
-def _tell_plan(console: Console, plan: Mapping[str, Any]) -> None:
+def _tell_plan(console: Console, plan: PlannedGenesis) -> None:
     if console.as_json:
         console.document(plan)
         return
@@ -67,7 +71,7 @@ def _tell_plan(console: Console, plan: Mapping[str, Any]) -> None:
     _tell_stale(console, plan)
 
 
-def _tell_stale(console: Console, plan: Mapping[str, Any]) -> None:
+def _tell_stale(console: Console, plan: PlanDocument) -> None:
     """Name the models that nothing is made of any more and that are not about to be deleted."""
     deleted = {step["name"] for step in plan["steps"] if step["kind"] == "delete"}
     left = [name for name in plan["stale"] if name not in deleted]
@@ -86,7 +90,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _tell_genesis(console: Console, report: Mapping[str, Any], *, quiet: bool) -> None:
+def _tell_genesis(console: Console, report: GenesisDocument, *, quiet: bool) -> None:
     if console.as_json:
         console.document(report)
         return
@@ -101,7 +105,7 @@ def _tell_genesis(console: Console, report: Mapping[str, Any], *, quiet: bool) -
     tell_findings(console, wrong)
 
 
-def _summary(report: Mapping[str, Any]) -> str:
+def _summary(report: GenesisDocument) -> str:
     done: dict[str, int] = {}
     for step in report["done"]:
         done[step["kind"]] = done.get(step["kind"], 0) + 1

@@ -20,8 +20,9 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
 from batos.client.wire.pending import OnEvent
-from batos.protocol.mission_documents import MissionDocument
-from batos.protocol.verb_shapes import TURNS
+from batos.protocol.image_documents import InspectedDocument, RootNames
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument
+from batos.protocol.verb_shapes import INSPECT, MISSIONS, SHOW, TURNS
 from batos.protocol.wire_verb import Args, Reply, WireVerb
 from batos.terminal.layout import table
 
@@ -57,13 +58,13 @@ def missions(called: VerbCall, limit: int, status: str | None, mine: bool, follo
     return 0
 
 
-async def _missions(opened: Opened, args: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+async def _missions(opened: Opened, args: Mapping[str, object]) -> tuple[list[MissionLineDocument], str]:
     """Return the missions, and who has the image: a server, a process, or "" for nobody."""
     async with opened as way:
-        return (await way.call("missions", args))["missions"], _SERVER if way.served else way.holder
+        return (await ask(way, MISSIONS, args))["missions"], _SERVER if way.served else way.holder
 
 
-def tell_lines(called: VerbCall, found: list[dict[str, Any]], *, some: bool) -> None:
+def tell_lines(called: VerbCall, found: list[MissionLineDocument], *, some: bool) -> None:
     """List missions; `some`: more may be there than were asked for."""
     if called.console.as_json:
         called.console.document({"missions": found})
@@ -110,15 +111,15 @@ def show(called: VerbCall, mission: str, prompts: bool, call: str | None, voices
     if call is not None:
         called.console.write(prompts_text(found["prompts"], focus).lstrip("\n"))
         return 0
-    called.console.write(mission_text(cast("MissionDocument", found), voices=voices, served=served))
+    called.console.write(mission_text(found, voices=voices, served=served))
     if prompts:
         called.console.write(prompts_text(found["prompts"], focus))
     return 0
 
 
-async def _show(opened: Opened, args: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+async def _show(opened: Opened, args: Mapping[str, object]) -> tuple[MissionDocument, bool]:
     async with opened as way:
-        found = await way.call("show", args)
+        found = await ask(way, SHOW, args)
         return found, way.served or "as_of" in found or await way.attends(found["id"])
 
 
@@ -142,13 +143,13 @@ def inspect(called: VerbCall, object: str | None, as_of: str | None) -> int:
     return 0
 
 
-async def _inspect(opened: Opened, name: str | None, user: str, as_of: str | None) -> dict[str, Any]:
+async def _inspect(opened: Opened, name: str | None, user: str, as_of: str | None) -> InspectedDocument | RootNames:
     """Look at an object; `last`, or a slot of it, is named here, because the wire knows no user's name for it."""
     async with opened as way:
         word, dot, slot = (name or "").partition(".")
         if re.fullmatch(r"last(-\d+)?", word):
-            name = str((await way.call("show", with_moment({"mission": word, "user": user}, as_of)))["id"]) + dot + slot
-        return await way.call("inspect", with_moment({"object": name, "user": user} if name else {}, as_of))
+            name = str((await ask(way, SHOW, with_moment({"mission": word, "user": user}, as_of)))["id"]) + dot + slot
+        return await ask(way, INSPECT, with_moment({"object": name, "user": user} if name else {}, as_of))
 
 
 async def ask_once(
