@@ -3,13 +3,16 @@
 `ambiguous_names` counts class names that stand for two things, and file names that stand twice and not in the table of
 docs/words.md. `docstrings_plain` is the share of public modules, classes and functions whose docstring holds the rules
 of prose_side.py, where a missing one does not; `docstrings_plain_written` is that share of those that exist.
-`root_any` counts annotations `root: Any`, `function_p90` is in lines without the docstring.
+`root_any` counts annotations `root: Any`, `function_p90` is in lines without the docstring. `lines` are those of batos
+alone, as is `chain`, the longest chain of imports in modules; `single_importer_small` counts its modules under 60 lines
+that one module alone imports, `wide_folders` its folders with over 25 modules.
 
 The figures of a run (`tests`, `suite_seconds`, `ci_seconds`, `coverage`) need one: without --quick the script runs
 `.ci/run` in a fresh clone of the last commit, and then, where `coverage` is installed, the suite once more under it.
 --suite takes what an earlier `.ci/run` or `make test` printed, --coverage what `coverage json` wrote. --list prints
 what is behind a figure: `--list ambiguous_names`, `--list docstrings src/batos/image`, `--list root_any`,
-`--list upward_imports`, `--list cycles`, and functions and classes named by a participle: `--list participles`.
+`--list upward_imports`, `--list cycles`, `--list single_importer_small`, `--list wide_folders`, and functions and
+classes named by a participle: `--list participles`.
 
     python bench/house.py [--quick] [--suite FILE] [--coverage FILE] [--list FIGURE [PATH]] [--json FILE]
 """
@@ -21,6 +24,7 @@ import ast
 import importlib.util
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -40,6 +44,8 @@ Files = list[tuple[Path, str]]
 PART = re.compile(r"^=== (.+) \((\d+) s\)$", re.MULTILINE)
 #: Figures behind which --list can show something.
 LISTED = ("docstrings", "ambiguous_names", "participles", "root_any", "upward_imports", "cycles")
+#: The same of the layout of batos alone.
+LAYOUT = ("single_importer_small", "wide_folders")
 PASSED = re.compile(r"(\d+) passed.* in ([\d.]+)s")
 
 
@@ -80,6 +86,14 @@ def words_page(root: Path = ROOT) -> str:
     return page.read_text(encoding="utf-8") if page.is_file() else ""
 
 
+def layout(files: Files) -> dict[str, list[str]]:
+    """Return what of the files of batos the rules of merging find: small modules of one reader, and wide folders."""
+    ours = [(path, text) for path, text in files if path.parts[1] == "batos"]
+    lengths = {imports_side.module_of(path): text.count("\n") for path, text in ours}
+    small = imports_side.small_single_importers(imports_side.graph(ours), lengths)
+    return dict(zip(LAYOUT, (small, imports_side.wide_folders(path for path, _ in ours)), strict=True))
+
+
 def still(files: Files) -> dict[str, Any]:
     """Measure what can be read from the sources alone."""
     trees = [(path, ast.parse(text)) for path, text in files]
@@ -87,8 +101,13 @@ def still(files: Files) -> dict[str, Any]:
     plain, written = prose_side.shares(found)
     lengths = function_lengths(found)
     imports = imports_side.graph(trees)
+    ours = [text.count("\n") for path, text in files if path.parts[1] == "batos"]
     return {
+        "lines": sum(ours),
         "files": len(files),
+        "file_median": statistics.median(ours),
+        "chain": imports_side.longest_chain(imports),
+        **{figure: len(found) for figure, found in layout(files).items()},
         "classes": sum(isinstance(entry.node, ast.ClassDef) for entry in found),
         "ambiguous_names": len(names_side.ambiguous(trees, words_page())),
         "function_p90": lengths[len(lengths) * 9 // 10],
@@ -186,6 +205,9 @@ def goals(values: dict[str, Any]) -> Sequence[Goal]:
         Goal("docstrings_plain_written", values["docstrings_plain_written"], 1.0, "at_least"),
         Goal("upward_imports", values["upward_imports"], 0),
         Goal("cycles", values["cycles"], 0),
+        Goal("chain", values["chain"], 28),
+        Goal("single_importer_small", values["single_importer_small"], 0),
+        Goal("wide_folders", values["wide_folders"], 0),
         Goal("suite_seconds", values["suite_seconds"], 300),
         Goal("ci_seconds", values["ci_seconds"], 480),
     ]
@@ -207,9 +229,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = options(arguments)
     if given.list:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
-        if figure not in LISTED:
-            sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED)}")
-        print("\n".join(list_figure(figure, under)))
+        if figure not in LISTED + LAYOUT:
+            sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED + LAYOUT)}")
+        print("\n".join(layout(sources())[figure] if figure in LAYOUT else list_figure(figure, under)))
         return
     with pause_collector():  # which would look through the trees of all files, again and again
         values = still(sources())

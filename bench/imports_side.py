@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from prose_side import Source, parse, statements
 
 Graph = Mapping[str, frozenset[str]]
+
+#: Lines below which a module needs two importers, and the most modules of a folder.
+SMALL, WIDE = 60, 25
 
 
 def module_of(path: Path) -> str:
@@ -73,6 +77,30 @@ def _visit(start: str, imports: Mapping[str, Iterable[str]], seen: set[str], ord
         else:
             seen.add(following)
             stack.append((following, iter(sorted(imports[following]))))
+
+
+def small_single_importers(imports: Graph, lengths: Mapping[str, int]) -> list[str]:
+    """List the modules of fewer than SMALL lines that one module alone imports: each is a paragraph of that one."""
+    importers = {name: [each for each, targets in imports.items() if name in targets] for name in imports}
+    return [name for name in sorted(imports) if lengths[name] < SMALL and len(importers[name]) == 1]
+
+
+def wide_folders(paths: Iterable[Path]) -> list[str]:
+    """List the folders with more than WIDE modules; what opens a package is none."""
+    counts = Counter(path.parent.as_posix() for path in paths if not path.name.startswith("__"))
+    return sorted(folder for folder, count in counts.items() if count > WIDE)
+
+
+def longest_chain(imports: Graph) -> int:
+    """Return the number of modules in the longest chain of imports; a graph with a cycle has none that ends."""
+    lengths: dict[str, int] = {}
+    order: list[str] = []
+    seen: set[str] = set()
+    for start in sorted(imports):
+        _visit(start, imports, seen, order)
+    for name in order:  # after all that it imports
+        lengths[name] = 1 + max((lengths.get(target, 0) for target in imports[name]), default=0)
+    return max(lengths.values(), default=0)
 
 
 def contracts(pyproject: Path) -> list[tuple[str, list[list[str]], list[bool]]]:

@@ -33,7 +33,7 @@ from batos import Client
 from batos.client.wire import server_file
 from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
-from batos.memory import chunk_vectors
+from batos.memory import backfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import MEMORABLE, IndexedDocument, pack
 from batos.memory.reach import MemoryReach
@@ -130,7 +130,7 @@ async def ingest(home: Path, chunks: int) -> float:
             await store.add(documents)
             count = len(matrix)
             numbers = range(first, first + count)
-            await image.writer.apply(partial(chunk_vectors.add_vectors, digest=DIGEST, numbers=numbers, matrix=matrix))
+            await image.writer.apply(partial(backfill.add_vectors, digest=DIGEST, numbers=numbers, matrix=matrix))
             await store.merge()
             spent, first = spent + time.perf_counter() - began, first + count
         return (first - 1) / spent

@@ -30,7 +30,7 @@ from batos.autotelic.curator import CurationWish, Curator
 from batos.events import Events
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage, Opening
-from batos.memory import chunk_vectors
+from batos.memory import backfill
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
 from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED, MemoryReach
@@ -145,12 +145,10 @@ class Soak:
     async def embed(self) -> None:
         """Give vectors to the parts without one, as the background does."""
         with self.image.snapshot() as root:
-            missing = chunk_vectors.missing_vectors(root, DIGEST)
+            missing = backfill.missing_vectors(root, DIGEST)
         if missing:
             matrix = self.said.vectors(len(missing))
-            await self.image.writer.apply(
-                partial(chunk_vectors.add_vectors, digest=DIGEST, numbers=missing, matrix=matrix)
-            )
+            await self.image.writer.apply(partial(backfill.add_vectors, digest=DIGEST, numbers=missing, matrix=matrix))
             await self.store.merge()
 
     async def curate(self) -> tuple[int, float]:

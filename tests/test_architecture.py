@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from tests.fixed_seconds import fixed_seconds
 
+import house
 from prose_side import statements
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -318,6 +319,44 @@ def test_a_rule_lets_pass_what_it_allows(rule: Rule, path: str, text: str) -> No
 def test_every_rule_is_shown_to_fail() -> None:
     """No rule stands without a source that breaks it."""
     assert {rule for rule, _, _ in BAD} == set(RULES)
+
+
+#: Paragraphs of a neighbour that would be too long with them, and folders that are too wide: none may come to these.
+PARAGRAPHS = frozenset(
+    """
+    batos.agency.effect_places
+    batos.cli.doctor.cellcheck
+    batos.cli.doors.followed_erasure
+    batos.cli.render.correction_texts
+    batos.cli.render.curation_texts
+    batos.gate.growing
+    batos.genesis.prompt_forms
+    batos.image.files.stored_files
+    batos.inference.ollama.truncation
+    batos.memory.edits
+    batos.memory.facts
+    batos.memory.forgetting
+    batos.memory.search.nearness
+    batos.minds.earlier_failures
+    batos.minds.parts.protocol_context
+    batos.missions.contributions
+    batos.missions.suspicion_note
+    batos.routing.routing_decision
+    batos.server.dispatch.memory_curation
+    batos.server.dispatch.mission_undo
+    batos.server.zmq.request_counts
+    """.split()
+)
+WIDE = frozenset({"src/batos/cli/verbs"})
+
+
+def test_a_module_is_no_paragraph_of_its_only_reader() -> None:
+    """A module under 60 lines has two importers, and a folder at most 25 modules; what does not hold yet is listed."""
+    found = house.layout([(source.path, source.text) for source in sources() if source.path.parts[0] == "src"])
+    assert {figure: frozenset(each) for figure, each in found.items()} == {
+        "single_importer_small": PARAGRAPHS,
+        "wide_folders": WIDE,
+    }
 
 
 def test_imports_point_downward() -> None:

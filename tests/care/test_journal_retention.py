@@ -21,11 +21,11 @@ from batos.cli.render.care_texts import packed_text
 from batos.cli.render.dream_texts import replay_text
 from batos.cli.render.mission_record import prompts_text
 from batos.history import record_chain, replays
-from batos.history.why import explain
 from batos.image import roots
 from batos.image.transactions import snapshot
 from batos.inference.journal import MISSIONS
 from batos.protocol.mission_documents import MissionDocument
+from batos.server.dispatch.reads import explain
 from batos.uvm import UVM
 
 DAY = timedelta(days=1)

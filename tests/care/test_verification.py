@@ -21,7 +21,7 @@ from ZODB.FileStorage import FileStorage
 from batos.autotelic.curator import CurationWish
 from batos.care import verification
 from batos.care.references import read_graph
-from batos.image.record_deletion import delete_record
+from batos.care.verification import delete_record
 from batos.image.transactions import snapshot
 from batos.memory.records.memory_segments import trees_of
 from batos.objects.prototype import own_slots

@@ -25,10 +25,7 @@ from batos.care.mind_export import LINES, export_mind
 from batos.image import roots
 from batos.image.evolution import evolving
 from batos.image.evolution.evolving import Upgrading
-from batos.image.evolution.fact_families import find_facts
-from batos.image.evolution.forged_wishes import find_wishes
-from batos.image.evolution.ledger_sums import find_lineages
-from batos.image.evolution.steps import STEPS
+from batos.image.evolution.steps import STEPS, find_facts, find_lineages, find_wishes
 from batos.image.image import LivingImage
 from batos.image.records import Lineage
 from batos.image.transactions import snapshot

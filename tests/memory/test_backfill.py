@@ -14,8 +14,7 @@ from tests.waiting import HANG
 from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Embedding
-from batos.memory import chunk_vectors
-from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, VectorBackfill, embedded_text
+from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, VectorBackfill, embedded_text, missing_count
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
@@ -182,7 +181,7 @@ async def test_another_model_takes_over_when_it_has_all() -> None:
         assert seen == [["one", "two"]]
         with image.snapshot() as root:
             assert memory_segments.embedded_digests(root) == ["two"]
-            assert chunk_vectors.missing_count(root, "two") == 0
+            assert missing_count(root, "two") == 0
 
 
 async def test_parts_that_come_meanwhile_are_found_too() -> None:
@@ -201,7 +200,7 @@ async def test_parts_that_come_meanwhile_are_found_too() -> None:
             assert (await backfill.wait(lambda state: None)).missing == 0
             await backfill.aclose()
         with image.snapshot() as root:
-            assert chunk_vectors.missing_count(root, "one") == 0
+            assert missing_count(root, "one") == 0
 
 
 async def test_closing_stops_it() -> None:

@@ -11,8 +11,8 @@ from tests.minds.scripted import ask
 from tests.minds.test_remembered import remember
 
 from batos.cli.render.mission import computed_lines
-from batos.history.why import explain
 from batos.protocol.brief import as_file
+from batos.server.dispatch.reads import explain
 
 SALES = """date,product,units,price
 2026-03-01,Kettle,80,39.50

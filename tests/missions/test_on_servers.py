@@ -17,9 +17,9 @@ from tests.missions.pace import RacingClock
 from tests.waiting import HANG
 
 from batos.history.moments import find_moment
-from batos.history.why import explain
 from batos.image import roots
 from batos.objects.prototype import own_slots
+from batos.server.dispatch.reads import explain
 from batos.testing import ScriptedBridge, scripted_uvm
 
 NOWHERE = {"memory": "none"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,14 +12,16 @@ from batos.history import mission_traces, undone_missions
 from batos.history.mission_traces import Keeping
 from batos.history.undone_missions import Act
 from batos.image import conversation_files, ownership, roots
-from batos.image.records import MissionRecord
+from batos.image.ownership import SLOT_USERS
+from batos.image.records import SLOT_TRUST, MissionRecord
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
 from batos.memory.records import memory_records
 from batos.missions import counters
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import Refused
-from batos.records import erased_words, methods, slot_erasure, word_redaction
+from batos.records import erased_words, methods, word_redaction
+from batos.records.erased_words import MARK
 
 #: The fields of a brief that an erased mission keeps: none of them has words of its request.
 _KEPT: Final = ("id", "user", "conversation", "persona", "effort", "priority", "origin", "ancestor", "in_reply_to")
@@ -59,7 +61,7 @@ def erase_records(
         del root[roots.CONVERSATIONS][name]
         done.conversations.append(name)
     for holder, slot in plan.slots:
-        slot_erasure.erase_slot(root, holder, slot)
+        erase_slot(root, holder, slot)
     if not plan.is_guests:
         done.methods += _erase_methods(root, plan, by, at)
     done.files = _drop_files(root, digests)
@@ -183,3 +185,34 @@ def _drop_files(root: Root, digests: Collection[str]) -> int:
         if names:
             conversation_files.drop(conversation, names)
     return len(gone)
+
+
+# -- erasure of one slot of an object: its value goes, and so do the copies of former values that missions recorded
+
+
+def erase_slot(root: Root, holder: UvmObject, slot: str) -> None:
+    """Take a slot out of an object, for every user, and its former values out of what missions recorded."""
+    slots = own_slots(holder)
+    for kept in (SLOT_USERS, SLOT_TRUST):
+        if slot in (slots.get(kept) or {}):
+            setattr(holder, kept, {name: value for name, value in slots[kept].items() if name != slot})
+    if slot in slots:
+        delattr(holder, slot)
+    oid = reference(holder)
+    for _, record in roots.records_of(root):
+        provenance = own_slots(record.thought).get("provenance") or {}
+        if any(_is_of(each, oid, slot) for each in provenance.get("written", ())):
+            written = [_without_value(each) if _is_of(each, oid, slot) else each for each in provenance["written"]]
+            record.thought.provenance = {**provenance, "written": written}
+    for undone in root[roots.UNDONE].values():
+        if any(_is_of(each, oid, slot) for each in undone["slots"]):
+            undone["slots"] = [each for each in undone["slots"] if not _is_of(each, oid, slot)]
+
+
+def _is_of(told: Mapping[str, Any], oid: str, slot: str) -> bool:
+    return (told["oid"], told["slot"]) == (oid, slot)
+
+
+def _without_value(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of a write with a mark in the place of the former value."""
+    return {**told, "former": MARK if told["had"] else None}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from ZODB.Connection import TransactionMetaData
 from ZODB.DB import DB
+from ZODB.utils import load_current
 
 from batos.care.image_faults import ImageFault
 from batos.care.lost_objects import find_dangling
@@ -17,7 +19,6 @@ from batos.image import roots
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
 from batos.image.readable import present_snapshot
-from batos.image.record_deletion import delete_record
 from batos.image.roots import Root, connection_of
 
 #: The most rounds of a repair: mending one fault may show another behind it.
@@ -82,3 +83,21 @@ def _mend_all(faults: list[ImageFault], root: Root) -> None:
     for each in faults:
         if each.mend is not None:
             each.mend(root)
+
+
+# -- deletion of a record that nothing refers to, in a commit of its own; earlier moments still have it, until a pack
+
+
+def delete_record(db: DB, oid: bytes) -> None:
+    """Delete the current record of an object. The storage has to be this process's alone."""
+    storage: Any = db.storage
+    _, serial = load_current(storage, oid)
+    work = TransactionMetaData(description="an orphan is deleted")
+    storage.tpc_begin(work)
+    try:
+        storage.deleteObject(oid, serial, work)
+        storage.tpc_vote(work)
+        storage.tpc_finish(work)
+    except BaseException:
+        storage.tpc_abort(work)
+        raise

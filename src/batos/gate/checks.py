@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from batos.gate import history, wording
+from batos.gate import wording
 from batos.gate.absent_subjects import absent_subjects
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
@@ -24,6 +24,7 @@ from batos.gate.stray_values import stray
 from batos.gate.texts import languages
 from batos.gate.totals import single_entries
 from batos.gate.values import figures
+from batos.memory.claims import cues
 from batos.memory.terms import clip_line, words
 from batos.protocol.mission_documents import FaultDocument, VerdictDocument
 
@@ -260,7 +261,7 @@ def _findings(draft: Draft, attribution: Attribution) -> Iterator[tuple[str, Seq
         held = any(each.carriers or each.parts for each in attribution.sentences)
         yield CARRIED, spots if spots or held else None
     if any(each.standing for each in draft.ground.passages):
-        past = history.told_as_current(attribution, draft)
+        past = told_as_current(attribution, draft)
         yield SUPERSEDED, [Spot("superseded", each.text, (("near", each.carriers[0].quote),)) for each in past]
 
 
@@ -288,3 +289,19 @@ def _speaks_of(spot: Spot, sentence: AttributedSentence) -> bool:
     """Test if a finding is about words of a sentence, or about a quotation that goes on beyond it."""
     said, line = (" ".join(text.split()) for text in (spot.said, figures.plain(sentence.text)))
     return bool(said) and (said in line or said in " ".join(sentence.text.split()) or said.startswith(line))
+
+
+# -- finds the sentences of an answer that tell as current what the documents mark as history, or as never meant
+
+
+def told_as_current(attribution: Attribution, draft: Draft) -> Iterator[AttributedSentence]:
+    """Yield the sentences that nothing but marked passages carries, and that do not tell it as past or supposed."""
+    standings = {each.number: each.standing for each in draft.ground.passages}
+    for sentence in attribution.select("carried"):
+        marked = [bool(standings.get(each.document)) for each in sentence.carriers]
+        if marked and all(marked) and not _is_told_apart(sentence.text):
+            yield sentence
+
+
+def _is_told_apart(text: str) -> bool:
+    return any(cues.has(cue, text) for cue in ("past", "refers", "updates", "supposes"))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeAlias
+from itertools import islice
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.image.image import LivingImage
+from batos.image.roots import Root
 from batos.inference.embedder import Embedder, Unembedded
-from batos.memory import chunk_vectors
 from batos.memory.document_store import DocumentStore
+from batos.memory.indexes import vectors
 from batos.memory.records import memory_records, memory_segments
+from batos.memory.records.memory_segments import VECTORS, NewSegment
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BatosError
 
@@ -146,7 +150,7 @@ class VectorBackfill:
             return False
         matrix = np.array(await embedder.vectors(list(texts.values())), np.float32)
         write = self._parts.image.shared.apply(
-            partial(chunk_vectors.add_vectors, digest=embedder.digest, numbers=list(texts), matrix=matrix)
+            partial(add_vectors, digest=embedder.digest, numbers=list(texts), matrix=matrix)
         )
         await finish_despite_cancel(asyncio.ensure_future(write))
         await self._parts.store.merge()
@@ -160,8 +164,7 @@ class VectorBackfill:
         """Return the texts of the first parts without a vector, by their numbers."""
         with self._parts.image.snapshot() as root:
             chunks = [
-                (number, memory_records.find_chunk(root, number))
-                for number in chunk_vectors.missing_vectors(root, digest, most)
+                (number, memory_records.find_chunk(root, number)) for number in missing_vectors(root, digest, most)
             ]
             return {number: embedded_text(chunk) for number, chunk in chunks if chunk is not None}
 
@@ -171,22 +174,61 @@ class VectorBackfill:
 
     def _missing(self, digest: str) -> int:
         with self._parts.image.snapshot() as root:
-            return chunk_vectors.missing_count(root, digest)
+            return missing_count(root, digest)
 
     def _without_any(self) -> int:
         """Return the number of parts that have no vector of the model that gave most."""
         with self._parts.image.snapshot() as root:
             digests = memory_segments.embedded_digests(root) or [""]
-            return min(chunk_vectors.missing_count(root, each) for each in digests)
+            return min(missing_count(root, each) for each in digests)
 
     async def _drop_others(self, digest: str) -> None:
         with self._parts.image.snapshot() as root:
             others = [each for each in memory_segments.embedded_digests(root) if each != digest]
         for other in others:
-            await self._parts.image.shared.apply(partial(chunk_vectors.drop_vectors, digest=other))
+            await self._parts.image.shared.apply(partial(drop_vectors, digest=other))
 
 
 def embedded_text(chunk: UvmObject) -> str:
     """Return the words of a part that its vector stands for: the title and the headings above it, then its text."""
     slots = own_slots(chunk)
     return "\n".join(filter(None, (own_slots(slots["document"])["title"], slots["heading"], slots["text"])))
+
+
+# -- the vectors of chunks: which chunks a model has not seen yet, and where what it said of others is kept
+
+
+def add_vectors(root: Root, digest: str, numbers: Sequence[int], matrix: NDArray[Any]) -> int:
+    """Add the vectors of chunks, a row for each, as a model of this digest made them; return how many were added.
+
+    Chunks that are gone meanwhile, or that have a vector of this model, are left out.
+    """
+    missing = [range(first, last + 1) for first, last in memory_segments.missing_vectors(root, digest)]
+    kept = [row for row, number in enumerate(numbers) if any(number in each for each in missing)]
+    if not kept:
+        return 0
+    chosen = [numbers[row] for row in kept]
+    data = vectors.build_matrix(np.array(chosen, np.int64), np.asarray(matrix)[kept])
+    memory_segments.add_segment(root, NewSegment(VECTORS, data, min(chosen), max(chosen), digest))
+    memory_segments.note_embedded(root, digest, chosen)
+    return len(kept)
+
+
+def missing_vectors(root: Root, digest: str, most: int | None = None) -> list[int]:
+    """Return the numbers of the first chunks that have no vector of a model, at most so many (None: all)."""
+    return list(islice(_numbers(memory_segments.missing_vectors(root, digest)), most))
+
+
+def missing_count(root: Root, digest: str) -> int:
+    """Return the number of chunks that have no vector of a model."""
+    return sum(last - first + 1 for first, last in memory_segments.missing_vectors(root, digest))
+
+
+def drop_vectors(root: Root, digest: str) -> int:
+    """Drop all vectors of a model; return how many segments went."""
+    return memory_segments.drop_vectors(root, digest)
+
+
+def _numbers(ranges: Iterator[tuple[int, int]]) -> Iterator[int]:
+    for first, last in ranges:
+        yield from range(first, last + 1)

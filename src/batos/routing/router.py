@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,12 @@ import structlog
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder, KnownVectors, Unembedded
+from batos.memory.terms import words
 from batos.protocol.mission_documents import RouteDocument
-from batos.routing import effort as efforts
-from batos.routing.lessons import Lesson
+from batos.routing.classifier import Classifier
+from batos.routing.features import HEAD, looked_at
+from batos.routing.lessons import ORDINARY, Lesson
 from batos.routing.lexical import Triggers
-from batos.routing.protocol_choice import ProtocolChoice
 from batos.routing.question_vectors import NoVectors, Vectors
 from batos.routing.training import LearntLessons, find_or_learn, learn_words
 
@@ -157,9 +159,9 @@ class Router:
         too short to tell stays with it. If both are given nothing is embedded. `vectors` has the paid vectors, or pays
         for them. Never fails because of the embedder.
         """
-        asked = efforts.asks_for_everybody(text)
+        asked = asks_for_everybody(text)
         found = effort or ("reflex" if asked is None else "council")
-        short = not files and efforts.size_of(text) <= SHORT_WORDS
+        short = not files and size_of(text) <= SHORT_WORDS
         worth_it = persona is None and effort != "reflex" and (found != "reflex" or not short)
         heard = await self._score(text, vectors, worth_it=worth_it)
         scores = _lean(heard.scores, text, before)
@@ -262,7 +264,7 @@ async def make_router(
 
 def _lean(scores: Mapping[str, float], text: str, before: str | None) -> dict[str, float]:
     """Return the scores of a follow-up: the shorter it is, the more the last persona's score is raised."""
-    size = efforts.size_of(text)
+    size = size_of(text)
     if before not in scores or size > FOLLOWING_WORDS:
         return dict(scores)
     times = LEANING / max(size, 1.0) ** 2
@@ -283,3 +285,83 @@ def _thinking_personas(scores: Mapping[str, float], leader: str, effort: str, ma
 
 def _round_scores(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: round(score, 3) for name, score in scores.items()}
+
+
+# -- effort by a question's words: one call, or a council where several points of view are asked for
+
+
+_CHARACTER = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u2fff]")
+
+#: Words that ask for everybody, or for several points of view, by language; in any case.
+_EVERYBODY = (
+    r"all (?:four|4) (?:of you|of your|personas?|voices|minds)",
+    r"(?:each|every one) of (?:you (?:four|all)|your (?:four )?(?:personas|voices))",
+    r"what (?:does|do|would|did) (?:each|every one|all) of you\b",
+    r"(?:your|convene (?:the|a)|summon (?:the|a)|the (?:whole|full|entire)|as a|in full) council\b(?! tax)",
+    r"(?:consider|look at|examine|discuss|weigh|analy[sz]e|view)\b.{0,80}\bfrom (?:all|every) (?:sides?|angles?)\b",
+    r"from (?:all|every|several|different|multiple|four) (?:possible )?(?:perspectives?|points? of view|viewpoints?)",
+    r"(?:several|multiple|four|all) (?:different )?(?:perspectives|points of view|viewpoints) on\b",
+    r"(?:want|need|like|give me|hear) (?:several|multiple|different|four) (?:perspectives|points of view|viewpoints)\b",
+    r"different (?:perspectives|points of view|viewpoints) on\b",
+    r"\b(?:ihr|euch) (?:alle[n]? )?vier|alle vier (?:personas|stimmen|von euch|sichtweisen)|jede[rn]? von euch",
+    r"aus (?:allen|verschiedenen|mehreren|vier) (?:blickwinkeln|perspektiven|sichtweisen)",
+    r"von allen seiten (?:beleuch|betracht)",
+    r"vous (?:êtes )?(?:tous )?(?:les )?quatre|tous les quatre votre|chacun(?:e)? d['’]entre vous",
+    r"sous (?:tous les|différents|plusieurs) angles|de tous les points de vue|plusieurs points de vue sur",
+    r"(?:vosotr[oa]s|ustedes) (?:los )?cuatro|l[oa]s cuatro (?:junt[oa]s|personas|voces)",
+    r"cada un[oa] de (?:vosotros|ustedes)",
+    r"desde (?:todos los|varios|distintos|diferentes) (?:ángulos|puntos de vista)",
+    r"desde (?:todas las|varias|distintas) perspectivas",
+    r"voi quattro|tutti e quattro (?:voi|insieme)|ciascuno di voi|da (?:tutti i|diversi|più) punti di vista",
+    r"da (?:tutte le|diverse|più) prospettive|vocês quatro|cada um de vocês",
+    r"de (?:todos os|vários|diferentes) (?:ângulos|pontos de vista)",
+    r"你们四|四个人格|从(?:各个|各种|多个|不同的?|所有的?)(?:角度|方面|视角)|多角度",
+    r"四人(?:全員|みんな|とも)|(?:あらゆる|様々な|さまざまな|複数の|いろいろな)(?:角度|視点|観点)から|多角的に",
+    r"(?:तुम|आप) चारों|चारों (?:मिलकर|व्यक्तित्व)|(?:हर|सभी|अलग-अलग) (?:दृष्टिकोण|पहलू|नज़रिए)",
+)
+_COUNCIL = re.compile("|".join(rf"(?:{each})" for each in _EVERYBODY), re.IGNORECASE)
+
+
+def asks_for_everybody(text: str) -> str | None:
+    """Return the words by which a text asks for all personas or for several points of view, or None."""
+    found = _COUNCIL.search(looked_at(text))
+    return found[0].strip() if found else None
+
+
+def size_of(text: str) -> float:
+    """Count the words at the head of a text; in a script without blanks two characters count as a word."""
+    characters = len(_CHARACTER.findall(text[:HEAD]))
+    return characters / 2 if characters else len(words(text[:HEAD]))
+
+
+# -- chooses among a persona's key protocols by the meaning of the question, without a call
+
+
+#: A protocol is meant if it has more than this share of the question: clearly more than the persona's ordinary
+#: questions and its other protocols together (docs/decisions/0012-router.md).
+MEANT = 0.6
+
+
+class ProtocolChoice:
+    """Finds the protocols that a question is meant for, by what was learnt of their exemplars and by their triggers."""
+
+    def __init__(self, lessons: Sequence[Lesson], learnt: Mapping[str, Classifier]) -> None:
+        self._learnt = learnt
+        self._triggers = {each.label: (each.protocols, Triggers(each.protocols)) for each in lessons if each.protocols}
+
+    def find(
+        self, text: str, personas: Sequence[str], vector: Sequence[float] | None = None
+    ) -> dict[str, dict[str, float]]:
+        """Return the share of each protocol of these personas that is meant, by persona, the highest first.
+
+        A trigger gives 1.
+        """
+        found = {persona: self._find(persona, text, vector) for persona in personas if persona in self._triggers}
+        return {persona: meant for persona, meant in found.items() if meant}
+
+    def _find(self, persona: str, text: str, vector: Sequence[float] | None) -> dict[str, float]:
+        protocols, triggers = self._triggers[persona]
+        shares = self._learnt[persona].shares(text, vector)
+        shares |= {each.label: 1.0 for each in protocols if triggers.find(text, each.label)}
+        meant = [slot for slot, share in shares.items() if share > MEANT and slot != ORDINARY]
+        return {slot: shares[slot] for slot in sorted(meant, key=lambda slot: -shares[slot])}

@@ -12,7 +12,7 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
 
 from batos.image.image import LivingImage
-from batos.memory import chunk_vectors
+from batos.memory import backfill
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED
@@ -167,15 +167,15 @@ async def test_vectors_are_paid_for_once() -> None:
     async with open_image(None) as image:
         store, recollection = store_of(image), Recollection()
         await store.remember([incoming(text, f"/notes/{n}") for n, text in enumerate(logs(3))])
-        await image.writer.apply(lambda root: chunk_vectors.add_vectors(root, "m", [1, 2, 3], np.eye(3)))
+        await image.writer.apply(lambda root: backfill.add_vectors(root, "m", [1, 2, 3], np.eye(3)))
         folds, (line,) = await folded(image, store, recollection)
         near = RecallQuery("", VectorQuery("m", [0.0, 1.0, 0.0]), "vectors")
         with image.snapshot() as root:
-            assert chunk_vectors.missing_vectors(root, "m") == [4]
+            assert backfill.missing_vectors(root, "m") == [4]
             assert recollection.recall(root, near, EVERYONE, 9)["recalled"] == []
         await folds.unfold(line["summary"], None)
         with image.snapshot() as root:
-            assert chunk_vectors.missing_vectors(root, "m") == []
+            assert backfill.missing_vectors(root, "m") == []
             found = recollection.recall(root, near, EVERYONE, 9)["recalled"]
             assert [(each["chunk"], each["score"]) for each in found] == [(2, 1.0), (1, 0.0), (3, 0.0)]
 

@@ -12,7 +12,7 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.image.roots import Root
-from batos.memory.chunk_vectors import add_vectors
+from batos.memory.backfill import add_vectors
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments, memory_standings
 from batos.memory.records.memory_records import ChunkText, NewDocument

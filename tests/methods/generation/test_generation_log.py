@@ -15,7 +15,7 @@ from batos.image.roots import JournalRoot
 from batos.image.writer import Writer
 from batos.inference.journal import Journal, Record
 from batos.methods.generation import generation_log
-from batos.methods.generation.negative_cache import NegativeCache
+from batos.methods.generation.generations import NegativeCache
 from batos.protocol.errors import CovenantViolation, GenerationFailed
 
 LOG = "g-0123456789ABCDEFGHJKMNPQRS"

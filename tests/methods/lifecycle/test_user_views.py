@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.methods.lifecycle.brick import seeded
 
-from batos.history import why
 from batos.image.roots import method_key, named_objects
 from batos.methods.lifecycle.user_views import SOMEBODY
 from batos.protocol.method_documents import ApprovedBy
 from batos.records import withdrawals
+from batos.server.dispatch import reads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -112,7 +112,7 @@ async def test_the_slot_of_a_method_names_nobody_else(two: TwoUsers, verb: str) 
     def read(user: str | None) -> str:
         readings = two.uvm.readings
         if verb == "why":
-            return json.dumps(why.explain(readings, NAME, user))
+            return json.dumps(reads.explain(readings, NAME, user))
         return json.dumps([readings.inspect(each, user) for each in (NAME, BRICK)])
 
     told = read(BOB)

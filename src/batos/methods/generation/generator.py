@@ -15,21 +15,24 @@ from batos.methods.generation import generation_log
 from batos.methods.generation import method_spec as wants
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generations import GenerationRequest, Generations
-from batos.methods.generation.handwritten_candidate import handwritten_candidate
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import MethodSpec
+from batos.methods.generation.trial import clean
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import FoundSlot, UvmObject, own_slots, reference
 from batos.protocol.errors import (
     ApprovalNeeded,
     BatosError,
+    CovenantViolation,
     GenerationFailed,
     MethodFailed,
     NotFound,
     Refused,
+    UsageError,
     WordsErased,
 )
+from batos.protocol.method_documents import MethodProvenance
 from batos.protocol.mission_documents import LearntDocument, WishDocument
 from batos.records import methods, tool_declarations, tools, wishes
 from batos.records.candidates import Candidate
@@ -268,3 +271,37 @@ def _check_may_interpret(context: MindContext, error: BatosError) -> None:
     """Raise the error if policy forbids interpretation; otherwise return, and the intent is interpreted."""
     if context.mind.policy.interpret == "never":
         raise error
+
+
+# -- a person's own source for an intent: audited and tried like a coder's, with checks that a person or a coder wrote
+
+
+_REMEDY = (
+    "Correct it, or bring checks of your own with --checks FILE: `batos method show NAME --checks` prints those that "
+    "bind it now, to begin from."
+)
+
+
+async def handwritten_candidate(
+    deps: GenerationDeps, wanted: MethodSpec, source: str, checks: Sequence[Check], by: str
+) -> Candidate:
+    """Return a candidate of this source.
+
+    Raises: UsageError: there are no checks. CovenantViolation: the guardian refuses the source. GenerationFailed: the
+    source fails its checks.
+    """
+    if not checks:
+        raise UsageError(
+            f"{wanted.selector!r} of {wanted.name} has no checks yet",
+            field="checks",
+            remedy="Give at least two with the source; `batos help generation` shows what one is.",
+        )
+    trial = deps.trial(wanted)
+    judged = await trial.source(clean(source), checks)
+    what = f"this source for {wanted.selector!r} of {wanted.name}"
+    if judged.refused:
+        raise CovenantViolation(f"the guardian refuses {what}: {'; '.join(judged.faults)}", faults=judged.refused)
+    if judged.faults:
+        raise GenerationFailed(f"{what} does not pass: {'; '.join(judged.faults)}", remedy=_REMEDY)
+    made = MethodProvenance(generation="", model="", model_digest="", prompt_digest="", trust="user", by=by)
+    return await deps.candidate(wanted, trial, judged, made)

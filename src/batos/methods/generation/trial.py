@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batos.cell import program as programs
 from batos.cell.cell import Cell
 from batos.cell.program import Program
+from batos.cell.values import Plain
 from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
@@ -19,8 +20,7 @@ from batos.methods.generation import method_checks as checking
 from batos.methods.generation.check_lines import beside
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.fault_lines import fault_lines, missing_return
-from batos.methods.generation.further_calls import LEAST, further_calls
-from batos.methods.generation.method_checks import Check
+from batos.methods.generation.method_checks import Check, display
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
 from batos.methods.generation.rehearsal import Rehearsal, ScriptedHost
@@ -235,3 +235,47 @@ def clean(source: str) -> str:
     while lines and (not lines[-1].strip() or lines[-1].strip() == _FENCE):
         lines.pop()
     return textwrap.dedent("\n".join(lines)) + "\n"
+
+
+# -- makes further calls of a method from those of its checks, of the same types, to compare two methods by
+
+
+#: The most further calls, and the fewest that must be answered alike by two methods.
+MOST: Final = 12
+LEAST: Final = 3
+
+
+def further_calls(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Return calls that no check makes, each with one argument changed, at most MOST.
+
+    >>> [list(call.arguments) for call in further_calls([Check(["ab", 2])])]
+    [['ab ab', 2], ['ba', 2], ['aab', 2], ['ab', 3], ['ab', 7]]
+    """
+    known = {display(list(check.arguments)) for check in checks}
+    found: list[Check] = []
+    for check in checks:
+        for arguments in _variants(check.arguments):
+            if display(arguments) not in known:
+                known.add(display(arguments))
+                found.append(Check(arguments, check.before, check.replies))
+    return tuple(found[:: max(1, -(-len(found) // MOST))])
+
+
+def _variants(arguments: Sequence[Plain]) -> Iterator[list[Plain]]:
+    """Yield the arguments with one of them changed."""
+    for place, value in enumerate(arguments):
+        for other in _values_beside(value):
+            yield [*arguments[:place], other, *arguments[place + 1 :]]
+
+
+def _values_beside(value: Plain) -> Iterable[Plain]:
+    """Return values of the same type, made of the same parts."""
+    if isinstance(value, bool) or not value:
+        return ()
+    if isinstance(value, str):
+        return f"{value} {value}", value[::-1], value[:1] + value
+    if isinstance(value, int | float):
+        return value + 1, value * 3 + 1
+    if isinstance(value, list):
+        return value[::-1], value[1:], [*value, value[0], value[-1]], [*value[1:], *value, *value]
+    return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,14 +12,14 @@ from batos.gate import checks, citations, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, attribute
 from batos.gate.citations import Citation
-from batos.gate.evidence_index import index_of
+from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.gate.growing import GrowingAttribution
+from batos.gate.texts.stems import stems
 from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText, V
 from batos.memory.evidence import Evidence
 from batos.minds import computed_results, prompt, without_memory
 from batos.minds.calls import decisions
-from batos.minds.calls.meanings import find_meanings
 from batos.minds.calls.questions import ModelReply, Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
@@ -315,3 +315,42 @@ async def attribute_aside(answer: str, question: str, evidence: Evidence) -> Att
     """Find what carries an answer, in a thread for long evidence."""
     size = 24 * len(answer) + 4 * sum(len(passage.text) for passage in evidence.passages)
     return await offload(size, lambda: attribute(answer, question, index_of(evidence)))
+
+
+# -- the vectors of an answer's sentences that words leave alone, and of the evidence nearest to them
+
+
+#: Sentences of the answer and of the evidence that are embedded.
+MOST_SAID, MOST_EVIDENCE = 8, 24
+#: The end of the path of the vectors.
+PATH: Final = "judging#0"
+
+
+async def find_meanings(context: MindContext, found: Attribution, ground: Ground) -> SentenceVectors | None:
+    """Return vectors for the sentences whose words are in no document; None where there is nothing to compare.
+
+    A mind within another has none: its answer is judged again in what it is joined to.
+    """
+    said = [number for number, each in enumerate(found.sentences) if each.reason == "words"][:MOST_SAID]
+    if not said or context.mind.inner or context.io.meanings is None:
+        return None
+    index = ground.index
+    places = _nearest(index, " ".join(found.sentences[number].text for number in said))
+    texts = [found.sentences[number].text for number in said] + [index.sentences[at].quote for at in places]
+    vectors = await context.io.meanings.vectors(texts, f"{context.mind.name}/{PATH}")
+    if vectors is None:
+        return None
+    of_said = dict(zip(said, vectors, strict=False))
+    of_evidence = dict(zip(places, vectors[len(said) :], strict=True))
+    nothing: Sequence[float] = ()
+    return SentenceVectors(
+        [of_said.get(number, nothing) for number in range(len(found.sentences))],
+        [of_evidence.get(at, nothing) for at in range(len(index.sentences))],
+    )
+
+
+def _nearest(index: EvidenceIndex, text: str) -> list[int]:
+    """Return the places of the documents' sentences that share most with a text, at most MOST_EVIDENCE of them."""
+    shared = index.hits(stems(text, index.language))
+    places = [at for at, each in enumerate(index.sentences) if each.document != CONVERSATION]
+    return sorted(sorted(places, key=lambda at: (-shared.get(at, 0.0), at))[:MOST_EVIDENCE])

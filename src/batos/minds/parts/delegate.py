@@ -7,13 +7,14 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from batos.approvals.reasons import combine_reasons
-from batos.minds.calls import sample_paths
-from batos.minds.calls.questions import WORDLESS
+from batos.minds import prompt
+from batos.minds.calls import answers, decisions, sample_paths
+from batos.minds.calls.questions import WORDLESS, Question, infer
 from batos.minds.context import MindContext, MindInterpreter
-from batos.minds.parts import council, duet, facets
-from batos.minds.results import Enough, PartResult, Synthesis
+from batos.minds.parts import council
+from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
 from batos.objects.message import send
-from batos.objects.prototype import lookup
+from batos.objects.prototype import UvmObject, lookup
 from batos.protocol.errors import (
     ApprovalNeeded,
     BatosError,
@@ -25,6 +26,7 @@ from batos.protocol.errors import (
     TimedOut,
 )
 from batos.protocol.event_payloads import MISSION_PARTIAL, MissionPartial
+from batos.records.intents import intent_of
 
 T = TypeVar("T")
 
@@ -46,7 +48,7 @@ def describe(context: MindContext, slots: Sequence[str]) -> list[tuple[str, str,
     """Return (slot, name, inspiration) of each part, as the decomposition's prompt lists them."""
     if context.mind.is_council:
         return council.describe(context, slots)
-    return facets.pillars(context.mind.persona, slots)
+    return pillars(context.mind.persona, slots)
 
 
 async def delegate(
@@ -117,7 +119,7 @@ async def _part(
         if context.mind.is_council:
             answered: object = await council.think(context, interpreter, synthesis, number, asked)
         elif context.mind.is_duet:
-            answered = await duet.answer(context, interpreter, synthesis, number, asked)
+            answered = await answer(context, interpreter, synthesis, number, asked)
         else:
             answered = await send(interpreter, context.mind.persona, slot, query, number)
         if not isinstance(answered, PartResult):
@@ -138,7 +140,7 @@ def _failed_part(context: MindContext, number: int, asked: tuple[str, str], erro
     slot, query = asked
     if context.mind.has_personas:
         return PartResult(number, slot, slot.upper(), query, failure=error, persona=slot.upper())
-    name = facets.facet_name(context.mind.persona, slot)
+    name = facet_name(context.mind.persona, slot)
     return PartResult(number, slot, name, query, failure=error, persona=context.mind.voice.name)
 
 
@@ -149,3 +151,50 @@ def _tell(context: MindContext, part: PartResult, of: int) -> None:
     if not part.is_mind:
         told["facet"] = slot
     context.io.events.emit(MISSION_PARTIAL, told)
+
+
+# -- two voices: below a council two personas answer the same question, each in one call; their answers are joined
+
+
+async def answer(
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, number: int, asked: tuple[str, str]
+) -> PartResult:
+    """Return the answer of one of the two personas: one call in its own voice, of its own model, judged alone."""
+    slot, query = asked
+    within = council.mind(context, slot, query, synthesis.evidence)
+    task = prompt.reflex_task(within.mind.voice, query)
+    question = Question(sample_paths.facet(context.mind.name, slot), task)
+    spoken, _ = await infer(interpreter.in_voice(within), within, synthesis.evidence, question, decisions.PART)
+    judged = await answers.judge_alone(
+        MindAnswer(spoken.text, was_cut=spoken.was_cut), answers.ground_of(within, synthesis)
+    )
+    said, name = judged.answer, within.mind.voice.name
+    return PartResult(
+        number=number,
+        slot=slot,
+        name=name,
+        query=query,
+        answer=said.answer,
+        citations=said.citations,
+        is_known=said.is_known,
+        found_nothing=bool(said.unanswered),
+        was_cut=said.was_cut,
+        persona=name,
+        faults=judged.verdict.faults,
+        gist=said.gist if context.mind.parts_vote else "",
+    )
+
+
+# -- names the facets of a persona, for people and for prompts
+
+
+def facet_name(persona: UvmObject, slot: str) -> str:
+    """Return a facet's name for people and for the weave."""
+    intent = intent_of(persona, slot)
+    return slot if intent is None else intent.name
+
+
+def pillars(persona: UvmObject, slots: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return (slot, name, inspiration) of each facet, as the decomposition's prompt lists them."""
+    found = [(slot, intent_of(persona, slot)) for slot in slots]
+    return [(slot, intent.name, intent.inspiration) for slot, intent in found if intent is not None]

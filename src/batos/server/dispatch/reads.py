@@ -6,12 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, ParamSpec, Protocol, TypedDict, TypeVar
 
+from batos.agency.lookup import by_name
 from batos.approvals import documents
-from batos.history import dreams, past_questions, why
+from batos.history import dreams, past_questions, why_sentences
 from batos.history.as_of import PastReadings
 from batos.history.moments import Moment
+from batos.history.why_memories import explain_memory
+from batos.history.why_missions import explain_mission
+from batos.history.why_nodes import Asking
+from batos.history.why_slots import explain_slot
+from batos.image import naming
 from batos.image.ids import iso
+from batos.image.roots import Root
 from batos.memory.reach import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
+from batos.memory.records import memory_records
 from batos.memory.records.memory_records import MemoryKind
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import RecallView
@@ -21,7 +29,7 @@ from batos.protocol.dream_shapes import DREAM_DIFF, DREAM_LIST, DreamDiffArgs, D
 from batos.protocol.effect_documents import EffectList, GrantList
 from batos.protocol.effect_shapes import EFFECTS, GRANTS, EffectsArgs, GrantsArgs
 from batos.protocol.errors import BriefError, NotFound
-from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames
+from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames, WhyNode
 from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
 from batos.protocol.memory_shapes import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.protocol.method_documents import (
@@ -232,7 +240,7 @@ class Reader:
 
     async def _explain(self, given: WhyArgs, *_told: object) -> ReasonTree:
         of, said = await self.as_of(given)
-        found = await self.read(why.explain, of, given.what, given.user)
+        found = await self.read(explain, of, given.what, given.user)
         return {**found, **said}
 
     async def _dreams(self, given: DreamListArgs, *_told: object) -> DreamList:
@@ -311,3 +319,34 @@ def reach_of(given: RecallArgs, asker: str) -> MemoryReach:
 
 def _only(value: T | None) -> frozenset[T] | None:
     return None if value is None else frozenset({value})
+
+
+# -- the reasons for a sentence, a mission, a slot or a memory: the path of what it came from, as a tree
+
+
+_REMEDY: Final = "Name a mission, OBJECT.SLOT or a memory (d-...), or quote a sentence of one of your answers."
+
+
+def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
+    """Return what something came from. `user` sees nothing of the missions of others; None sees all.
+
+    Raises: NotFound: nothing is named so, and no answer says so.
+    """
+    with readings.image.snapshot() as root:
+        asking = Asking(root, readings.journal, user)
+        if naming.back(named) is not None or named.startswith("m-"):
+            return explain_mission(asking, readings.resolve_mission(named, user))
+        if named.startswith("d-") and " " not in named:
+            return explain_memory(asking, memory_records.find_document(root, named, user))
+        if " " not in named and _is_slot(root, named, user):
+            return explain_slot(asking, named)
+        found = why_sentences.find_sentence(asking, named, user or readings.settings.asker)
+        if found is None:
+            what = f"no answer of yours says {named!r}, and nothing is named so"
+            raise NotFound(what, field="what", remedy=_REMEDY)
+        return why_sentences.explain_sentence(asking, found)
+
+
+def _is_slot(root: Root, named: str, user: str | None) -> bool:
+    holder, dot, slot = named.rpartition(".")
+    return bool(dot and slot) and by_name(root, holder, user) is not None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.memory.document_store import Incoming
 from batos.memory.known_texts import GivenContent
 from batos.memory.reading.file_formats import HEAD, format_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
-from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, moment_of
-from batos.memory.titles import title_of
+from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, moment_of, one_line
 from batos.protocol.brief import AttachmentRef
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_documents import UnreadLine
@@ -176,3 +177,23 @@ def _found_text(file: RememberedFile, read: ReadText, owned: OwnedPlace) -> Inco
         *owned, source, title, read.media_type, read.text, digest, "external",
         read.kind, read.said_at, read.speaker, read.conversation,
     )  # fmt: skip
+
+
+# -- gives documents their titles
+
+
+_HEADING = re.compile(r"\A\s*#[^\S\n]+([^\n]+)")
+
+
+def title_of(name: str, text: str) -> str:
+    r"""Return a document's title: its first line where that is a heading, else its file's name without the ending.
+
+    A title is short, since it is searched with each part of its document.
+
+    >>> title_of("lamp.md", "# The lamp\n\nIt burns.")
+    'The lamp'
+    >>> title_of("notes/lamp.txt", "It burns.")
+    'lamp'
+    """
+    heading = _HEADING.match(text)
+    return (one_line(heading[1]) if heading else "") or PurePath(name).stem or name

@@ -13,8 +13,7 @@ from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
 from batos.memory.terms import words
 from batos.routing.lessons import Lesson, lessons_of
-from batos.routing.protocol_choice import MEANT, ProtocolChoice
-from batos.routing.router import Route, Router, make_router
+from batos.routing.router import MEANT, ProtocolChoice, Route, Router, make_router
 from batos.routing.training import learn_words
 from ollama_emulator.emulator import Emulator, Options
 

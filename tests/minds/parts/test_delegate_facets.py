@@ -8,7 +8,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, INSPIRATIONS, QUESTION, SLOTS, WINDS, ask, kind
 
 from batos.inference.ollama.bridge import ChatRequest
-from batos.minds.parts import facets
+from batos.minds.parts import delegate
 from batos.testing import ScriptedBridge
 
 
@@ -45,7 +45,7 @@ def _keys(bridge: ScriptedBridge, asked: list[ChatRequest]) -> list[tuple[ChatRe
 async def test_pillars_are_told_by_slot_name_and_inspiration(mind: Mind) -> None:
     """Decomposition names the intents of a persona; a slot that holds none is left out."""
     with mind.uvm.image.snapshot() as root:
-        told = facets.pillars(root["brick_prototype_obj"], (*SLOTS, "core_identity", "nothing_here"))
+        told = delegate.pillars(root["brick_prototype_obj"], (*SLOTS, "core_identity", "nothing_here"))
     assert [slot for slot, _, _ in told] == list(SLOTS)
     assert tuple(inspiration for _, _, inspiration in told) == INSPIRATIONS
     assert len(set(itertools.chain(*told))) == 9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batos.memory.reading.read_text import TITLE
-from batos.memory.titles import title_of
+from batos.server.dispatch.sent_files import title_of
 
 
 def test_a_title_is_the_first_heading_or_the_name() -> None:

@@ -9,7 +9,7 @@ from tests.memory.growing import MOST as MOST_TIMES
 from tests.memory.growing import growth
 
 from batos.gate import thresholds
-from batos.gate.texts.clauses import MOST, clause_spans
+from batos.gate.answer_reader import MOST, clause_spans
 from batos.gate.texts.stems import stems
 
 said = st.lists(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.methods.generation.further_calls import MOST, further_calls
 from batos.methods.generation.method_checks import Check, display
+from batos.methods.generation.trial import MOST, further_calls
 
 VALUES = st.text(max_size=5) | st.integers(-9, 9) | st.lists(st.integers(-9, 9), max_size=4) | st.booleans() | st.none()
 

@@ -12,7 +12,6 @@ from tests.methods.generation.learning import SAID as SAID_OF
 from tests.methods.generation.learning import SPEAKS
 
 from batos.agency.lookup import find_object
-from batos.history.why import explain
 from batos.image.ownership import owners_after
 from batos.image.roots import root_of
 from batos.objects.prototype import own_slots
@@ -20,6 +19,7 @@ from batos.protocol.brief import as_file
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.mission_documents import MissionDocument
+from batos.server.dispatch.reads import explain
 from batos.testing import ScriptedBridge, author, plain_reply, scripted_uvm
 from batos.uvm import UVM
 

@@ -11,7 +11,7 @@ from tests.minds.scripted import GOOD, LAMP, QUESTION, Script, stepping
 from batos.gate.attribution import attribute
 from batos.gate.ground import Ground
 from batos.memory.evidence import Evidence, Passage
-from batos.minds.calls.meanings import MOST_EVIDENCE, find_meanings
+from batos.minds.calls.answers import MOST_EVIDENCE, find_meanings
 from batos.testing import ScriptedBridge, scripted_uvm
 
 OTHER_WORDS = "Somebody turns a mechanism again and again."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batos.routing import effort
+from batos.routing import router
 
 COUNCIL = [
     "What do all four of you think about my plan?",
@@ -45,7 +45,7 @@ ONE = [
 @pytest.mark.parametrize("text", COUNCIL)
 def test_who_asks_for_everybody_is_understood(text: str) -> None:
     """All of them or several views are asked for in many languages; the words that say so are named."""
-    said = effort.asks_for_everybody(text)
+    said = router.asks_for_everybody(text)
     assert said is not None
     assert said in text
 
@@ -53,4 +53,4 @@ def test_who_asks_for_everybody_is_understood(text: str) -> None:
 @pytest.mark.parametrize("text", ONE)
 def test_what_only_looks_like_it_is_no_council(text: str) -> None:
     """A council costs some twenty calls: fours, angles and town halls alone do not call it."""
-    assert effort.asks_for_everybody(text) is None
+    assert router.asks_for_everybody(text) is None

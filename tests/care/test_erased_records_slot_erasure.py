@@ -5,11 +5,11 @@ from __future__ import annotations
 from persistent.mapping import PersistentMapping
 from tests.image.open_image import open_image
 
+from batos.care import erased_records
 from batos.image import roots
 from batos.image.records import Brief, Status
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.records import slot_erasure
 from batos.records.erased_words import MARK
 
 
@@ -31,7 +31,7 @@ async def test_a_slot_goes_with_what_is_recorded_of_it() -> None:
             root[roots.UNDONE]["m-2"] = PersistentMapping(slots=[dict(each) for each in written])
 
         await image.writer.apply(write)
-        await image.writer.apply(lambda root: slot_erasure.erase_slot(root, root[roots.GENESIS]["holder"], "note"))
+        await image.writer.apply(lambda root: erased_records.erase_slot(root, root[roots.GENESIS]["holder"], "note"))
         with image.snapshot() as root:
             slots = own_slots(root[roots.GENESIS]["holder"])
             assert ("note" in slots, slots["slot_users"], slots["slot_trust"]) == (False, {}, {"other": "tool"})

@@ -6,7 +6,7 @@ import numpy as np
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.memory import chunk_vectors
+from batos.memory import backfill
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
@@ -21,12 +21,12 @@ async def test_vectors_are_added_for_what_lacks_them() -> None:
 
         def change(root: object) -> None:
             matrix = np.eye(4, 8)
-            assert chunk_vectors.missing_vectors(root, "m") == [1, 2, 3]  # type: ignore[arg-type]
-            assert chunk_vectors.add_vectors(root, "m", [1, 3, 99], matrix[:3]) == 2  # type: ignore[arg-type]
-            assert chunk_vectors.add_vectors(root, "m", [1], matrix[:1]) == 0  # type: ignore[arg-type]
-            assert chunk_vectors.missing_vectors(root, "m") == [2]  # type: ignore[arg-type]
-            assert chunk_vectors.missing_vectors(root, "n", 2) == [1, 2]  # type: ignore[arg-type]
-            assert chunk_vectors.missing_count(root, "n") == 3  # type: ignore[arg-type]
+            assert backfill.missing_vectors(root, "m") == [1, 2, 3]  # type: ignore[arg-type]
+            assert backfill.add_vectors(root, "m", [1, 3, 99], matrix[:3]) == 2  # type: ignore[arg-type]
+            assert backfill.add_vectors(root, "m", [1], matrix[:1]) == 0  # type: ignore[arg-type]
+            assert backfill.missing_vectors(root, "m") == [2]  # type: ignore[arg-type]
+            assert backfill.missing_vectors(root, "n", 2) == [1, 2]  # type: ignore[arg-type]
+            assert backfill.missing_count(root, "n") == 3  # type: ignore[arg-type]
 
         await image.writer.apply(change)
         search = ChunkSearch()
@@ -35,9 +35,9 @@ async def test_vectors_are_added_for_what_lacks_them() -> None:
             assert [(hit.id, hit.score) for hit in search.recall(root, query, ALL).parts] == [(3, 1.0), (1, 0.0)]
             assert search.recall(root, RecallQuery("", VectorQuery("n", np.eye(4, 8)[1]), "vectors"), ALL).parts == ()
             assert search.vectors_of(root, "m", [2, 3])[0].tolist() == [3]
-        await image.writer.apply(lambda root: chunk_vectors.drop_vectors(root, "m"))
+        await image.writer.apply(lambda root: backfill.drop_vectors(root, "m"))
         with image.snapshot() as root:
-            assert chunk_vectors.missing_count(root, "m") == 3
+            assert backfill.missing_count(root, "m") == 3
             assert search.recall(root, query, ALL).parts == ()
             assert {row.kind for _, row in memory_segments.segments_of(root)} == {"text", "links"}
 
@@ -47,7 +47,7 @@ async def test_what_is_forgotten_has_no_vector() -> None:
     async with open_image(None) as image:
         store, search = store_of(image), ChunkSearch()
         await store.remember([incoming("Lamp.", "/a"), incoming("Oil.", "/b")])
-        await image.writer.apply(lambda root: chunk_vectors.add_vectors(root, "m", [1, 2], np.eye(2)))
+        await image.writer.apply(lambda root: backfill.add_vectors(root, "m", [1, 2], np.eye(2)))
         query = RecallQuery("", VectorQuery("m", [0.8, 0.6]), "vectors")
         with image.snapshot() as root:
             assert len(search.recall(root, query, ALL).parts) == 2
@@ -55,4 +55,4 @@ async def test_what_is_forgotten_has_no_vector() -> None:
         await store.forget(["/a"])
         with image.snapshot() as root:
             assert [hit.id for hit in search.recall(root, query, ALL).parts] == [2]
-            assert chunk_vectors.missing_count(root, "m") == 0
+            assert backfill.missing_count(root, "m") == 0
