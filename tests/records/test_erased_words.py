@@ -8,10 +8,13 @@ import zlib
 from typing import NamedTuple
 
 import pytest
+from tests.memory.growing import MOST, growth
 
 from batos.records.erased_words import MARK, ErasedWords, passages_of
 
 WORDS = 'the key is "žaba"\n7f3a9c'
+#: Beginnings that are none, streams that all run to the end of the bytes, and many small whole ones.
+HOSTILE = (b"x^", b"x\x01\x00\x02\x00\xfd\xff", zlib.compress(b"abc " * 30))
 
 
 class _Pair(NamedTuple):
@@ -44,6 +47,29 @@ def test_words_are_found_in_bytes(data: bytes) -> None:
     assert ErasedWords([WORDS]).are_in_bytes(data)
     assert not ErasedWords(["another key"]).are_in_bytes(data)
     assert not ErasedWords([]).are_in_bytes(data)
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_scan_is_linear_in_bytes_that_look_like_streams(unit: bytes) -> None:
+    """Whoever sends a file of them holds nobody's erasure."""
+    words = ErasedWords([WORDS])
+    assert growth(lambda size: words.are_in_bytes(unit * (size // len(unit))), 64 * 1024) < MOST
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("packed", [zlib.compress(WORDS.encode()), zlib.compress(WORDS.encode(), 0)])
+def test_words_are_found_behind_bytes_that_look_like_streams(unit: bytes, packed: bytes) -> None:
+    """A search that has gone on behind what was none of them still finds a stream, and so does one within another."""
+    hostile = unit * (64 * 1024 // len(unit))
+    assert ErasedWords([WORDS]).are_in_bytes(hostile + b"." * 9 + packed)
+    assert ErasedWords([WORDS]).are_in_bytes(hostile + zlib.compress(hostile + packed, 0) + hostile)
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_words_are_found_in_a_stream_that_is_cut_off(level: int) -> None:
+    """A stream without its end, or damaged behind the words, has them all the same."""
+    packed = zlib.compress(WORDS.encode() + bytes(range(256)) * 900, level)
+    assert ErasedWords([WORDS]).are_in_bytes(packed[:-5])
 
 
 def test_a_mark_takes_their_place_in_plain_data() -> None:

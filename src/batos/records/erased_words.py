@@ -6,8 +6,8 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from persistent import Persistent
 
@@ -18,6 +18,10 @@ _DEFLATED: Final = re.compile(rb"\x78[\x01\x5e\x9c\xda]")
 #: Streams within streams that are opened, and the most bytes that one may have.
 _DEEPEST: Final = 3
 _MOST: Final = 256 * 2**20
+#: The bytes that a stream is fed at first, and at most at once.
+_PIECE, _LARGEST_PIECE = 256, 2**16
+#: Times their own length that bytes may cost by streams that are none, and what is free for short ones.
+_OVERLAPS, _FREE = 8, 2**16
 #: The shortest line or sentence, and the shortest single word, by which a text is known elsewhere.
 _SENTENCE, _WORD = 24, 20
 #: The names of fields, as the program writes them.
@@ -65,11 +69,7 @@ class ErasedWords:
             return True
         if depth >= _DEEPEST or not self.texts:
             return False
-        return any(
-            self.are_in_bytes(inner, depth + 1)
-            for found in _DEFLATED.finditer(data)
-            if (inner := _inflate(data[found.start() :]))
-        )
+        return any(self.are_in_bytes(each, depth + 1) for each in _streams_in(data))
 
     def redact(self, text: str) -> str:
         """Return a text with a mark in the place of each of them."""
@@ -111,12 +111,56 @@ def _in_base64(raw: bytes) -> set[bytes]:
     return {each for each in found if len(each) >= 8}
 
 
-def _inflate(data: bytes) -> bytes:
-    """Return the stream that bytes begin with; b"" if it is none."""
-    try:
-        return zlib.decompressobj().decompress(data, _MOST)
-    except zlib.error:
-        return b""
+class _StreamContent(NamedTuple):
+    """The content of a stream as far as it goes, where it ends in the bytes, and whether it is a whole one."""
+
+    content: bytes
+    end: int
+    is_whole: bool
+
+
+def _streams_in(data: bytes) -> Iterator[bytes]:
+    """Yield the content of the streams of zlib in bytes, in time that is linear in the bytes and in what comes out.
+
+    A whole stream has a checksum: nothing else begins within it. Bytes that only look like a stream may overlap with
+    others, until that has cost several times their length; then the search goes on behind each.
+    """
+    at, left = 0, _OVERLAPS * len(data) + _FREE
+    while found := _DEFLATED.search(data, at):
+        at = found.start() + 2
+        if not _may_begin(data, at):
+            continue
+        inflated = _inflate(data, found.start())
+        if not inflated.is_whole:
+            left -= inflated.end - at + len(inflated.content)
+        if inflated.is_whole or left < 0:
+            at = max(at, inflated.end)
+        if inflated.content:
+            yield inflated.content
+
+
+def _may_begin(data: bytes, at: int) -> bool:
+    """Test if the first block of a stream may stand here: most of what looks like a stream ends at this."""
+    block = data[at : at + 5]
+    if len(block) < 5:
+        return True
+    kind = block[0] & 6
+    return kind != 6 and (kind != 0 or block[1] ^ block[3] == block[2] ^ block[4] == 255)
+
+
+def _inflate(data: bytes, start: int) -> _StreamContent:
+    """Return the stream that begins at a place, fed in pieces, so that a wrong one costs no more than it has."""
+    inflater, view, content = zlib.decompressobj(), memoryview(data), bytearray()
+    at, size = start, _PIECE
+    while at < len(data) and not inflater.eof and len(content) < _MOST:
+        piece = view[at : at + size]
+        try:
+            content += inflater.decompress(piece, _MOST - len(content))
+        except zlib.error:
+            return _StreamContent(bytes(content), at, is_whole=False)
+        at += len(piece) - len(inflater.unused_data) - len(inflater.unconsumed_tail)
+        size = min(2 * size, _LARGEST_PIECE)
+    return _StreamContent(bytes(content), at, inflater.eof)
 
 
 def passages_of(text: str) -> set[str]:
