@@ -91,6 +91,22 @@ def test_a_mark_takes_their_place_in_plain_data() -> None:
     assert json.loads(ErasedWords([WORDS]).redact(packed)) == {"said": MARK}
 
 
+def test_a_text_is_searched_once_however_deep_it_stands() -> None:
+    """Data within data within data costs no more than its length."""
+    searched: list[str] = []
+
+    class _CountedWords(ErasedWords):
+        def are_in(self, text: str) -> bool:
+            searched.append(text)
+            return super().are_in(text)
+
+    nested: object = "a secret"
+    for _ in range(100):
+        nested = [nested]
+    assert MARK in str(_CountedWords(["secret"]).redact_value(nested))
+    assert searched == ["a secret"]
+
+
 def test_no_words_are_in_nothing() -> None:
     """Blanks are no words."""
     assert not ErasedWords(["", "  "])

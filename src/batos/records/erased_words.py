@@ -79,15 +79,22 @@ class ErasedWords:
 
     def redact_value(self, value: Any) -> Any:
         """Return plain data with a mark in the place of each of them; what has none is returned as it is."""
-        if not self.are_in_value(value):
-            return value
         if isinstance(value, str):
-            return self.redact(value)
+            return self.redact(value) if self.are_in(value) else value
         if isinstance(value, bytes):
-            return MARK.encode()
+            return MARK.encode() if self.are_in_bytes(value) else value
+        if isinstance(value, Persistent):
+            return value
         if isinstance(value, Mapping):
-            return type(value)({self._redact_key(key): self.redact_value(each) for key, each in value.items()})  # type: ignore[call-arg]
+            pairs = [(self._redact_key(key), self.redact_value(each)) for key, each in value.items()]
+            if all(new[0] is key and new[1] is each for new, (key, each) in zip(pairs, value.items(), strict=True)):
+                return value
+            return type(value)(dict(pairs))  # type: ignore[call-arg]
+        if not isinstance(value, list | tuple | set | frozenset):
+            return value
         redacted = [self.redact_value(each) for each in value]
+        if all(new is each for new, each in zip(redacted, value, strict=True)):
+            return value
         return type(value)(*redacted) if hasattr(value, "_fields") else type(value)(redacted)
 
     def _redact_key(self, key: Any) -> Any:
