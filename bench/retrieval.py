@@ -128,9 +128,9 @@ class Memory:
         async def find() -> Embedder:
             return embedder
 
-        async with asyncio.TaskGroup() as group:
-            parts = BackfillParts(self._image, store, find, lambda: True, lambda state: None)
-            state = await VectorBackfill(parts, group).wait(_tell)
+        backfill = VectorBackfill(BackfillParts(self._image, store, find, lambda: True, lambda state: None))
+        backfill.job.start()
+        state = await backfill.wait(_tell)
         if state.missing:
             raise RuntimeError(f"the embedder did not serve: {state.reason}")
 

@@ -211,3 +211,24 @@ async def test_a_conflict_is_told(tmp_path: Path) -> None:
         with pytest.raises(ConflictError), uvm.image.transaction("m-1"):
             raise ConflictError("somebody else was first")
     assert ("txn.conflict", {"what": "m-1"}) in heard
+
+
+#: Who may subscribe: progress, counters, the relay, the bulletin, and the verb that tells its asker of methods in the
+#: making. The log is in `Events` itself.
+WATCHERS = {
+    "batos/uvm.py": 1,
+    "batos/server/dispatch/event_relay.py": 2,
+    "batos/server/dispatch/method_changes.py": 1,
+    "batos/server/zmq/server.py": 1,
+}
+
+
+def test_nobody_acts_on_an_event() -> None:
+    """Subscribers only watch; who acts on something is woken by a signal (batos.concurrency.jobs)."""
+    source = Path(__file__).resolve().parents[1] / "src"
+    found = {
+        str(path.relative_to(source)): count
+        for path in sorted(source.glob("batos/**/*.py"))
+        if (count := path.read_text().count("events.subscribe("))
+    }
+    assert found == WATCHERS

@@ -14,10 +14,11 @@ from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
 from batos.autotelic.curator import Curator
-from batos.autotelic.model_summaries import Ask, ModelSummaries
+from batos.autotelic.model_summaries import ModelSummaries
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
 from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.jobs import Job
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import integrity, standing
@@ -123,6 +124,14 @@ class UVM(OpenedImage):
     releaser: Releaser
     packer: Packer
 
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Return all background work of this process."""
+        return (
+            self.learning.job, self.mission_memory.job, self.backfill.job, self.follow_ups.job,
+            self.releaser.job, self.releaser.watch, self.sharing.job, *self.packer.jobs, self.counters.job,
+        )  # fmt: skip
+
     def status(self, user: str | None = None) -> MindStatus:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
         lease = self.image.lease
@@ -132,6 +141,7 @@ class UVM(OpenedImage):
             return {
                 **(screen if user is None else reports.screen_of(root, screen, user)),
                 "learning": self.learning.snapshot(root),
+                "jobs": [job.line(self.clock()) for job in self.jobs],
                 "ollama": {"host": mask_passwords(self.settings.ollama_host)},
                 "image": {"uri": mask_passwords(self.image.uri), "error": None, **self.image.sizes()},
                 "holder": "",
@@ -211,7 +221,7 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
 def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions, Counters]:
     """Count what happens from here on; the counts are written at the end."""
     running_missions, counters = RunningMissions(opened.clock), Counters(opened.image.writer.apply, opened.clock)
-    stack.push_async_callback(_finish, counters.close)
+    _keep(stack, counters.job)
     for subscriber in (running_missions.on_event, counters.on_event):
         stack.callback(opened.events.subscribe(subscriber))
     return running_missions, counters
@@ -235,7 +245,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running_missions, counters = _count(stack, opened)
     group = await stack.enter_async_context(_task_group())
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
-    digests, thinking, lasts = dict[str, str](), dict[object, frozenset[str]](), copied is None
+    digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
     reconciler = _reconciler(opened, thinking, copied)
     lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
     publisher = Publisher(image.shared, {**APPLIERS, "method": lifecycle.fold}, clock)
@@ -265,106 +275,53 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
-    mission_memory = _mission_memory(stack, group, opened, store, sharing, lasts=lasts)
-    _share(stack, group, workers, sharing)
-    late = LearningParts(settings, image, method_runtime.generator, workers, events, clock, readiness.ready)
-    learning = LateMethods(late, group, seams.pauses[-1])
-    stack.push_async_callback(_finish, learning.aclose)
+    late = LearningParts(settings, image, method_runtime.generator, workers, clock, readiness.ready)
     finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
-    backfill = _backfill(stack, group, BackfillParts(image, store, finder.find, workers.is_idle, tell))
-    stack.callback(approvals.close)
-    await approvals.open()
-    return UVM(
+    folds = FoldStore(image, store, readings.recollection.search, clock)
+    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
+    sinks = seams.effects.sinks or partial(open_sink, guard=partial(refuse_places, settings))
+    built = UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
-        FollowUps(image, missions, group), learning, running_missions, counters, store, finder,
-        backfill, mission_memory, _curator(stack, opened, store, readings, missions.ask, readiness),
-        _releaser(stack, group, opened, seams.effects, sharing, lasts=lasts), _packer(stack, group, opened, workers),
+        FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
+        VectorBackfill(BackfillParts(image, store, finder.find, workers.is_idle, tell)),
+        MissionMemory(image, store, clock), Curator(image, folds, clock, events, writer),
+        Releaser(ReleaserParts(image, events, clock, sinks, seams.effects.hold, last=seams.effects.last)),
+        Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
+    await _start(stack, built, lasts=copied is None)
+    return built
 
 
-def _share(stack: AsyncExitStack, group: asyncio.TaskGroup, workers: Workers, sharing: Sharing) -> None:
-    """Let other nodes have a part in the missions; at the end the workers have stopped, and then that has."""
-    sharing.keep(group)
-    stack.push_async_callback(sharing.aclose)
-    stack.push_async_callback(_finish, workers.stop)
+async def _start(stack: AsyncExitStack, built: UVM, *, lasts: bool) -> None:
+    """Start the jobs; at the end they stop in the reverse order, the missions among them.
+
+    In a copy of the mind, which does not last, no effect is released and nothing is remembered.
+    """
+    if lasts:
+        _keep(stack, built.mission_memory.job)
+        built.mission_memory.job.wake()
+    built.sharing.keep()
+    stack.push_async_callback(built.sharing.aclose)
+    stack.push_async_callback(_finish, built.workers.stop)
+    stack.push_async_callback(_finish, built.learning.aclose)
+    _keep(stack, built.backfill.job)
+    stack.callback(built.approvals.close)
+    await built.approvals.open()
+    stack.push_async_callback(_finish, built.curator.write_recalls)
+    if lasts:
+        stack.push_async_callback(_finish, built.releaser.aclose)
+        built.releaser.keep()
+    stack.push_async_callback(_finish, built.packer.aclose)
+    stack.push_async_callback(_finish, built.follow_ups.job.stop)
+    for job in built.jobs:
+        job.obey(built.image.signals)
 
 
-def _mission_memory(
-    stack: AsyncExitStack,
-    group: asyncio.TaskGroup,
-    opened: OpenedImage,
-    store: DocumentStore,
-    sharing: Sharing,
-    *,
-    lasts: bool,
-) -> MissionMemory:
-    """Make what remembers answered missions; at the end all of them are, in an image that `lasts`."""
-    made = MissionMemory(opened.image, store, opened.clock, group)
-    if not lasts:
-        return made
-    stack.push_async_callback(_finish, made.aclose)
-    stack.callback(made.follow(opened.events))
-    sharing.call_when_published(made.wake)
-    made.wake()
-    return made
-
-
-def _packer(stack: AsyncExitStack, group: asyncio.TaskGroup, opened: OpenedImage, workers: Workers) -> Packer:
-    """Make what packs the image; at the end it has stopped."""
-    settings = opened.settings
-    parts = PackerParts(
-        opened.image, opened.events, opened.clock, workers.is_idle, settings.history_days,
-        journal_days=settings.journal_days,
-    )  # fmt: skip
-    made = Packer(parts, group)
-    stack.push_async_callback(_finish, made.aclose)
-    return made
-
-
-def _releaser(
-    stack: AsyncExitStack,
-    group: asyncio.TaskGroup,
-    opened: OpenedImage,
-    seams: EffectSeams,
-    sharing: Sharing,
-    *,
-    lasts: bool,
-) -> Releaser:
-    """Make what releases effects; in a copy nothing is released, and at the end what waits is."""
-    sinks = seams.sinks or partial(open_sink, guard=partial(refuse_places, opened.settings))
-    parts = ReleaserParts(opened.image, opened.events, opened.clock, sinks, seams.hold, last=seams.last)
-    made = Releaser(parts, group)
-    if not lasts:
-        return made
-    stack.push_async_callback(_finish, made.aclose)
-    stack.callback(made.follow(opened.events))
-    sharing.call_when_published(made.wake)
-    made.keep()
-    return made
-
-
-def _curator(
-    stack: AsyncExitStack,
-    opened: OpenedImage,
-    store: DocumentStore,
-    readings: Readings,
-    ask: Ask,
-    readiness: Readiness,
-) -> Curator:
-    """Make what folds memories; at the end the recalls that it was told are written."""
-    folds = FoldStore(opened.image, store, readings.recollection.search, opened.clock)
-    writer = ModelSummaries(ask, readiness.answers, readiness.check)
-    curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
-    stack.push_async_callback(_finish, curator.write_recalls)
-    return curator
-
-
-def _backfill(stack: AsyncExitStack, group: asyncio.TaskGroup, parts: BackfillParts) -> VectorBackfill:
-    """Make what gives vectors to remembered parts; at the end it has stopped."""
-    backfill = VectorBackfill(parts, group)
-    stack.push_async_callback(_finish, backfill.aclose)
-    return backfill
+def _keep(stack: AsyncExitStack, job: Job) -> None:
+    """Start a job; at the end it has stopped."""
+    job.start()
+    stack.push_async_callback(_finish, job.stop)
 
 
 def _tell_vectors(events: Events, state: BackfillState) -> None:

@@ -44,9 +44,9 @@ async def packed(
 ) -> AsyncIterator[tuple[UVM, Packer, Clock]]:
     """A mind in files, and a packer that keeps nothing beside the present unless told otherwise."""
     clock, model = Clock(), model or bridge()
-    async with scripted_uvm(home, model, memory=False, method_control=0) as uvm, asyncio.TaskGroup() as group:
+    async with scripted_uvm(home, model, memory=False, method_control=0) as uvm:
         given = {"days": 0.0, "least_kept": timedelta(), **parts}
-        packer = Packer(PackerParts(uvm.image, uvm.events, clock, uvm.workers.is_idle, **given), group)
+        packer = Packer(PackerParts(uvm.image, uvm.events, clock, uvm.workers.is_idle, **given))
         yield uvm, packer, clock
         await packer.aclose()
 

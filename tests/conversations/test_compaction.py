@@ -20,7 +20,6 @@ from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Turn
 from batos.protocol.errors import BatosError, NotFound, OllamaUnreachable
-from batos.protocol.event_payloads import MISSION_ACCEPTED, MissionAccepted
 
 PLAIN = "It is so."
 
@@ -263,7 +262,7 @@ async def test_a_question_is_not_kept_waiting(mind: Mind) -> None:
     name = await write_turns(mind.uvm, exchanges(100, 800))
 
     def record(request: ChatRequest) -> str:
-        mind.uvm.events.emit(MISSION_ACCEPTED, MissionAccepted(mission="m-other", user="tester", waiting=1))
+        mind.uvm.image.signals.asked.give("m-other")
         return "Anna Lund sealed jars."
 
     mind.bridge.respond = recording(record, mind.script)

@@ -62,9 +62,14 @@ def parts_of(
 async def fill(parts: BackfillParts) -> tuple[BackfillState, list[int]]:
     """Fill in what is missing; return the end, and how many were missing after each batch."""
     left: list[int] = []
-    async with asyncio.TaskGroup() as group:
-        state = await VectorBackfill(parts, group).wait(lambda state: left.append(state.missing))
-    return state, left
+    return await started(parts).wait(lambda state: left.append(state.missing)), left
+
+
+def started(parts: BackfillParts) -> VectorBackfill:
+    """A backfill that works when it is woken."""
+    backfill = VectorBackfill(parts)
+    backfill.job.start()
+    return backfill
 
 
 async def test_every_part_gets_a_vector() -> None:
@@ -128,15 +133,14 @@ async def test_it_looks_again_only_if_parts_were_left() -> None:
         await store_of(image).remember([incoming("Lamp one.", "/1"), incoming("Lamp two.", "/2")])
         daemon = CountingDaemon(OllamaUnreachable("gone"))
         daemon.calls.append([])
-        async with asyncio.TaskGroup() as group:
-            backfill = VectorBackfill(parts_of(image, daemon), group)
-            assert (await backfill.wait(lambda state: None)).missing == 2
-            daemon.failure = None
-            backfill.wake_again()
-            assert (await backfill.wait(lambda state: None)).missing == 0
-            calls = len(daemon.calls)
-            backfill.wake_again()
-            await backfill.aclose()
+        backfill = started(parts_of(image, daemon))
+        assert (await backfill.wait(lambda state: None)).missing == 2
+        daemon.failure = None
+        backfill.wake_again()
+        assert (await backfill.wait(lambda state: None)).missing == 0
+        calls = len(daemon.calls)
+        backfill.wake_again()
+        await backfill.job.stop()
         assert len(daemon.calls) == calls
 
 
@@ -146,13 +150,12 @@ async def test_any_failure_is_a_reason_and_is_tried_again(failure: Exception) ->
     async with open_image(None) as image:
         await store_of(image).remember([incoming(f"Lamp {number}.", f"/{number}") for number in range(20)])
         daemon = CountingDaemon(failure)
-        async with asyncio.TaskGroup() as group:
-            backfill = VectorBackfill(parts_of(image, daemon, is_idle=lambda: False), group)
-            state = await backfill.wait(lambda state: None)
-            assert (state.missing, str(failure) in state.reason) == (20 - BUSY_BATCH, True)
-            daemon.failure = None
-            backfill.wake_again()
-            assert await backfill.wait(lambda state: None) == BackfillState("all-minilm:latest")
+        backfill = started(parts_of(image, daemon, is_idle=lambda: False))
+        state = await backfill.wait(lambda state: None)
+        assert (state.missing, str(failure) in state.reason) == (20 - BUSY_BATCH, True)
+        daemon.failure = None
+        backfill.wake_again()
+        assert await backfill.wait(lambda state: None) == BackfillState("all-minilm:latest")
 
 
 async def test_an_image_that_refuses_gets_no_vectors() -> None:
@@ -190,15 +193,14 @@ async def test_parts_that_come_meanwhile_are_found_too() -> None:
         store = store_of(image)
         await store.remember([incoming("The lamp.", "/a")])
         daemon = CountingDaemon()
-        async with asyncio.TaskGroup() as group:
-            backfill = VectorBackfill(parts_of(image, daemon), group)
-            backfill.wake()
-            waiting = asyncio.ensure_future(backfill.wait(lambda state: None))
-            await store.remember([incoming("Another lamp.", "/b")])
-            backfill.wake()
-            await waiting  # this may have ended before the second part came
-            assert (await backfill.wait(lambda state: None)).missing == 0
-            await backfill.aclose()
+        backfill = started(parts_of(image, daemon))
+        backfill.job.wake()
+        waiting = asyncio.ensure_future(backfill.wait(lambda state: None))
+        await store.remember([incoming("Another lamp.", "/b")])
+        backfill.job.wake()
+        await waiting  # this may have ended before the second part came
+        assert (await backfill.wait(lambda state: None)).missing == 0
+        await backfill.job.stop()
         with image.snapshot() as root:
             assert missing_count(root, "one") == 0
 
@@ -216,11 +218,11 @@ async def test_closing_stops_it() -> None:
 
     async with open_image(None) as image:
         await store_of(image).remember([incoming("The lamp.")])
-        async with asyncio.timeout(HANG), asyncio.TaskGroup() as group:
-            backfill = VectorBackfill(parts_of(image, Hanging()), group)
-            backfill.wake()
+        async with asyncio.timeout(HANG):
+            backfill = started(parts_of(image, Hanging()))
+            backfill.job.wake()
             await was_asked.wait()
-            await backfill.aclose()
+            await backfill.job.stop()
 
 
 async def test_a_text_that_is_too_long_is_embedded_shorter() -> None:

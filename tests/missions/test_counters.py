@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -99,7 +100,7 @@ async def test_what_becomes_of_intents_is_counted() -> None:
         for event, keys in told:
             counters.on_event(event, keys)
         found = shown(image, counters)
-        await counters.close()
+        await counters.job.stop()
     assert found["total"] == {
         "verdicts": {"refused": 1, "accepted": 1},
         "refusals": {"covenant": 1, "name": 1},
@@ -135,12 +136,13 @@ async def test_that_counts_were_written_is_no_reason_to_write() -> None:
         written.append(change)
 
     counters = Counters(apply, utc_now, every=0)
+    counters.job.start()
     counters.on_event("txn.commit", {"what": "image", "changes": 2})
     await a_moment()
-    await counters.close()
+    await counters.job.stop()
     assert written == []
     counters.on_event("txn.abort", {"what": "m-1", "reason": "doomed"})
-    await counters.close()
+    await counters.job.stop()
     assert len(written) == 1
 
 
@@ -172,6 +174,7 @@ async def test_counts_are_written_in_batches() -> None:
     told: list[str] = []
     async with open_image(None, events=Events(lambda event, keys: told.append(event))) as image:
         counters = Counters(image.writer.apply, utc_now, every=0.01)
+        counters.job.start()
         for _ in range(1000):
             counters.on_event("queue.busy", {"user": "me"})
         told.clear()
@@ -179,7 +182,7 @@ async def test_counts_are_written_in_batches() -> None:
         assert before["total"] == {"busy": 1000}
         await until(lambda: told, "the commit")
         assert shown(image, counters) == before
-        await counters.close()
+        await counters.job.stop()
         assert told == ["txn.commit"]
         with image.snapshot() as root:
             assert root[roots.COUNTERS]["total"] == {"busy": 1000}
@@ -195,6 +198,7 @@ async def test_what_is_counted_during_a_write_is_written_by_the_next() -> None:
         written.append(change)
 
     counters = Counters(apply, utc_now, every=0.01)
+    counters.job.start()
     counters.on_event("queue.busy", {"user": "me"})
     await under_way.wait()
     counters.on_event("queue.busy", {"user": "me"})
@@ -202,7 +206,7 @@ async def test_what_is_counted_during_a_write_is_written_by_the_next() -> None:
     assert not written
     on.set()
     await until(lambda: len(written) >= 2, "the second write")
-    await counters.close()
+    await counters.job.stop()
     assert len(written) == 2
 
 
@@ -228,10 +232,11 @@ async def test_what_is_being_written_is_shown_once(fails: bool) -> None:
             counters.on_event("queue.busy", {"user": "me"})
             assert shown(image, counters)["total"] == {"busy": 2}
             on.set()
-            await flushing
+            with pytest.raises(DiskFull) if fails else nullcontext():
+                await flushing
             assert counters.snapshot(older)["total"] == shown(image, counters)["total"] == {"busy": 2}
         fails = False
-        await counters.close()
+        await counters.job.stop()
         assert set(shown(image, counters)) == {"total", "days", "vram", "failures"}
         with image.snapshot() as root:
             assert root[roots.COUNTERS]["total"] == shown(image, counters)["total"] == {"busy": 2}
@@ -250,11 +255,12 @@ async def test_what_cannot_be_written_is_counted_on() -> None:
         counters = Counters(apply, utc_now, every=3_600)
         for _ in range(3):
             counters.on_event("queue.busy", {"user": "me"})
-            await counters.flush()
+            with pytest.raises(DiskFull):
+                await counters.flush()
         assert shown(image, counters)["total"] == {"busy": 3}
         full = False
         counters.on_event("txn.conflict", {"what": "m-1"})
-        await counters.close()
+        await counters.job.stop()
         with image.snapshot() as root:
             assert root[roots.COUNTERS]["total"] == {"busy": 3, "conflicts": 1}
 
@@ -276,7 +282,7 @@ async def test_only_the_newest_is_kept() -> None:
             if number % 7 == 0:
                 await counters.flush()
         found = shown(image, counters)
-        await counters.close()
+        await counters.job.stop()
         assert shown(image, counters) == found
     assert [each["model"] for each in found["vram"]] == [f"m{number}" for number in reversed(range(many))][:SAMPLES]
     assert len(found["failures"]) == FAILURES

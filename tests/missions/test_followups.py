@@ -65,7 +65,7 @@ async def test_a_turn_begins_what_it_makes_due(mind: Mind) -> None:
 async def test_a_process_that_works_sees_to_every_turn(mind: Mind) -> None:
     """Once it keeps house nobody has to ask; a turn that makes nothing due leads to nothing."""
     mind.bridge.respond = recording(lambda request: "Anna Lund sealed jars.", mind.script)
-    mind.uvm.follow_ups.keep(mind.uvm.events)
+    mind.uvm.follow_ups.keep()
     name = await write_turns(mind.uvm, exchanges(20))
     await turned(mind, name)
     await ended(mind, 2)

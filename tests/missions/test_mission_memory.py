@@ -85,7 +85,7 @@ async def test_missions_that_wait_are_remembered_at_the_end_or_by_the_next_proce
         with uvm.image.snapshot() as root:
             assert list(root[roots.UNREMEMBERED]) == [told["id"]]
             assert len(root[roots.DOCUMENTS]) == 0
-        await uvm.mission_memory.aclose()
+        await uvm.mission_memory.job.stop()
         with uvm.image.snapshot() as root:
             assert list(root[roots.UNREMEMBERED]) == []
             assert len(root[roots.DOCUMENTS]) == 2
@@ -99,7 +99,7 @@ async def test_many_missions_are_one_commit(tmp_path: Path) -> None:
     """Written together after a pause; who waits for that is told once."""
     written: list[None] = []
     async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
-        uvm.mission_memory.call_when_written(lambda: written.append(None))
+        uvm.image.signals.remembered.call(lambda: written.append(None))
         for number in range(3):
             await uvm.missions.ask({"text": f"{SAID} {number}", "user": "tester", "effort": "reflex"})
         await uvm.mission_memory.write()

@@ -120,9 +120,10 @@ def test_who_leaves_while_it_is_accepted_leaves_nothing_running(turns: int, stop
                 asked.cancel()
             with suppress(asyncio.CancelledError):
                 await asked
-            while not (stops or uvm.workers.is_idle()):
-                uvm.workers.rested.clear()
-                await uvm.workers.rested.wait()
+            rested = asyncio.Event()
+            uvm.workers.rested.call(rested.set)
+            if not (stops or uvm.workers.is_idle()):
+                await rested.wait()
             assert all(word in {"queued", "cancelled", "done"} for word, _ in statuses(uvm))
             assert uvm.workers.running == ()
             if not stops:

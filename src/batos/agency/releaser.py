@@ -29,6 +29,7 @@ from batos.agency.granting import open_sink
 from batos.agency.records import capabilities, staged_effects
 from batos.agency.records.staged_effects import EffectState
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
+from batos.concurrency.jobs import Job
 from batos.events import Events
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -38,7 +39,6 @@ from batos.protocol.event_payloads import (
     EFFECT_FAILED,
     EFFECT_RELEASED,
     EFFECT_UNKNOWN,
-    MISSION_DONE,
     EffectFailed,
     EffectReleased,
     EffectUnknown,
@@ -86,67 +86,46 @@ class Releaser:
     An effect whose grant is bound to a machine waits until a node of that machine publishes.
     """
 
-    def __init__(self, parts: ReleaserParts, group: asyncio.TaskGroup) -> None:
-        self._parts, self._group = parts, group
+    def __init__(self, parts: ReleaserParts) -> None:
+        self._parts = parts
         self._image = parts.image
         self._releasing = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
-        self._again = False
+        self.job = Job("effects", self._work, ends_itself=True, runs_last=True)
+        self.watch = Job("effects elsewhere", self._watch, ends_itself=True, retry=(_LOOK, 60.0))
+        self._image.signals.answered.call(lambda *_mission: self.job.wake())
+        self._image.signals.published.call(self.job.wake)
         self._leaving = asyncio.Event()
         #: When this process begins no more effects, once it ends.
         self._end = math.inf
 
-    def follow(self, events: Events) -> Callable[[], None]:
-        """Release the effects of each mission that is done from now on; return what ends that."""
-
-        def on_event(event: str, keys: Mapping[str, Any]) -> None:
-            if event == MISSION_DONE.name:
-                self.wake()
-
-        return events.subscribe(on_event)
-
     def keep(self) -> None:
         """Release what waits, and from now on what waits for this machine while a node of another one publishes."""
-        self.wake()
+        self.job.start()
+        self.job.wake()
         if self._image.lease is not None:
-            self._watching = self._group.create_task(self._watch())
+            self.watch.start()
+            self.watch.wake(_LOOK)
 
-    async def _watch(self) -> None:
-        while self._image.refusing is None and not await self._leaves_within(_LOOK):
-            try:
-                if await asyncio.to_thread(is_waited_for, self._image):
-                    self.wake()
-            except Exception as error:  # no reason to end the process: the next look tries again
-                _log.warning("staged_effects.not_looked", reason=str(error))
-
-    def wake(self) -> None:
-        """Release what waits, in the background."""
-        self._again = True
-        if (self._task is None or self._task.done()) and not self._leaving.is_set():
-            self._task = self._group.create_task(self._work())
+    async def _watch(self) -> float | None:
+        if self._image.refusing is not None:
+            return None
+        if await asyncio.to_thread(is_waited_for, self._image):
+            self.job.wake()
+        return _LOOK
 
     async def _work(self) -> None:
-        while self._again:
-            self._again = False
-            pauses = iter(self._parts.pauses)
-            while await self._release_or_log():
-                pause = next(pauses, None)
-                if pause is None or await self._leaves_within(pause):
-                    break
+        """Release what waits; what is delayed is tried again after each pause, whatever wakes this meanwhile."""
+        pauses = iter(self._parts.pauses)
+        while await self.release_all():
+            pause = next(pauses, None)
+            if pause is None or await self._leaves_within(pause):
+                break
 
     async def _leaves_within(self, seconds: float) -> bool:
         """Wait between two attempts; return whether the process leaves meanwhile."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._leaving.wait(), seconds)
         return self._leaving.is_set()
-
-    async def _release_or_log(self) -> bool:
-        try:
-            return await self.release_all()
-        except Exception as error:  # no reason to end the process: what waits stands in the outbox
-            _log.warning("staged_effects.not_released", reason=str(error))
-            return False
 
     async def release_all(self) -> bool:
         """Release all effects that wait, in their order; return whether some of them are to be tried again later."""
@@ -177,12 +156,9 @@ class Releaser:
     async def aclose(self) -> None:
         """Release what still waits, once and for some seconds: what is not begun by then waits for the next process."""
         self._leaving.set()
-        if self._watching is not None:
-            await self._watching
+        await self.watch.stop()
         self._end = asyncio.get_running_loop().time() + self._parts.last
-        if self._task is not None:
-            await self._task
-        await self._release_or_log()
+        await self.job.stop()
 
     # -- one effect
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-import structlog
 from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
 
 from batos.care.journal_retention import erase_old_words
+from batos.concurrency.jobs import Job
 from batos.events import Events
 from batos.image import roots
 from batos.image.files.storage_quota import disk_full, is_full
@@ -30,8 +31,6 @@ from batos.image.views.past import newest_commit
 from batos.protocol.care_documents import PackedPage
 from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
 from batos.protocol.server_documents import StoredSizes
-
-_log = structlog.get_logger("batos.image")
 
 #: States that no pack takes away, in the time before now.
 LEAST_KEPT: Final = timedelta(hours=1)
@@ -56,17 +55,21 @@ class PackerParts:
     clock: Callable[[], datetime]
     is_idle: Callable[[], bool]
     days: float
-    least_kept: timedelta = LEAST_KEPT
     journal_days: float = 0.0
+    least_kept: timedelta = LEAST_KEPT
 
 
 class Packer:
     """Packs one image and its journal, when a person asks for it, and by itself once a day while nothing else runs."""
 
-    def __init__(self, parts: PackerParts, group: asyncio.TaskGroup) -> None:
-        self._parts, self._group = parts, group
+    def __init__(self, parts: PackerParts) -> None:
+        self._parts = parts
         self._packing = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        every = (_LOOKS, _LOOKS)
+        self.jobs = (
+            Job("packing", partial(_then_hourly, self.pack_if_due), retry=every),
+            Job("journal", partial(_then_hourly, self.erase_if_due), retry=every),
+        )
         self._next_erasure = parts.clock()
         #: The moment that each open copy of the mind reads; two copies may read the same.
         self._read: list[datetime] = []
@@ -134,25 +137,19 @@ class Packer:
 
     def keep_packed(self) -> None:
         """Pack, and erase the words of old calls, whenever it is due from now on, in the background."""
-        if self._task is None and (self._parts.days > 0 or self._parts.journal_days > 0):
-            self._task = self._group.create_task(self._work())
-
-    async def _work(self) -> None:
-        while True:
-            await asyncio.sleep(_LOOKS)
-            await self.erase_if_due()
-            if self._parts.days > 0:
-                await self.pack_if_due()
+        for job, days in zip(self.jobs, (self._parts.days, self._parts.journal_days), strict=True):
+            if days > 0:
+                job.wake(_LOOKS)
+                job.start()
 
     async def erase_if_due(self) -> bool:
         """Erase the words of old calls if this process did not do so within a day, and no mission runs."""
         now = self._parts.clock()
         if now < self._next_erasure or not self._may_work():
             return False
-        erased = await self._try("journal.not_erased", self._erase_words)
-        if erased:
-            self._next_erasure = now + _PERIOD
-        return erased
+        await self._erase_words()
+        self._next_erasure = now + _PERIOD
+        return True
 
     async def pack_if_due(self) -> bool:
         """Pack if the last pack is a day old, a day of history is older than is kept, and no mission runs."""
@@ -160,29 +157,25 @@ class Packer:
             return False
         with self._parts.image.snapshot() as root:
             due = _is_due(root, self._parts.clock(), timedelta(days=self._parts.days))
-        return due and await self._try("image.not_packed", self.pack)
+        if due:
+            await self.pack()
+        return due
 
     def _may_work(self) -> bool:
         image = self._parts.image
         return image.refusing is None and image.publishing.is_here and self._parts.is_idle()
 
-    async def _try(self, warning: str, work: Callable[[], Awaitable[object]]) -> bool:
-        """Do some work and tell whether it succeeded."""
-        try:
-            await work()
-        except Exception as error:  # no reason to end the process: the next look tries again
-            _log.warning(warning, reason=str(error))
-            return False
-        return True
-
     async def aclose(self) -> None:
         """Stop; a pack that is under way ends first."""
         async with self._packing:
-            if self._task is not None:
-                self._task.cancel()
-        if self._task is not None:
-            with suppress(asyncio.CancelledError):
-                await self._task
+            for job in self.jobs:
+                await job.stop()
+
+
+async def _then_hourly(look: Callable[[], Awaitable[bool]]) -> float:
+    """Look whether there is something to do, and again in an hour."""
+    await look()
+    return _LOOKS
 
 
 def _limit(root: Root, wished: datetime) -> tuple[datetime, str]:

@@ -213,7 +213,7 @@ class _Compaction:
         if resumed or not afresh:
             self._view = [_kept_summary(node) for node in conversations.nodes(self._conversation)]
         targets = self._targets(afresh=afresh)
-        leave = self._context.io.events.subscribe(self._on_event)
+        leave = self._context.io.asked.call(self._yield)
         began = session.ticks()
         try:
             while len(self._made) < MOST_PIECES and not self._interrupted and await self._next(targets):
@@ -223,9 +223,9 @@ class _Compaction:
             leave()
         return self._report(targets[-1] if targets else 0, "")
 
-    def _on_event(self, event: str, keys: Any) -> None:
+    def _yield(self, mission: str) -> None:
         """Begin no further piece when somebody asks something, so that the answer does not wait."""
-        if event == "mission.accepted" and keys["mission"] != self._context.mission.id:
+        if mission != self._context.mission.id:
             self._interrupted = "a question came"
 
     def _targets(self, *, afresh: bool) -> list[int]:

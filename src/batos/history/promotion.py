@@ -78,8 +78,10 @@ async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
     await image.journal_writer.apply(lambda root: root[dreams.DREAMS][mission].update(state="promoted"))
     with image.snapshot() as root:
         tid = tid_text(roots.mission_record(root, mission).thought._p_serial)
-    events.emit(MISSION_DONE, MissionDone(mission=mission, tid=tid, conversation=dream["brief"].get("conversation")))
+    conversation = dream["brief"].get("conversation")
+    events.emit(MISSION_DONE, MissionDone(mission=mission, tid=tid, conversation=conversation))
     events.emit(MISSION_STATUS, MissionStatus(mission=mission, status="done", reason=None))
+    image.signals.answered.give(mission, conversation)
 
 
 async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:

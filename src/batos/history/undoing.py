@@ -167,6 +167,8 @@ class Undoing:
     def _tell(self, missions: Iterable[str], word: str) -> None:
         for mission in missions:
             self._events.emit(MISSION_STATUS, MissionStatus(mission=mission, status=word, reason=None))
+            if word == "undone":
+                self._image.signals.undone.give(mission)
 
 
 def find_newest_undone(root: Root, user: str | None) -> str:

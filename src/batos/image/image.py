@@ -13,6 +13,7 @@ from ZODB.DB import DB
 from ZODB.POSException import ConflictError
 
 from batos.concurrency.commit_thread import CommitThread
+from batos.concurrency.jobs import Signals
 from batos.events import Events
 from batos.image import conversation_files, pairing, roots, storage
 from batos.image.damage import as_damage
@@ -25,11 +26,11 @@ from batos.image.nodes.hosts import HostIdentity, this_host
 from batos.image.nodes.lease import NodeLease, node_name, read_clock
 from batos.image.nodes.shared_writer import Publishing, SharedWriter
 from batos.image.readable import ReadableImage, is_complete
-from batos.image.records import Brief, Status, StatusWord
+from batos.image.records import Brief, Status, StatusWord, check_move
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction, Voter, refuse_unchecked, snapshot
 from batos.image.writer import Writer
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject
 from batos.protocol.errors import BatosError, Busy, DiskFull, ImageError, InternalError, Refused
 from batos.protocol.event_payloads import (
     MISSION_ACCEPTED,
@@ -106,6 +107,8 @@ class LivingImage(ReadableImage):
         self._journal_thread, told = CommitThread(), self._commit_reporter("journal")
         self.journal_writer: Writer[Any] = Writer(self.journal_db, self._journal_thread, self.translate, told)
         self.voters = opening.voters
+        #: Given for those who act on what happens here.
+        self.signals = Signals()
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
         self._newest = ""
         #: The reason why no more missions are accepted, if there is one.
@@ -212,8 +215,10 @@ class LivingImage(ReadableImage):
         if found != name:
             return found
         self._events.emit(MISSION_ACCEPTED, MissionAccepted(mission=name, user=brief["user"], waiting=waiting))
+        self.signals.asked.give(name)
         if runs:
             self._events.emit(MISSION_STATUS, MissionStatus(mission=name, status="running", reason=None, attempt=1))
+            self.signals.begun.give(name)
         return name
 
     def _admit(
@@ -302,7 +307,7 @@ class LivingImage(ReadableImage):
         def change(root: Root) -> int:
             _, status, thought = self.find(root, mission)
             claims.check_here(root, mission, status, self.fence)
-            _check_move(mission, status, thought, word)
+            check_move(mission, status, thought, word)
             if (only is not None and status.word not in only) or attempt not in (None, status.attempts):
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
             roots.move_tally(root, mission, status.word, word)
@@ -322,6 +327,7 @@ class LivingImage(ReadableImage):
         told = MissionStatus(mission=mission, status=word, reason=shown)
         if word == "running":
             told["attempt"] = attempts
+            self.signals.begun.give(mission)
         self._events.emit(MISSION_STATUS, told)
 
     def _run(self, root: Root, mission: str, status: Status, at: str, reason: dict[str, Any] | None = None) -> None:
@@ -348,6 +354,7 @@ class LivingImage(ReadableImage):
         for name, attempts in taken:
             told = MissionStatus(mission=name, status="running", reason=None, attempt=attempts)
             self._events.emit(MISSION_STATUS, told)
+            self.signals.begun.give(name)
         return [name for name, _ in taken]
 
     async def again(self, mission: str, reason: BatosError) -> None:
@@ -388,13 +395,3 @@ class LivingImage(ReadableImage):
 
 
 _ENDED = frozenset({"failed", "cancelled"})
-
-
-def _check_move(mission: str, status: Status, thought: UvmObject, word: StatusWord) -> None:
-    # A committed answer is never called anything else: what is left to be done with it is to fold it in.
-    if status.published or "answer" in own_slots(thought):
-        raise Refused(
-            f"{mission} is {status.word} and can no longer change", remedy="Ask again: that is a new mission."
-        )
-    if word == status.word == "running":
-        raise Refused(f"{mission} is running already", remedy="If its process has ended, `batos resume` runs it again.")

@@ -15,7 +15,7 @@ from ZODB.POSException import POSError
 from batos.image.ids import oid_text
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
-from batos.protocol.errors import ImageDamaged
+from batos.protocol.errors import ImageDamaged, Refused
 from batos.protocol.method_documents import CandidateDocument, RetirementDocument, UseTotals, no_use
 from batos.protocol.mission_documents import AttemptDocument
 
@@ -263,3 +263,14 @@ def missing_file_error(name: str, why: str) -> ImageDamaged:
         f"the attached file {name} {why}",
         remedy="Attach the file again: that writes it anew. Or bring back the blobs from the last backup.",
     )
+
+
+def check_move(mission: str, status: Status, thought: UvmObject, word: StatusWord) -> None:
+    """Check that a mission's status may become `word`. Raises: Refused."""
+    # A committed answer is never called anything else: what is left to be done with it is to fold it in.
+    if status.published or "answer" in own_slots(thought):
+        raise Refused(
+            f"{mission} is {status.word} and can no longer change", remedy="Ask again: that is a new mission."
+        )
+    if word == status.word == "running":
+        raise Refused(f"{mission} is running already", remedy="If its process has ended, `batos resume` runs it again.")

@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.jobs import Job
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.embedder import Embedder, Unembedded
@@ -28,6 +28,8 @@ from batos.protocol.errors import BatosError
 BATCH, BUSY_BATCH = 64, 8
 #: Seconds between two batches while missions run: they have the daemon.
 BUSY_PAUSE: Final = 0.5
+#: Seconds before a failed run is tried again: it may load a model.
+_RETRY: Final = (60.0, 3_600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,6 @@ class BackfillState:
     reason: str = ""
 
 
-_log = structlog.get_logger(__name__)
 #: Hears of each batch.
 OnProgress: TypeAlias = Callable[[BackfillState], None]
 
@@ -68,65 +69,38 @@ class VectorBackfill:
     When all parts have a vector of today's embedder, those of others are dropped; until then recall has the old ones.
     """
 
-    def __init__(self, parts: BackfillParts, group: asyncio.TaskGroup) -> None:
+    def __init__(self, parts: BackfillParts) -> None:
         self._parts = parts
-        self._group = group
-        self._task: asyncio.Task[BackfillState] | None = None
-        self._again = False
+        self.job = Job("vectors", self._run, lambda: parts.image.publishing.is_here, retry=_RETRY)
         self._listeners: list[OnProgress] = [parts.tell]
         self._state = BackfillState()
-
-    def wake(self) -> None:
-        """Look for missing vectors in the background; while it works it looks once more at the end."""
-        _ = self._begin()
 
     def wake_again(self) -> None:
         """Look once more if the last time parts were left without a vector, or it failed: the daemon may be back."""
         if self._state.missing or self._state.reason:
-            self.wake()
-
-    def _begin(self) -> asyncio.Task[BackfillState]:
-        if self._task is None or self._task.done():
-            self._task = self._group.create_task(self._run(), name="vectors")
-        else:
-            self._again = True
-        return self._task
+            self.job.wake()
 
     async def wait(self, on_progress: OnProgress) -> BackfillState:
         """Fill in what is missing, and return how far that came."""
         self._listeners.append(on_progress)
         try:
-            return await asyncio.shield(self._begin())
+            await self.job.finish()
+            return self._state
         finally:
             self._listeners.remove(on_progress)
 
-    async def aclose(self) -> None:
-        """Stop after the batch that is being written."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-
-    async def _run(self) -> BackfillState:
-        self._again = True
-        while self._again:
-            self._again = False
-            self._state = await self._look_or_log()
-        return self._state
-
-    async def _look_or_log(self) -> BackfillState:
-        """Fill in what is missing now; a failure is a reason for no vectors, and the next wake tries again."""
+    async def _run(self) -> None:
+        """Fill in what is missing now; a failure is a reason for no vectors."""
         refusing = self._parts.image.refusing
-        if refusing is not None:
-            return replace(self._state, reason=str(refusing))
         try:
-            return await self._look()
-        except Exception as error:  # recall works without vectors: no reason to end the process
-            _log.warning("vectors.not_filled", reason=str(error))
-            return replace(self._state, reason=str(error))
+            self._state = replace(self._state, reason=str(refusing)) if refusing is not None else await self._look()
+        except Exception as error:
+            self._state = replace(self._state, reason=str(error))
+            raise
 
     async def _look(self) -> BackfillState:
         """Fill in what is missing now."""
-        if not self._parts.image.publishing.is_here or not await asyncio.to_thread(self._has_chunks):
+        if not await asyncio.to_thread(self._has_chunks):
             return BackfillState()
         try:
             embedder = await self._parts.find_embedder()

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
+from batos.concurrency.jobs import Signal
 from batos.events import Events
 from batos.image.roots import Root
 from batos.inference.decisions.decide import REASONING_TOKENS
@@ -156,6 +157,8 @@ class MissionIO:
     events: Events
     note: Callable[[str, str | None], None]
     doom: Callable[[], None]
+    #: Given when a mission is accepted, for those who make way.
+    asked: Signal[[str]]
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: None: there is no embedder, and words alone decide what carries an answer.
     meanings: Meanings | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -11,8 +10,7 @@ from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
-import structlog
-
+from batos.concurrency.jobs import Job
 from batos.image import roots
 from batos.image.ids import begun_at, iso
 from batos.image.roots import Root
@@ -38,8 +36,6 @@ from batos.protocol.event_payloads import (
 from batos.protocol.image_documents import CountersDocument
 from batos.protocol.mission_documents import PlacementDocument
 from batos.records.erased_words import MARK
-
-_log = structlog.get_logger("batos.counters")
 
 T = TypeVar("T")
 
@@ -98,7 +94,7 @@ class Counters:
     def __init__(self, apply: Apply, clock: Callable[[], datetime], every: float = EVERY) -> None:
         self._apply = apply
         self._clock = clock
-        self._every = every
+        self.job = Job("counters", self.flush, gather=every, ends_itself=True, runs_last=True)
         self._pending = _nothing()
         #: The newest batch that was given to the writer, with its mark; the image has the mark once it is written.
         self._batch: tuple[str, dict[str, Any]] = ("", _nothing())
@@ -106,8 +102,6 @@ class Counters:
         self._lock = threading.Lock()
         #: True if an event was counted that is worth a commit of its own.
         self._worth = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._flush: asyncio.Task[None] | None = None
 
     # -- counting
 
@@ -119,8 +113,8 @@ class Counters:
         with self._lock:
             count(self, keys)
             self._worth = self._worth or event not in _BESIDE
-        if event not in _BESIDE and self._timer is None:
-            self._set_timer()
+        if event not in _BESIDE:
+            self.job.wake()
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
         """Add to the counter `name`; to a part of it if `within` names one."""
@@ -235,19 +229,8 @@ class Counters:
 
     # -- keeping
 
-    def _set_timer(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._every, self._due)
-
-    def _due(self) -> None:
-        """Start writing the counts, or wait on while the last are being written."""
-        self._timer = None
-        if self._flush is not None and not self._flush.done():
-            self._set_timer()
-            return
-        self._flush = asyncio.ensure_future(self.flush())
-
     async def flush(self) -> None:
-        """Write the counts since the last flush. Counts that cannot be written are kept for the next one."""
+        """Write the counts since the last flush. Those that cannot be written are kept for the next one."""
         mark = uuid4().hex
         with self._lock:
             if not self._worth:
@@ -257,20 +240,11 @@ class Counters:
             self._batch = (mark, more)
         try:
             await self._apply(lambda root: _write(root, more, mark))
-        except Exception as error:  # a full disk must not end the process for want of counts
-            _log.warning("counters.unwritten", reason=str(error))
+        except Exception:
             with self._lock:
                 self._pending, self._batch = _both(more, self._pending), ("", _nothing())
                 self._worth = True
-
-    async def close(self) -> None:
-        """Write the remaining counts; later events are not counted."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._flush is not None:
-            await asyncio.wait({self._flush})
-        await self.flush()
+            raise
 
     def snapshot(self, root: Root) -> CountersDocument:
         """Return all counts, written or not: `total`, `days`, `vram` and `failures`; lists are newest first."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import structlog
 
+from batos.concurrency.jobs import Job
 from batos.conversations import compaction
-from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.minds.stopping import as_batos_error
 from batos.missions.missions import Missions
+from batos.protocol.errors import BatosError
 
 _log = structlog.get_logger("batos")
 
@@ -21,23 +21,41 @@ _log = structlog.get_logger("batos")
 class FollowUps:
     """Starts compactions that answered turns make due. The turn is done whatever happens to them."""
 
-    def __init__(self, image: LivingImage, missions: Missions, group: asyncio.TaskGroup) -> None:
+    def __init__(self, image: LivingImage, missions: Missions) -> None:
         self._image = image
         self._missions = missions
-        self._group = group
+        self.job = Job("compactions", self._work, ends_itself=True)
+        #: The newest answered turn of each conversation that is to be looked at.
+        self._turns: dict[str, str] = {}
+        image.signals.answered.call(self._follow)
         #: Serialises the checks: two turns that end together make one compaction due, not two.
         self._looking = asyncio.Lock()
         #: Compactions begun here that have not ended, by conversation: the image shows one only once it runs.
         self._begun: dict[str, str] = {}
 
-    def keep(self, events: Events) -> None:
-        """Call `start_due` from now on for each answered turn of a conversation; for a process that stays to work."""
+    def keep(self) -> None:
+        """See to each answered turn of a conversation from now on; for a process that stays to work."""
+        self.job.start()
 
-        def on_event(event: str, keys: Mapping[str, Any]) -> None:
-            if event == "mission.done" and keys.get("conversation") is not None:
-                self._group.create_task(self.start_due(keys["mission"]))
+    def _follow(self, mission: str, conversation: str | None) -> None:
+        if self.job.is_started and conversation is not None:
+            self._turns[conversation] = mission
+            self.job.wake()
 
-        events.subscribe(on_event)
+    async def _work(self) -> None:
+        """Start the compactions that are due; a turn of which one cannot be started yet stays to be looked at."""
+        failed: BatosError | None = None
+        for conversation, mission in tuple(self._turns.items()):
+            try:
+                await self.begin(mission)
+            except Exception as error:  # no reason to leave the other conversations
+                failed = _log_failure(mission, error)
+                if failed.retry:
+                    continue
+            if self._turns[conversation] == mission:
+                del self._turns[conversation]
+        if failed is not None and self._turns:
+            raise failed
 
     async def begin(self, mission: str) -> str | None:
         """Start the compaction that the answered mission made due; return its id, None if none is due.
@@ -69,5 +87,12 @@ class FollowUps:
         try:
             return await self.begin(mission)
         except Exception as error:  # no reason to fail the answered turn or the process
-            _log.warning("compaction.not_begun", mission=mission, reason=as_batos_error(error).as_dict())
+            _log_failure(mission, error)
             return None
+
+
+def _log_failure(mission: str, error: Exception) -> BatosError:
+    """Log why the compaction that an answered turn made due is not begun; return the reason."""
+    reason = as_batos_error(error)
+    _log.warning("compaction.not_begun", mission=mission, reason=reason.as_dict())
+    return reason

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,8 +19,8 @@ from typing import Any, Final
 import structlog
 
 from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.jobs import Job
 from batos.config import Settings
-from batos.events import Events
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -43,7 +43,8 @@ METHOD_TOKENS: Final = 300
 _LATER: Final = frozenset({"budget"})
 #: Outcomes with a method, or with one that waits for a person's approval.
 _MADE: Final = frozenset({"installed", "made", "asked"})
-#: The most seconds between two attempts while Ollama fails: each may load a model, and fills the journal.
+#: The most seconds between two attempts while Ollama fails: each may load a model, and fills the journal. After so many
+#: a run is left, and goes on later from the journal.
 _LONGEST: Final = 3_600.0
 
 
@@ -55,7 +56,6 @@ class LearningParts:
     image: LivingImage
     generator: MethodGenerator
     workers: Workers
-    events: Events
     clock: Callable[[], datetime]
     ready: Callable[[], Awaitable[object]]
 
@@ -74,27 +74,28 @@ def writing_seconds(cost: CostDocument) -> float:
 class LateMethods:
     """Makes the methods of stored wishes while no question is asked. Every method is called on the event loop."""
 
-    def __init__(self, parts: LearningParts, group: asyncio.TaskGroup, pause: float) -> None:
+    def __init__(self, parts: LearningParts, pause: float) -> None:
         """Create it. `pause` is the seconds before a failed wish is tried again, doubled each time Ollama fails."""
         self._parts = parts
-        self._group = group
-        self._pause = self._patience = pause
-        self._wake = parts.workers.rested
+        self._pause = pause
+        self.job = Job(
+            "methods", self._work, lambda: parts.image.publishing.is_here, budget=_LONGEST,
+            give_way=self._yield, retry=(pause, _LONGEST),
+        )  # fmt: skip
+        #: The reason why the last wish could not be made, if it is to be tried again.
+        self._failure: BaseException | None = None
         self._making: MakingLine | None = None
         #: The number of those who ask that no method be made now.
         self._resting = 0
         #: The mission that the running generation is for.
         self._for = ""
         self._task: asyncio.Task[LearntDocument] | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._leave = parts.events.subscribe(self._on_event)
+        parts.workers.rested.call(self.job.wake)
+        parts.image.signals.undone.call(self._forsake)
 
-    # -- what is heard
-
-    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Cancel the running generation when a mission is accepted or begins to run, or its own one is undone."""
-        is_undone = event == "mission.status" and keys["status"] == "undone" and keys["mission"] == self._for
-        if event == "mission.accepted" or is_undone or (event == "mission.status" and keys["status"] == "running"):
+    def _forsake(self, mission: str) -> None:
+        """Cancel the running generation if it is for a mission that was undone."""
+        if mission == self._for:
             self._yield()
 
     def _yield(self) -> None:
@@ -106,20 +107,13 @@ class LateMethods:
 
     def keep(self) -> None:
         """Make all wishes whenever no mission runs, in the background; for a process that stays to work."""
-        if self._keeping is None:
-            self._wake.set()
-            self._keeping = self._group.create_task(self._keep())
+        self.job.wake()
+        self.job.start()
 
-    async def _keep(self) -> None:
-        """Make wishes each time the wake event is set, and log errors."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                await self.some()
-            except Exception as error:  # no reason to end the process
-                _log.warning("method.not_made", reason=as_batos_error(error).as_dict())
-                self._wake_later()
+    async def _work(self) -> None:
+        await self._make_some(lambda: True)
+        if self._failure is not None:
+            raise self._failure
 
     @asynccontextmanager
     async def resting(self) -> AsyncIterator[None]:
@@ -132,17 +126,20 @@ class LateMethods:
             yield
         finally:
             self._resting -= 1
-            self._wake.set()
-
-    def _wake_later(self) -> None:
-        """Set the wake event after the pause."""
-        asyncio.get_running_loop().call_later(self._pause, self._wake.set)
+            self.job.wake()
 
     async def some(self, most: Callable[[], bool] = lambda: True) -> LateReport:
         """Make wishes in order while `most` returns True and no question comes: return {made [results], left}.
 
-        A wish that Ollama cannot answer for is left, and `keep` tries it again later.
+        A wish that Ollama cannot answer for is left, and the job tries it again later.
         """
+        told = await self._make_some(most)
+        if self._failure is not None:
+            self.job.wake(self._pause)
+        return told
+
+    async def _make_some(self, most: Callable[[], bool]) -> LateReport:
+        self._failure = None
         told: list[LearntDocument] = []
         left: set[str] = set()
         # A single node makes them; at the others the wishes wait.
@@ -206,15 +203,13 @@ class LateMethods:
         finally:
             task, self._task, self._making = self._task, None, None
         if task.cancelled():
-            self._wake_later()  # the new mission may never run, and then no event would wake this
+            self.job.wake(self._pause)  # the new mission may never run, and then nothing would wake this
             return False, None
         error = task.exception()
         if error is not None:
             _log.warning("method.not_made", selector=wish["selector"], reason=as_batos_error(error).as_dict())
-            asyncio.get_running_loop().call_later(self._patience, self._wake.set)
-            self._patience = min(2 * self._patience, _LONGEST)
+            self._failure = error
             return isinstance(error, AnswerError), None
-        self._patience = self._pause
         return True, task.result()
 
     async def _make(self, wish: WishDocument) -> LearntDocument:
@@ -235,7 +230,7 @@ class LateMethods:
                 failure=error.as_dict(),
             )
         if told["outcome"] in _LATER:
-            self._wake_later()
+            self.job.wake(self._pause)
         else:
             await self._parts.image.shared.apply(partial(_drop_wish, wish, told["outcome"]))
         return told
@@ -253,12 +248,10 @@ class LateMethods:
 
     async def aclose(self) -> None:
         """Cancel the running generation; the next process continues with it."""
-        self._leave()
-        ending = [task for task in (self._keeping, self._task) if task is not None]
-        for task in ending:
-            task.cancel()
-        if ending:  # their errors do not matter at the end
-            await asyncio.wait(ending)
+        await self.job.stop()
+        if self._task is not None:  # it is made for who asked for it, beside the job
+            self._task.cancel()
+            await asyncio.wait({self._task})  # its error does not matter at the end
 
 
 def _drop_wish(wish: WishDocument, outcome: str, root: Root) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-import structlog
-
-from batos.events import Events
+from batos.concurrency.jobs import Job
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -25,16 +23,12 @@ from batos.memory.indexes import kinds
 from batos.memory.records import memory_pins, memory_places, memory_quotes, memory_records, retractions
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.terms import line_of
-from batos.minds.stopping import as_batos_error
 from batos.objects.prototype import own_slots
-from batos.protocol.event_payloads import MISSION_DONE
 
 #: Seconds after an answer in which others may come that are written with it.
 PAUSE: Final = 0.5
 #: Missions of one commit.
 BATCH: Final = 64
-
-_log = structlog.get_logger("batos")
 
 
 class MissionMemory:
@@ -45,45 +39,16 @@ class MissionMemory:
         image: LivingImage,
         store: DocumentStore,
         clock: Callable[[], datetime],
-        group: asyncio.TaskGroup,
-        pause: float = PAUSE,
     ) -> None:
         self._image = image
         self._store = store
         self._clock = clock
-        self._group = group
-        self._pause = pause
         self._writing = asyncio.Lock()
-        self._timer: asyncio.TimerHandle | None = None
-        self._then: list[Callable[[], None]] = []
-
-    def call_when_written(self, then: Callable[[], None]) -> None:
-        """Call something after each time that missions were remembered."""
-        self._then.append(then)
-
-    def follow(self, events: Events) -> Callable[[], None]:
-        """Remember each mission that is done from now on; return what ends that."""
-
-        def on_event(event: str, keys: Mapping[str, Any]) -> None:
-            if event == MISSION_DONE.name:
-                self.wake()
-
-        return events.subscribe(on_event)
-
-    def wake(self) -> None:
-        """Write what waits after the pause."""
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._pause, self._start)
-
-    def _start(self) -> None:
-        self._timer = None
-        self._group.create_task(self._write_or_log())
-
-    async def _write_or_log(self) -> None:
-        try:
-            await self.write()
-        except Exception as error:  # no reason to end the process: the missions wait in the image
-            _log.warning("missions.not_remembered", reason=as_batos_error(error).as_dict())
+        self.job = Job(
+            "memories", self.write, lambda: image.publishing.is_here, PAUSE, ends_itself=True, runs_last=True
+        )
+        image.signals.answered.call(lambda *_mission: self.job.wake())
+        image.signals.published.call(self.job.wake)
 
     async def write(self) -> None:
         """Remember all missions that wait, at the node that publishes."""
@@ -106,8 +71,7 @@ class MissionMemory:
                     recall_counts.count_recalls(root, recalled, iso(self._clock()))
 
                 await self._store.add(documents, note)
-                for then in self._then:
-                    then()
+                self._image.signals.remembered.give()
 
     def _documents(self) -> tuple[list[str], list[NewDocument], Counter[str]]:
         """Return the first missions that wait, their documents, and how many of them were shown each memory."""
@@ -154,12 +118,6 @@ class MissionMemory:
                 kept, gone = (former, document.name) if stays else (document.name, former)
                 self._store.forget_exactly(root, [gone])
             memory_records.add_places(root, [(kept, asked)], kinds.without)
-
-    async def aclose(self) -> None:
-        """Remember what still waits."""
-        if self._timer is not None:
-            self._timer.cancel()
-        await self._write_or_log()
 
 
 def _drop_known(root: Root, made: Iterable[NewDocument]) -> list[NewDocument]:

@@ -183,6 +183,7 @@ class Recovery:
         )
         self._events.emit(MISSION_DONE, MissionDone(mission=mission, tid=tid, **told))
         self._events.emit(MISSION_STATUS, MissionStatus(mission=mission, status="done", reason=None))
+        self._image.signals.answered.give(mission, conversation)
 
     def _progress_of(self, mission: str) -> tuple[int, int, str]:
         """Measure a mission's progress in the journal, including the generations that it waited for."""

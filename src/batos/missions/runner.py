@@ -250,6 +250,7 @@ class MissionRunner:
         self.journal.end(attempt.mission)
         self.events.emit(MISSION_DONE, MissionDone(mission=attempt.mission, tid=attempt.tid, **attempt.summary()))
         self.events.emit(MISSION_STATUS, MissionStatus(mission=attempt.mission, status="done", reason=None))
+        self.image.signals.answered.give(attempt.mission, attempt.summary().get("conversation"))
 
     async def _record_failure(self, attempt: Attempt, error: BaseException) -> None:
         """Record the reason for the end in the journal and, in a transaction of its own, in the mission's status."""
@@ -339,7 +340,8 @@ class MissionRunner:
         mind = council.mind_of(root, route, brief.text, MindPolicy.from_brief(brief, self.methods))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
         note = partial(self._note, attempt)
-        io = MissionIO(session, self.events, note, transaction.doom, self.methods, meanings, self.recollection)
+        asking = self.image.signals.asked
+        io = MissionIO(session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection)
         if before is not None:
             generated, learned = _drop_undone(root, before.trace.generated), before.trace.learned
         else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
+from batos.concurrency.jobs import Job
 from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
@@ -69,41 +70,31 @@ class Sharing:
         self._told: dict[str, str] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._asked: set[str] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._then: list[Callable[[], None]] = []
+        self.job = Job("nodes", self._work, retry=(_AFTER_FAILURE, _AFTER_FAILURE))
         self._published = False
 
-    def keep(self, group: asyncio.TaskGroup) -> None:
+    def keep(self) -> None:
         """Look at the image from now on, where other nodes may work on it."""
         if self._image.lease is not None:
-            self._task = group.create_task(self._work())
+            self.job.wake()
+            self.job.start()
 
     def take_up(self) -> None:
         """Take up queued missions from now on; for a process that stays to work."""
         self._takes = True
 
-    def call_when_published(self, then: Callable[[], None]) -> None:
-        """Call something after each time that missions of others were published here, or this began to be the node
-        that publishes.
-        """
-        self._then.append(then)
-
     async def aclose(self) -> None:
         """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task, *self._stopping])
+        await self.job.stop()
+        if self._stopping:
+            await asyncio.wait(self._stopping)
 
-    async def _work(self) -> None:
+    async def _work(self) -> float | None:
         lease = self._image.lease
-        while lease is not None and lease.lost is None:
-            pause = PAUSE
-            try:
-                await self.look()
-            except Exception as error:  # no reason to end the process: the next look tries again
-                _log.warning("nodes.not_looked", reason=str(error))
-                pause = _AFTER_FAILURE
-            await asyncio.sleep(pause)
+        if lease is None or lease.lost is not None:
+            return None
+        await self.look()
+        return PAUSE
 
     async def look(self) -> None:
         """Look at the image once, and do what there is to do.
@@ -170,8 +161,7 @@ class Sharing:
         is_new = self._image.publishing.is_here and not self._published
         self._published = self._image.publishing.is_here
         if seen.answered or is_new:
-            for then in self._then:
-                then()
+            self._image.signals.published.give()
 
     async def _take_over(self, mission: str, fence: int) -> None:
         """Queue a mission again, or publish it, that a node which has ended still has; not if it waits for a person."""

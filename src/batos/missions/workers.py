@@ -11,6 +11,7 @@ import structlog
 
 from batos.concurrency.alarms import Alarms, timeout_error
 from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.jobs import Signal
 from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
@@ -56,8 +57,7 @@ class Workers:
         self._looks = 0
         self._quiet: asyncio.Task[None] | None = None  # then a mission that runs alone may begin
         self.stopping = False
-        #: Set when no mission runs or waits for its turn any more; cleared by the part that waits for it.
-        self.rested = asyncio.Event()
+        self.rested: Signal[[]] = Signal()  # no mission runs or waits for its turn any more
 
     # -- what there is
 
@@ -168,7 +168,7 @@ class Workers:
         """Start what waits for the worker that has become free, and tell if none works any more."""
         self._go_on()
         if self.is_idle():
-            self.rested.set()
+            self.rested.give()
 
     def _run_of(self, place: QueueEntry, give_up: Callable[[], None] | None = None) -> Run:
         """Return a run for a mission; with `give_up`, for one that is stored as one that runs."""

@@ -81,10 +81,25 @@ class StoredImageDocument(TypedDict):
     blob_bytes: NotRequired[int]
 
 
+class JobLine(TypedDict):
+    """A background job: its state, and the moments of its last and next runs where they are known.
+
+    `state` is `running`, `resting`, `failed` (it is tried again), `held` (another node publishes) or `stopped` (this
+    process does not do it). `reason` says why the last run failed; "": it did not.
+    """
+
+    name: str
+    state: str
+    last: str | None
+    next: str | None
+    reason: str
+
+
 class MindStatus(ScreenDocument):
     """The status of the mind, asking nobody; `holder` is the process that has the image, if another one has it."""
 
     learning: LearningStatus
+    jobs: list[JobLine]
     ollama: DaemonDocument
     image: StoredImageDocument
     holder: str

@@ -26,7 +26,7 @@ TOLD = {
         "running",
         "missions",
     ),
-    *("missions", "counters", "days", "vram", "failures", "models", "learning", "forms", "nodes", "erasure"),
+    *("missions", "counters", "days", "vram", "failures", "models", "learning", "jobs", "forms", "nodes", "erasure"),
 }
 
 

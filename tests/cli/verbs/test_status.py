@@ -101,6 +101,22 @@ def test_one_screen() -> None:
     ]
 
 
+def test_background_work_has_a_line_for_each_job() -> None:
+    """When it ran, when it runs next and why it failed; what this process does not do has none."""
+    jobs = [
+        {"name": "packing", "state": "resting", "last": None, "next": "2026-03-01T13:00:00+00:00", "reason": ""},
+        {"name": "vectors", "state": "failed", "last": NOW.isoformat(), "next": None, "reason": "no room"},
+        {"name": "methods", "state": "stopped", "last": None, "next": None, "reason": ""},
+    ]
+    told = [line for line in status_text({**FOUND, "jobs": jobs}, NOW).splitlines() if not line.startswith("m-1")]
+    heading = next(number for number, line in enumerate(told) if line.startswith("jobs "))
+    assert told[heading].split() == ["jobs", "state", "last", "run", "next", "failed", "with"]
+    packing, vectors = (line.split() for line in told[heading + 1 : heading + 3])
+    assert packing[:3] == ["packing", "resting", "-"]
+    assert (vectors[0], vectors[1], vectors[-2:]) == ("vectors", "failed", ["no", "room"])
+    assert not any(line.startswith("methods  ") for line in told[heading:])
+
+
 def test_without_a_server() -> None:
     """That none runs is said first, with who has the image, or else what becomes of what waits; and what is wrong."""
     alone = {**FOUND, "server": None, "holder": "process 12"}

@@ -31,6 +31,7 @@ _NOTHING: Mapping[str, Any] = {
     "models": {},
     "forms": {},
     "learning": {"waiting": 0, "making": None},
+    "jobs": [],
     "nodes": [],
     "erasure": None,
 }
@@ -75,7 +76,7 @@ def _read(settings: Settings, faces: ReadOnlyPair, image: Mapping[str, Any]) -> 
         is_shared = storage.is_shared(settings.image_uri)
         nodes = node_lines.list_nodes(root, settings.lease, utc_now()) if is_shared else []
         learning = {"waiting": len(root[roots.WISHES]), "making": None}
-        return {**screen, "learning": learning, "nodes": nodes, **seen}
+        return {**screen, "learning": learning, "jobs": [], "nodes": nodes, **seen}
 
 
 def _none() -> ImageError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,6 @@ from batos.config import Settings
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.protocol.errors import ImageBusy, Refused
-from batos.protocol.event_payloads import MISSION_DONE
 from batos.server.dispatch import erasing
 from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -132,14 +131,11 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 def _give_vectors(uvm: UVM) -> None:
     """Give vectors to remembered parts that have none: now, and after missions if the daemon was away."""
 
-    def on_event(event: str, _keys: Mapping[str, Any]) -> None:
-        if event == MISSION_DONE.name:
-            uvm.backfill.wake_again()
-
-    uvm.events.subscribe(on_event)
-    uvm.mission_memory.call_when_written(uvm.backfill.wake)
-    uvm.sharing.call_when_published(uvm.backfill.wake)
-    uvm.backfill.wake()
+    signals, wake = uvm.image.signals, uvm.backfill.job.wake
+    signals.answered.call(lambda *_mission: uvm.backfill.wake_again())
+    signals.remembered.call(wake)
+    signals.published.call(wake)
+    wake()
 
 
 async def go_on(uvm: UVM, left: Sequence[str]) -> None:

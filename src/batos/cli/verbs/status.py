@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -70,6 +70,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
         lines.insert(0, f"erasure  {_erasure_text(found['erasure'], now)}")
     if found.get("genesis"):
         lines.insert(0, f"genesis  {in_words(found['genesis'])}")
+    lines += _jobs(found.get("jobs", ()), now)
     lines += _totals(found.get("counters") or {})
     lines += _methods(found.get("counters") or {})
     lines += _forms(found.get("forms") or {})
@@ -125,6 +126,20 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if making or waiting:
         doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
         yield f"learning {count_text(waiting, 'method')} to be made{doing}"
+
+
+def _jobs(jobs: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[str]:
+    """Yield the background work that this process does, with the reason of each failure."""
+    known = [each for each in jobs if each["state"] != "stopped"]
+    rows = [
+        [
+            each["name"], each["state"], f"{_since(each['last'], now)} ago" if each["last"] else "-",
+            local_time(each["next"], now) if each["next"] else "-", each["reason"],
+        ]
+        for each in known
+    ]  # fmt: skip
+    if rows:
+        yield table(rows, ("jobs", "state", "last run", "next", "failed with"))
 
 
 def _erasure_text(erasure: Mapping[str, Any], now: datetime) -> str:

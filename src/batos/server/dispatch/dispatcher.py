@@ -111,7 +111,7 @@ class Dispatcher:
         self.uvm, self.uploads = uvm, uploads
         self._works = works
         if works:
-            uvm.follow_ups.keep(uvm.events)
+            uvm.follow_ups.keep()
             uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
         self._reader = Reader(uvm.readings, uvm.mission_memory.write)

@@ -80,7 +80,7 @@ class EffectChanges:
             return {"revoked": granting.grant_document(capabilities.revoke(root, given.name, given.user))}
 
         found = await self._apply(change)
-        self._uvm.releaser.wake()
+        self._uvm.releaser.job.wake()
         return found
 
     async def _settle(self, given: EffectsSettleArgs, *_told: object) -> EffectDocument:

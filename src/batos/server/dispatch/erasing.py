@@ -65,7 +65,7 @@ def verbs(uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]])
         if given.dry_run:
             return await work().plan(request)
         told = await shield(work().erase(request))
-        uvm.backfill.wake()
+        uvm.backfill.job.wake()
         return told
 
     return dict((bind(ERASE, erase),))

@@ -90,7 +90,7 @@ class MemoryChanges:
             incoming, unread = sent.texts, sent.unread
         told = await self._shield(self._uvm.document_store.remember(incoming))
         await self._files.forget({each.sha256 for each in given.files}, given.user or "")
-        self._uvm.backfill.wake()
+        self._uvm.backfill.job.wake()
         if unread:
             told["unread"] = unread
         if given.supersedes and await self._is_missed(told["remembered"][0], incoming[0]):

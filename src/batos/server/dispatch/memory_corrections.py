@@ -34,7 +34,7 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
 
     async def edit(given: MemoriesEditArgs, *_told: object) -> EditedPage:
         told = await shield(uvm.document_store.edit(given.document, given.text, owner_of(given.user)))
-        uvm.backfill.wake()
+        uvm.backfill.job.wake()
         return told
 
     async def retract(given: MemoriesRetractArgs, *_told: object) -> RetractedPage:

@@ -33,7 +33,7 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:
             days = uvm.settings.cold_days if given.cold_days is None else given.cold_days
             wish = CurationWish(user, days, given.limit, given.dry_run, given.rule)
             told = await shielded(uvm.curator.curate(wish, tell))
-        uvm.backfill.wake()
+        uvm.backfill.job.wake()
         return told
 
     return dict((bind(CURATE, answer_curate),))

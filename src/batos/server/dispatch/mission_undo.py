@@ -33,9 +33,9 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
     async def redo(given: RedoArgs, *_told: object) -> RedonePage:
         mission = await asyncio.to_thread(_find_undone, uvm, given.mission, given.user)
         told = await shield(work().redo(mission, given.user or uvm.settings.asker, cascade=given.cascade))
-        uvm.backfill.wake()
-        uvm.mission_memory.wake()
-        uvm.releaser.wake()
+        uvm.backfill.job.wake()
+        uvm.mission_memory.job.wake()
+        uvm.releaser.job.wake()
         return told
 
     return dict((bind(UNDO, undo), bind(REDO, redo)))

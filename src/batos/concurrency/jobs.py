@@ -1,0 +1,228 @@
+"""Background work: a job runs when it is woken, never twice at once, again later if it fails, and is stopped whole."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Generic, ParamSpec, Protocol
+
+import structlog
+
+from batos.protocol.errors import BatosError
+from batos.protocol.server_documents import JobLine
+
+_log = structlog.get_logger("batos.jobs")
+
+P = ParamSpec("P")
+
+#: Seconds before a run that failed is tried again: at first, doubled each time, and at most.
+RETRY: Final = (1.0, 300.0)
+
+
+class Timer(Protocol):
+    """Calls back at a time; every event loop is one."""
+
+    def time(self) -> float:
+        """Return the time in seconds."""
+        ...
+
+    def call_at(self, when: float, callback: Callable[[], object], /) -> asyncio.TimerHandle:
+        """Call back at a time, unless the handle is cancelled before."""
+        ...
+
+
+class Signal(Generic[P]):
+    """Calls who acts on something that happened; events are for those who only watch."""
+
+    def __init__(self) -> None:
+        self._then: list[Callable[P, object]] = []
+
+    def call(self, then: Callable[P, object]) -> Callable[[], None]:
+        """Call something each time from now on; return what ends that."""
+        self._then.append(then)
+        return lambda: self._then.remove(then)
+
+    def give(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call all who act on it, in the order in which they came."""
+        for then in tuple(self._then):
+            then(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The signals of one image, each given on the event loop right after the commit that it is about."""
+
+    #: A mission was accepted.
+    asked: Signal[[str]] = field(default_factory=Signal)
+    #: A mission begins to run.
+    begun: Signal[[str]] = field(default_factory=Signal)
+    #: A mission is done; its id, and its conversation if it has one.
+    answered: Signal[[str, str | None]] = field(default_factory=Signal)
+    #: A mission was undone.
+    undone: Signal[[str]] = field(default_factory=Signal)
+    #: Answered missions were remembered.
+    remembered: Signal[[]] = field(default_factory=Signal)
+    #: Missions of other nodes were published here, or this began to be the node that publishes.
+    published: Signal[[]] = field(default_factory=Signal)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Holds one kind of background work of a process. Every method but `line` is called on the event loop.
+
+    `work` does one run; it returns the seconds after which the job runs again by itself, or None. A wake during a run
+    leads to another one. A run that raises is logged and tried again later.
+    """
+
+    name: str
+    work: Callable[[], Awaitable[float | None]]
+    #: Test if this node may run it now; a wake that finds it may not is held until `release`.
+    may_run: Callable[[], bool] = lambda: True
+    #: Seconds after a wake in which others join it.
+    gather: float = 0.0
+    #: Seconds of one run; then it is left, and tried again like one that failed.
+    budget: float = math.inf
+    #: The run that a stop finds ends by itself; else it is cancelled.
+    ends_itself: bool = False
+    #: Runs once more when it is stopped.
+    runs_last: bool = False
+    #: Leaves what it does at once, because a person asks something.
+    give_way: Callable[[], None] | None = None
+    retry: tuple[float, float] = RETRY
+    _timer: Timer | None = None
+    _handle: asyncio.TimerHandle | None = None
+    _task: asyncio.Task[None] | None = None
+    #: When it runs next; before its start, the seconds after that.
+    _next: float = math.inf
+    _last: float = math.nan
+    _failures: int = 0
+    _reason: str = ""
+    _is_held: bool = False
+    _is_stopped: bool = False
+    _resting: list[asyncio.Future[None]] = field(default_factory=list)
+
+    # -- what is said to it
+
+    def obey(self, signals: Signals) -> None:
+        """Give way to missions, if it does; run what was held when this node publishes."""
+        signals.published.call(self.release)
+        give_way = self.give_way
+        if give_way is not None:
+            signals.asked.call(lambda _mission: give_way())
+            signals.begun.call(lambda _mission: give_way())
+
+    def start(self, timer: Timer | None = None) -> None:
+        """Run from now on when it is woken; what was woken before runs now."""
+        if self._timer is None:
+            self._timer = timer or asyncio.get_running_loop()
+            self._next += self._timer.time()
+            self._arm()
+
+    def wake(self, after: float | None = None) -> None:
+        """Run within so many seconds; None: those in which other wakes join this one."""
+        due = (self._timer.time() if self._timer else 0.0) + (self.gather if after is None else after)
+        if due < self._next and not self._is_stopped:
+            self._next = due
+            self._arm()
+
+    def release(self) -> None:
+        """Run if a wake was held, because this node may run it by now."""
+        if self._is_held:
+            self.wake(0.0)
+
+    async def finish(self) -> None:
+        """Run now; return when no run is due any more, or the last one has failed."""
+        self.wake(0.0)
+        if self._timer is not None and not self._is_stopped:
+            rest: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._resting.append(rest)
+            await rest
+
+    async def stop(self) -> None:
+        """Begin no more runs, and return when none is under way; of one that is cancelled nothing is half done."""
+        self._is_stopped, self._next = True, math.inf
+        self._arm()
+        if self._task is not None:
+            if not self.ends_itself:
+                self._task.cancel()
+            await asyncio.wait({self._task})
+        if self.runs_last:
+            await self._run()
+        self._rest()
+
+    # -- running
+
+    @property
+    def is_started(self) -> bool:
+        """Test if it runs when it is woken."""
+        return self._timer is not None and not self._is_stopped
+
+    def _arm(self) -> None:
+        """Set the timer for the next run, unless one is under way."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        if self._timer is not None and self._task is None and self._next < math.inf:
+            self._handle = self._timer.call_at(self._next, self._begin)
+
+    def _begin(self) -> None:
+        self._handle, self._next = None, math.inf
+        self._is_held = not self.may_run()
+        if self._is_held:
+            self._rest()
+        else:
+            self._task = asyncio.get_running_loop().create_task(self._run(), name=self.name)
+
+    async def _run(self) -> None:
+        try:
+            async with asyncio.timeout(self.budget if self.budget < math.inf else None):
+                again = await self.work()
+            self._failures, self._reason = 0, ""
+        except Exception as error:  # no reason to end the process
+            again = self._fail(error)
+        finally:
+            self._task = None
+            self._last = self._timer.time() if self._timer else math.nan
+        if again is not None:
+            self.wake(again)
+        self._arm()
+        if self._timer is None or self._next > self._timer.time():
+            self._rest()
+
+    def _fail(self, error: Exception) -> float:
+        """Log why a run failed, and return the seconds before it is tried again."""
+        shortest, longest = self.retry
+        pause = min(shortest * 2.0 ** min(self._failures, 32), longest)
+        self._failures += 1
+        self._reason = error.message if isinstance(error, BatosError) else str(error) or type(error).__name__
+        _log.warning("job.failed", job=self.name, reason=self._reason, failures=self._failures, again=pause)
+        return pause
+
+    def _rest(self) -> None:
+        """Let those go on who wait for the end."""
+        for rest in self._resting:
+            if not rest.done():
+                rest.set_result(None)
+        self._resting.clear()
+
+    # -- telling
+
+    def line(self, now: datetime) -> JobLine:
+        """Describe it as of now: its state, when its last run ended, when the next one is, and why one failed."""
+        started = self._timer is not None and not self._is_stopped
+        state = "running" if self._task else "held" if self._is_held else "resting" if started else "stopped"
+        return JobLine(
+            name=self.name,
+            state="failed" if self._reason and state == "resting" else state,
+            last=self._moment(self._last, now),
+            next=self._moment(self._next, now) if started else None,
+            reason=self._reason,
+        )
+
+    def _moment(self, at: float, now: datetime) -> str | None:
+        if self._timer is None or not math.isfinite(at):
+            return None
+        return (now + timedelta(seconds=at - self._timer.time())).isoformat(timespec="seconds")
