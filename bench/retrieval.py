@@ -39,7 +39,7 @@ from batos.image.roots import Root
 from batos.inference import model_names
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
-from batos.memory.backfill import BackfillParts, VectorBackfill
+from batos.memory.backfill import VectorBackfill
 from batos.memory.document_store import DocumentStore, Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import chunk_count, find_chunk
@@ -128,7 +128,7 @@ class Memory:
         async def find() -> Embedder:
             return embedder
 
-        backfill = VectorBackfill(BackfillParts(self._image, store, find, lambda: True, lambda state: None))
+        backfill = VectorBackfill(self._image, store, find, lambda: True, lambda state: None)
         backfill.job.start()
         state = await backfill.wait(_tell)
         if state.missing:

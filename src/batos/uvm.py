@@ -35,7 +35,7 @@ from batos.image.views.past import PastImage
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
-from batos.memory.backfill import BackfillParts, BackfillState, VectorBackfill
+from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
 from batos.methods.lifecycle.control_group import Rules
@@ -284,7 +284,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(BackfillParts(image, store, finder.find, workers.is_idle, tell)),
+        VectorBackfill(image, store, finder.find, workers.is_idle, tell),
         MissionMemory(image, store, clock), Curator(image, folds, clock, events, writer),
         Releaser(ReleaserParts(image, events, clock, sinks, seams.effects.hold, last=seams.effects.last)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),

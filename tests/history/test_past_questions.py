@@ -100,6 +100,7 @@ async def test_the_past_answers_as_an_image_that_was_stopped_there(tmp_path: Pat
         begun = newest_commit(uvm.image.db)
         await lived.live(uvm, 3)
         await uvm.mission_memory.write()
+        await uvm.counters.flush()  # else some seconds later, which a slow machine needs for the rest
         size = uvm.image.sizes()["bytes"]
         made = [tid for tid in lived.commits(tmp_path / "home" / "live_image.fs") if tid >= begun]
         ask, recalled = Door(uvm), set()

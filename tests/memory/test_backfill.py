@@ -14,7 +14,7 @@ from tests.waiting import HANG
 from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Embedding
-from batos.memory.backfill import BUSY_BATCH, BackfillParts, BackfillState, VectorBackfill, embedded_text, missing_count
+from batos.memory.backfill import BUSY_BATCH, BackfillState, VectorBackfill, embedded_text, missing_count
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
@@ -44,32 +44,27 @@ class CountingDaemon:
         return Embedding([[float(len(text)), float(text.count("amp"))] for text in texts], 1, 0.0, 0.0)
 
 
-def parts_of(
+def backfill_of(
     image: LivingImage,
     daemon: CountingDaemon,
     digest: str = "one",
     is_idle: Callable[[], bool] = lambda: True,
     tell: Callable[[BackfillState], None] = lambda state: None,
-) -> BackfillParts:
+) -> VectorBackfill:
     """What a backfill works with here."""
 
     async def find_embedder() -> Embedder:
         return Embedder(daemon, "all-minilm:latest", digest)
 
-    return BackfillParts(image, store_of(image), find_embedder, is_idle, tell)
-
-
-async def fill(parts: BackfillParts) -> tuple[BackfillState, list[int]]:
-    """Fill in what is missing; return the end, and how many were missing after each batch."""
-    left: list[int] = []
-    return await started(parts).wait(lambda state: left.append(state.missing)), left
-
-
-def started(parts: BackfillParts) -> VectorBackfill:
-    """A backfill that works when it is woken."""
-    backfill = VectorBackfill(parts)
+    backfill = VectorBackfill(image, store_of(image), find_embedder, is_idle, tell)
     backfill.job.start()
     return backfill
+
+
+async def fill(backfill: VectorBackfill) -> tuple[BackfillState, list[int]]:
+    """Fill in what is missing; return the end, and how many were missing after each batch."""
+    left: list[int] = []
+    return await backfill.wait(lambda state: left.append(state.missing)), left
 
 
 async def test_every_part_gets_a_vector() -> None:
@@ -77,7 +72,7 @@ async def test_every_part_gets_a_vector() -> None:
     async with open_image(None) as image:
         await store_of(image).remember([incoming("The lamp.", "/a"), incoming("A gull cries.", "/b")])
         daemon = CountingDaemon()
-        state, left = await fill(parts_of(image, daemon))
+        state, left = await fill(backfill_of(image, daemon))
         assert (state, left) == (BackfillState("all-minilm:latest"), [0])
         with image.snapshot() as root:
             chunks = [memory_records.find_chunk(root, number) for number in (1, 2)]
@@ -85,7 +80,7 @@ async def test_every_part_gets_a_vector() -> None:
             query = RecallQuery("", VectorQuery("one", [1.0, 9.0]), "vectors")
             found = ChunkSearch().recall(root, query, MemoryReach(None), 1).parts
             assert [each.id for each in found] == [1]
-        assert (await fill(parts_of(image, daemon)))[1] == []
+        assert (await fill(backfill_of(image, daemon)))[1] == []
         assert len(daemon.calls) == 1
 
 
@@ -96,8 +91,9 @@ async def test_an_empty_memory_asks_nobody() -> None:
         raise AssertionError
 
     async with open_image(None) as image:
-        parts = BackfillParts(image, store_of(image), find_embedder, lambda: True, lambda state: None)
-        assert (await fill(parts))[0] == BackfillState()
+        backfill = VectorBackfill(image, store_of(image), find_embedder, lambda: True, lambda state: None)
+        backfill.job.start()
+        assert (await fill(backfill))[0] == BackfillState()
 
 
 async def test_no_embedder_is_a_reason() -> None:
@@ -108,8 +104,9 @@ async def test_no_embedder_is_a_reason() -> None:
 
     async with open_image(None) as image:
         await store_of(image).remember([incoming("The lamp.")])
-        parts = BackfillParts(image, store_of(image), find_embedder, lambda: True, lambda state: None)
-        state, _ = await fill(parts)
+        backfill = VectorBackfill(image, store_of(image), find_embedder, lambda: True, lambda state: None)
+        backfill.job.start()
+        state, _ = await fill(backfill)
         assert (state.model, state.missing) == ("", 1)
         assert "nobody listens" in state.reason
 
@@ -119,11 +116,11 @@ async def test_what_was_broken_off_goes_on() -> None:
     async with open_image(None) as image:
         await store_of(image).remember([incoming(f"Lamp {number}.", f"/{number}") for number in range(20)])
         broken = CountingDaemon(OllamaUnreachable("gone"))
-        state, left = await fill(parts_of(image, broken, is_idle=lambda: False))
+        state, left = await fill(backfill_of(image, broken, is_idle=lambda: False))
         assert (state.missing, left) == (20 - BUSY_BATCH, [20 - BUSY_BATCH])
         assert "gone" in state.reason
         daemon = CountingDaemon()
-        state, _ = await fill(parts_of(image, daemon))
+        state, _ = await fill(backfill_of(image, daemon))
         assert (state.missing, sum(map(len, daemon.calls))) == (0, 20 - BUSY_BATCH)
 
 
@@ -133,7 +130,7 @@ async def test_it_looks_again_only_if_parts_were_left() -> None:
         await store_of(image).remember([incoming("Lamp one.", "/1"), incoming("Lamp two.", "/2")])
         daemon = CountingDaemon(OllamaUnreachable("gone"))
         daemon.calls.append([])
-        backfill = started(parts_of(image, daemon))
+        backfill = backfill_of(image, daemon)
         assert (await backfill.wait(lambda state: None)).missing == 2
         daemon.failure = None
         backfill.wake_again()
@@ -150,7 +147,7 @@ async def test_any_failure_is_a_reason_and_is_tried_again(failure: Exception) ->
     async with open_image(None) as image:
         await store_of(image).remember([incoming(f"Lamp {number}.", f"/{number}") for number in range(20)])
         daemon = CountingDaemon(failure)
-        backfill = started(parts_of(image, daemon, is_idle=lambda: False))
+        backfill = backfill_of(image, daemon, is_idle=lambda: False)
         state = await backfill.wait(lambda state: None)
         assert (state.missing, str(failure) in state.reason) == (20 - BUSY_BATCH, True)
         daemon.failure = None
@@ -164,7 +161,7 @@ async def test_an_image_that_refuses_gets_no_vectors() -> None:
         await store_of(image).remember([incoming("The lamp.")])
         image.refusing = DiskFull("no room")
         daemon = CountingDaemon()
-        state, _ = await fill(parts_of(image, daemon))
+        state, _ = await fill(backfill_of(image, daemon))
         assert "no room" in state.reason
         assert daemon.calls == []
 
@@ -173,14 +170,14 @@ async def test_another_model_takes_over_when_it_has_all() -> None:
     """Until then the old vectors are there; then they go."""
     async with open_image(None) as image:
         await store_of(image).remember([incoming("The lamp.", "/a"), incoming("A gull cries.", "/b")])
-        await fill(parts_of(image, CountingDaemon()))
+        await fill(backfill_of(image, CountingDaemon()))
         seen: list[list[str]] = []
 
         def look(_state: BackfillState) -> None:
             with image.snapshot() as root:
                 seen.append(sorted(memory_segments.embedded_digests(root)))
 
-        await fill(parts_of(image, CountingDaemon(), "two", tell=look))
+        await fill(backfill_of(image, CountingDaemon(), "two", tell=look))
         assert seen == [["one", "two"]]
         with image.snapshot() as root:
             assert memory_segments.embedded_digests(root) == ["two"]
@@ -193,7 +190,7 @@ async def test_parts_that_come_meanwhile_are_found_too() -> None:
         store = store_of(image)
         await store.remember([incoming("The lamp.", "/a")])
         daemon = CountingDaemon()
-        backfill = started(parts_of(image, daemon))
+        backfill = backfill_of(image, daemon)
         backfill.job.wake()
         waiting = asyncio.ensure_future(backfill.wait(lambda state: None))
         await store.remember([incoming("Another lamp.", "/b")])
@@ -219,7 +216,7 @@ async def test_closing_stops_it() -> None:
     async with open_image(None) as image:
         await store_of(image).remember([incoming("The lamp.")])
         async with asyncio.timeout(HANG):
-            backfill = started(parts_of(image, Hanging()))
+            backfill = backfill_of(image, Hanging())
             backfill.job.wake()
             await was_asked.wait()
             await backfill.job.stop()
@@ -239,9 +236,9 @@ async def test_a_text_that_is_too_long_is_embedded_shorter() -> None:
     async with open_image(None) as image:
         await store_of(image).remember([incoming("灯塔。" * 300)])
         daemon = Narrow()
-        assert (await fill(parts_of(image, daemon)))[0].missing == 0
+        assert (await fill(backfill_of(image, daemon)))[0].missing == 0
         daemon.widest = 10
-        state, _ = await fill(parts_of(image, daemon, "two"))
+        state, _ = await fill(backfill_of(image, daemon, "two"))
         assert state.missing
         assert "256" in state.reason
 

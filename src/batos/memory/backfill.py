@@ -48,31 +48,24 @@ class BackfillState:
 OnProgress: TypeAlias = Callable[[BackfillState], None]
 
 
-@dataclass(frozen=True, slots=True)
-class BackfillParts:
-    """Everything that a backfill works with.
-
-    `find_embedder` asks what embeds today; it raises BatosError or Unembedded with the reason why nothing does.
-    `is_idle` tells whether no mission runs or waits.
-    """
-
-    image: LivingImage
-    store: DocumentStore
-    find_embedder: Callable[[], Awaitable[Embedder]]
-    is_idle: Callable[[], bool]
-    tell: OnProgress
-
-
 class VectorBackfill:
     """Fills in the vectors that are missing, each batch in a commit of its own: what is killed goes on there.
 
     When all parts have a vector of today's embedder, those of others are dropped; until then recall has the old ones.
+    `find` asks what embeds today; it raises BatosError or Unembedded with the reason why nothing does.
     """
 
-    def __init__(self, parts: BackfillParts) -> None:
-        self._parts = parts
-        self.job = Job("vectors", self._run, lambda: parts.image.publishing.is_here, retry=_RETRY)
-        self._listeners: list[OnProgress] = [parts.tell]
+    def __init__(
+        self,
+        image: LivingImage,
+        store: DocumentStore,
+        find: Callable[[], Awaitable[Embedder]],
+        is_idle: Callable[[], bool],
+        tell: OnProgress,
+    ) -> None:
+        self._image, self._store, self._find_embedder, self._is_idle = image, store, find, is_idle
+        self.job = Job("vectors", self._run, lambda: image.publishing.is_here, retry=_RETRY)
+        self._listeners: list[OnProgress] = [tell]
         self._state = BackfillState()
 
     def wake_again(self) -> None:
@@ -91,7 +84,7 @@ class VectorBackfill:
 
     async def _run(self) -> None:
         """Fill in what is missing now; a failure is a reason for no vectors."""
-        refusing = self._parts.image.refusing
+        refusing = self._image.refusing
         try:
             self._state = replace(self._state, reason=str(refusing)) if refusing is not None else await self._look()
         except Exception as error:
@@ -103,12 +96,12 @@ class VectorBackfill:
         if not await asyncio.to_thread(self._has_chunks):
             return BackfillState()
         try:
-            embedder = await self._parts.find_embedder()
+            embedder = await self._find_embedder()
         except (BatosError, Unembedded) as error:
             return BackfillState(missing=await asyncio.to_thread(self._without_any), reason=str(error))
         try:
             while await self._fill(embedder):
-                if not self._parts.is_idle():
+                if not self._is_idle():
                     await asyncio.sleep(BUSY_PAUSE)
         except Unembedded as error:
             missing = await asyncio.to_thread(self._missing, embedder.digest)
@@ -118,16 +111,16 @@ class VectorBackfill:
 
     async def _fill(self, embedder: Embedder) -> bool:
         """Give vectors to a batch; return False if no part lacks one. Raises: Unembedded."""
-        most = BATCH if self._parts.is_idle() else BUSY_BATCH
+        most = BATCH if self._is_idle() else BUSY_BATCH
         texts = await asyncio.to_thread(self._texts, embedder.digest, most)
         if not texts:
             return False
         matrix = np.array(await embedder.vectors(list(texts.values())), np.float32)
-        write = self._parts.image.shared.apply(
+        write = self._image.shared.apply(
             partial(add_vectors, digest=embedder.digest, numbers=list(texts), matrix=matrix)
         )
         await finish_despite_cancel(asyncio.ensure_future(write))
-        await self._parts.store.merge()
+        await self._store.merge()
         state = BackfillState(embedder.model, await asyncio.to_thread(self._missing, embedder.digest))
         self._state = state
         for tell in tuple(self._listeners):
@@ -136,31 +129,31 @@ class VectorBackfill:
 
     def _texts(self, digest: str, most: int) -> dict[int, str]:
         """Return the texts of the first parts without a vector, by their numbers."""
-        with self._parts.image.snapshot() as root:
+        with self._image.snapshot() as root:
             chunks = [
                 (number, memory_records.find_chunk(root, number)) for number in missing_vectors(root, digest, most)
             ]
             return {number: embedded_text(chunk) for number, chunk in chunks if chunk is not None}
 
     def _has_chunks(self) -> bool:
-        with self._parts.image.snapshot() as root:
+        with self._image.snapshot() as root:
             return memory_records.chunk_count(root) > 0
 
     def _missing(self, digest: str) -> int:
-        with self._parts.image.snapshot() as root:
+        with self._image.snapshot() as root:
             return missing_count(root, digest)
 
     def _without_any(self) -> int:
         """Return the number of parts that have no vector of the model that gave most."""
-        with self._parts.image.snapshot() as root:
+        with self._image.snapshot() as root:
             digests = memory_segments.embedded_digests(root) or [""]
             return min(missing_count(root, each) for each in digests)
 
     async def _drop_others(self, digest: str) -> None:
-        with self._parts.image.snapshot() as root:
+        with self._image.snapshot() as root:
             others = [each for each in memory_segments.embedded_digests(root) if each != digest]
         for other in others:
-            await self._parts.image.shared.apply(partial(drop_vectors, digest=other))
+            await self._image.shared.apply(partial(drop_vectors, digest=other))
 
 
 def embedded_text(chunk: UvmObject) -> str:
