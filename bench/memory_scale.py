@@ -39,6 +39,7 @@ from batos.memory.exchanges import MEMORABLE, IndexedDocument, pack
 from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
+from batos.missions.voters import VOTERS
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -193,7 +194,7 @@ async def contribute(home: Path, many: int) -> dict[str, float]:
     spent: dict[int, list[float]] = {0: [], CONTRIBUTED: []}
     made = Texts(seed=13)
     answered = await answer_of_a_mission(home / "mission")
-    image = LivingImage(Opening(f"file://{home}/missions.fs", ""))
+    image = LivingImage(Opening(f"file://{home}/missions.fs", "", voters=VOTERS))
     try:
         await image.prepare()
         for number in range(2 * max(3, many // 2)):
