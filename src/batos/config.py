@@ -50,7 +50,12 @@ class Settings(BaseModel):
     bind: str = Field(default="tcp://127.0.0.1:7717", description="Address for requests to `batos serve` (ROUTER).")
     events: str = Field(default="tcp://127.0.0.1:7718", description="Address for events of `batos serve` (PUB).")
     server: str = Field(
-        default="", description="A server's address, for a client elsewhere; empty means the home's server, if any."
+        default="",
+        description="The server that verbs ask: the home's, started if there is none (`auto`, and empty outside of "
+        "containers and CI) or asked only where it runs (`never`), none (`here`), or one at an address.",
+    )
+    idle_seconds: float = Field(
+        default=900.0, gt=0, le=30 * DAY, description="Idle time after which a server that a verb started ends."
     )
     busy_seconds: float = Field(
         default=5.0, ge=0, le=DAY, description="Longest wait of a verb for an image that another process has open."
@@ -181,6 +186,11 @@ class Settings(BaseModel):
     def digests(self) -> Path:
         """Return the file that stores the digests of adapters' files; deleting it costs only time."""
         return self.home / "adapters.json"
+
+    @property
+    def named_server(self) -> str:
+        """Return the address, or the key file, of a server elsewhere; empty where the home's is meant."""
+        return "" if self.server in ("auto", "never", "here") else self.server
 
     @property
     def asker(self) -> str:

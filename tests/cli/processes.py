@@ -66,8 +66,8 @@ class User:
     def environ(self) -> dict[str, str]:
         """The environment of what this user runs; the loop is watched."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
-        own = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_DEBUG_LOOP": "1"}
-        return {**kept, **PATIENT, **own}
+        own = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_SERVER": "never"}
+        return {**kept, **PATIENT, **own, "BATOS_DEBUG_LOOP": "1"}
 
     def start(self, *arguments: str, piped: bool = False) -> ForkedCommand:
         """Start a process that runs on, with nothing at stdin, or a pipe."""

@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ask": ("batos.cli.verbs.ask", "Ask, and wait for the answer."),
     "chat": ("batos.cli.verbs.chat", "Hold a conversation of questions and answers."),
     "serve": ("batos.cli.verbs.serve", "Hold the image open, run missions and answer clients."),
+    "stop": ("batos.cli.verbs.stop", "Stop the home's server."),
     "status": ("batos.cli.verbs.status", "Show the status on one screen, with a server or without one."),
     "submit": ("batos.cli.verbs.ask", "Submit a question, and return without waiting."),
     "wait": ("batos.cli.verbs.ask", "Wait for a mission's end."),

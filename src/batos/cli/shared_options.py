@@ -111,8 +111,10 @@ def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 def server_option(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the option that says where the server is."""
-    told = "A server's address (default: that of the home's server, if one runs)."
+    """Give a verb the options that say where the server is."""
+    told = "A server's address (default: that of the home's server, which is started if there is none)."
+    here = "Run the verb in its own process, past any server."
+    verb = click.option("--here", "server", cls=Common, flag_value="here", help=here)(verb)
     return click.option("--server", cls=Common, metavar="URI", shell_complete=file_names, help=told)(verb)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -12,12 +14,12 @@ from typing import Any, Self, TypeAlias
 from batos import config
 from batos.client.line import Find, Line, Patience
 from batos.client.named_documents import Document, Mission, MissionLine, Token
-from batos.client.wire import server_address
+from batos.client.wire import server_address, server_life
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.protocol.brief import File, read_file
-from batos.protocol.errors import BriefError, Busy
+from batos.protocol.errors import BriefError, Busy, NoServer
 from batos.protocol.verb_shapes import PIECE_BYTES
 
 #: A file to ask about: the path of a text file, or what `as_file` made of bytes.
@@ -108,7 +110,8 @@ class AsyncClient:
 
     AsyncClient() speaks to the server of the default home (or to the one that the setting `server` names),
     AsyncClient(home) to that home's, AsyncClient(server=...) to tcp://127.0.0.1:PORT (with the home's token) or to the
-    one that a key file is for (docs/protocol.md). The first call connects; `async with` connects at once.
+    one that a key file is for (docs/protocol.md). The first call connects; `async with` connects at once. A home's
+    server is started where none runs, unless the setting `server` is `never` or `starts` is False.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
     nothing twice, and a mission is found again by its idempotency key. A listener (`on_event`) is then told
@@ -116,9 +119,15 @@ class AsyncClient:
     """
 
     def __init__(
-        self, home: Path | str | None = None, *, server: str | None = None, patience: Patience | None = None
+        self,
+        home: Path | str | None = None,
+        *,
+        server: str | None = None,
+        patience: Patience | None = None,
+        starts: bool = True,
     ) -> None:
-        self._line = Line(_finding(home, server), patience)
+        find, at = _finding(home, server)
+        self._line = Line(find, patience, partial(_start, at) if starts and at is not None else None)
 
     @classmethod
     def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
@@ -309,14 +318,26 @@ def _moment(as_of: str | None) -> dict[str, str]:
     return {} if as_of is None else {"as_of": as_of}
 
 
-def _finding(home: Path | str | None, server: str | None) -> Find:
-    """Return a function that finds the server each time anew: it may have been restarted elsewhere."""
+def _finding(home: Path | str | None, server: str | None) -> tuple[Find, Path | None]:
+    """Return a function that finds the server each time anew, since it may have been restarted elsewhere.
+
+    With it comes the home whose server it is, or None for one elsewhere.
+    """
     if home is None:
         settings = config.load().settings
-        home, server = settings.home, server or settings.server
-    folder, named = Path(home), server
-    return (
-        (lambda: server_address.setting_address(named, folder))
-        if named
-        else (lambda: server_address.home_address(folder))
-    )
+        home, server = settings.home, server or settings.named_server
+    folder, named = Path(home).absolute(), server
+    if named:
+        return lambda: server_address.setting_address(named, folder), None
+    return lambda: server_address.home_address(folder), folder
+
+
+def _start(home: Path) -> None:
+    """Start the home's server, if its settings let that be. Raises: BatosError: what keeps it from starting."""
+    settings = config.load(flags={"home": home}).settings
+    if not server_life.may_start(settings, os.environ):
+        return
+    try:
+        server_life.ensure(home)
+    except OSError as error:
+        raise NoServer(f"no server can be started for the home {home}: {error.strerror}") from error

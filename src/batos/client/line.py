@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -58,8 +58,10 @@ class Line:
     had come, since they do not go on where they broke off.
     """
 
-    def __init__(self, find: Find, patience: Patience | None = None) -> None:
+    def __init__(self, find: Find, patience: Patience | None = None, start: Callable[[], object] | None = None) -> None:
+        """Make a line to what `find` finds; where it finds none, `start` starts one, and may block meanwhile."""
         self._find = find
+        self._start = start
         self._patience = patience or Patience()
         self._made: zmq.asyncio.Context | None = None
         self._connection: ServerConnection | None = None
@@ -176,10 +178,18 @@ class Line:
             if self._closed:
                 raise NoServer("this client was closed")
             if self._connection is None and (self._reader is None or self._reader.done()):
-                self._find()  # where there is none, nobody waits for one
+                await self._address()  # where there is none, nobody waits for one
                 self._connection = await self._reach(self._patience.refused)
                 self._reader = asyncio.create_task(self._read())
             return self._connection
+
+    async def _address(self) -> ServerAddress:
+        """Return the server's address, once it was started where none runs. Raises: NoServer: there is none."""
+        with suppress(NoServer):
+            return self._find()
+        if self._start is not None:
+            await asyncio.to_thread(self._start)
+        return self._find()
 
     async def _reach(self, seconds: float) -> ServerConnection:
         """Connect, and try again for so long where nothing listens."""
@@ -187,7 +197,7 @@ class Line:
         deadline, pause = loop.time() + seconds, 0.05
         while True:
             try:
-                found = self._find()
+                found = await self._address()
                 connection = await ServerConnection.open(
                     self._context, zmq.DEALER, found.endpoint, found.credentials, self._patience.connect
                 )
@@ -260,7 +270,7 @@ class Line:
 
         Raises NoServer when the server is lost, or this client closed. Refused: a guest follows its own missions.
         """
-        found = self._find()
+        found = await self._address()
         if found.watching is None:
             raise Refused(
                 "the events of all missions are for the home only, and this key is a guest's",

@@ -72,7 +72,8 @@ class Client:
 
     Client() speaks to the server of the default home (or to the one that the setting `server` names),
     Client(home) to that home's, Client(server=...) to tcp://127.0.0.1:PORT (with the home's token) or to the
-    one that a key file is for (docs/protocol.md). The first call connects; `with` connects at once.
+    one that a key file is for (docs/protocol.md). The first call connects; `with` connects at once. A home's
+    server is started where none runs, unless the setting `server` is `never` or `starts` is False.
 
     Every call that was under way when the server was lost is asked again when it is back: reading and waiting harm
     nothing twice, and a mission is found again by its idempotency key. A listener (`on_event`) is then told

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from batos.cli.doors import waiting_notes
 from batos.cli.doors.idle_door import IdleDoor
+from batos.cli.doors.starting import is_ours, is_served
 from batos.cli.imports import pause_collector
 from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
@@ -101,33 +102,28 @@ def open_door(called: VerbCall, remote: Remote = "if_running", *, reads: bool = 
     none.
     """
     settings = called.settings
-    if remote != "never" and (server := chosen_server(called, again=again)) is not None:
+    if remote != "never" and (server := chosen_server(called, reads=reads, again=again)) is not None:
         return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
     with pause_collector():
         from batos.cli.doors.local import open_local
 
-        patient = _patiently(called, lambda: open_local(settings), ours=remote != "never" and _is_ours(called))
+        patient = _patiently(called, lambda: open_local(settings), ours=remote != "never" and is_ours(called))
         if not reads:
             return patient
         from batos.cli.doors import read_only_door
     return read_only_door.open_read_only_door(settings, patient)
 
 
-def chosen_server(called: VerbCall, *, again: bool = False) -> Opened | None:
-    """Return the door to the server that a verb is to use, as `door` chooses it; None where no server runs."""
+def chosen_server(called: VerbCall, *, reads: bool = False, again: bool = False) -> Opened | None:
+    """Return the door to the server that a verb is to use, as `door` chooses it; None where none is to be asked."""
     settings = called.settings
-    if settings.server or (_is_ours(called) and server_file.running_server(settings.home) is not None):
+    if settings.named_server or (is_ours(called) and is_served(called, reads=reads)):
         return open_server_door(_client(settings))
     if not again:
         _tell_stale(called)
     return None
-
-
-def _is_ours(called: VerbCall) -> bool:
-    """Say whether the image is the one that the home's server would have."""
-    return called.loaded.sources.get("image") != "flag"
 
 
 @asynccontextmanager
@@ -164,7 +160,7 @@ def _client(settings: Settings) -> AsyncClient:
     """Make a client of the server that the settings name, or else of the home's."""
     with pause_collector():  # where no server runs, nothing of sockets is loaded
         from batos.client.asynchronous import AsyncClient
-    return AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
+    return AsyncClient(settings.home, server=settings.named_server or None)
 
 
 def _tell_waiting(called: VerbCall, owner: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from batos.cli.doors.starting import image_alone
 from batos.cli.past_moments import past_moment
 from batos.cli.render.short_names import local_time
 from batos.cli.shared_options import examples
@@ -87,7 +88,8 @@ def restore(called: VerbCall, folder: Path, at: str | None) -> int:
         raise BriefError("--at takes a time", field="at", remedy="Give a time such as yesterday, or 2h ago.")
     _check_files(called)
     chosen = backups.find_backup(folder, None if at is None else datetime.fromisoformat(at))
-    report = run(asyncio.to_thread(backups.restore_backup, folder, called.settings.home, chosen))
+    with image_alone(called):
+        report = run(asyncio.to_thread(backups.restore_backup, folder, called.settings.home, chosen))
     told = chosen.as_dict() | {"moment": backups.moment_text(chosen), "home": str(called.settings.home)} | report
     note_disarmed(called, told)
     if report["aside"]:

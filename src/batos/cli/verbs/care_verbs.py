@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from batos.cli.doors.door import open_door
+from batos.cli.doors.starting import image_alone
 from batos.cli.render.care_texts import packed_text, repaired_text, verified_text
 from batos.cli.verb_options import VerbCall, common, run, with_server
 from batos.cli.verbs.show import ask_once
@@ -62,14 +63,14 @@ def pack(called: VerbCall, keep_days: float | None) -> int:
 def repair(called: VerbCall, dry_run: bool) -> int:
     """Repair the faults that `batos verify` names, each as it says there; exit 1 when some are left.
 
-    The image must be this process's alone: stop the server first. Make a backup before; earlier moments stay as they
-    were.
+    The home's server closes the image meanwhile. Make a backup before; earlier moments stay as they were.
     """
     if dry_run:
         found = run(asyncio.to_thread(_verify, called))
         told = {"dry_run": True, "mended": found, "left": [each for each in found if not each["can_repair"]]}
     else:
-        told = run(_repair(called))
+        with image_alone(called):
+            told = run(_repair(called))
     called.answer(told, repaired_text)
     return 1 if told["left"] else 0
 

@@ -79,6 +79,6 @@ def _ask_home(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, 
 async def _ask(settings: Settings, verb: str, args: dict[str, Any]) -> dict[str, Any]:
     from batos.client.asynchronous import AsyncClient  # verbs import this module, and complete nothing
 
-    found = AsyncClient(settings.home, server=settings.server) if settings.server else AsyncClient(settings.home)
+    found = AsyncClient(settings.home, server=settings.named_server or None, starts=False)
     async with found as client:
         return await client.call(verb, args)

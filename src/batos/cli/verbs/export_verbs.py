@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from batos.cli.doors.starting import image_alone
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
 from batos.protocol.errors import UsageError
@@ -63,7 +64,8 @@ def import_(called: VerbCall, folder: Path) -> int:
     A line that is damaged is named, and then nothing is written. Grants are taken back, and settings that name
     addresses are left out: the mind may be a stranger's.
     """
-    told = run(_import(called, folder))
+    with image_alone(called):
+        told = run(_import(called, folder))
     if told["left_out"]:
         called.note(f"{folder / 'batos.toml'} names addresses, or is none, and was left out: read it, then copy it.")
     note_disarmed(called, told)

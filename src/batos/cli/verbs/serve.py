@@ -7,17 +7,18 @@ import os
 from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import click
 import structlog
 
 from batos import __version__
 from batos.cli.verb_options import VerbCall, common, run
-from batos.client.wire import server_file
+from batos.client.wire import server_file, server_life
 from batos.client.wire.addresses import Address, parse_listening
 from batos.client.wire.keys import Keyring
 from batos.client.wire.server_file import ServerRecord
+from batos.client.wire.server_life import HomeLock
 from batos.config import Settings
 from batos.events import Events
 from batos.image.ids import iso, utc_now
@@ -26,40 +27,79 @@ from batos.server.dispatch import erasing
 from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
+from batos.server.idle_end import IdleEnd
 from batos.server.zmq.server import Places, Server
 from batos.uvm import UVM, Seams, open_uvm
 
 _log = structlog.get_logger("batos")
+#: Seconds between two tries to take the home's lock.
+_PAUSE: Final = 0.05
 
 
 @click.command()
 @click.option("--bind", metavar="ADDRESS", help="The address for requests; beyond loopback clients need a key.")
 @click.option("--events", metavar="ADDRESS", help="The address for events.")
+@click.option("--started", type=int, hidden=True, help="The lock of the home, by whoever starts this for a verb.")
 @common
-def serve(called: VerbCall) -> int:
-    """Hold the image open, run missions and answer clients, until Ctrl-C.
+def serve(called: VerbCall, started: int | None) -> int:
+    """Hold the image open, run missions and answer clients, until Ctrl-C or `batos stop`.
 
-    Running missions then go back to the queue and continue at the next start; a second Ctrl-C stops at once. Clients on
-    this machine find the server by its home; `batos keys new NAME` makes a key for one on another machine.
+    A verb that needs a server starts one by itself, which ends when it was idle for a while; one that you start here
+    takes the place of such a one, and does not. Running missions go back to the queue when it stops, and continue at
+    the next start; a second Ctrl-C stops at once. Clients on this machine find the server by its home; `batos keys new
+    NAME` makes a key for one on another machine.
     """
-    return run(_serve(called))
+    return run(_serve(called, HomeLock(called.settings.home, started), "person" if started is None else "verb"))
 
 
-async def _serve(called: VerbCall) -> int:
+async def _serve(called: VerbCall, lock: HomeLock, by: str) -> int:
+    """Serve until the end; where the image is lent meanwhile, again and again."""
+    lent = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(server_life.LENDS, lent.set)
+    with lock:
+        while await _serve_once(called, lock, by, lent):
+            lent.clear()
+    _log.info("server stopped")
+    return 0
+
+
+async def _serve_once(called: VerbCall, lock: HomeLock, by: str, lent: asyncio.Event) -> bool:
+    """Hold the image open until the end, or until it is `lent`, and return whether it is."""
+    settings, over = called.settings, asyncio.Event()
+    while True:
+        if lock.take():
+            break
+        await asyncio.sleep(_PAUSE)  # somebody starts a server, or has the image alone
+    if by == "person" and (other := server_file.running_server(settings.home)) is not None and other.by == "verb":
+        await asyncio.to_thread(server_life.stop, settings.home)
     # Where nobody has named a port another one does: clients find the server by the note in its home.
-    unasked = frozenset(name for name in ("bind", "events") if called.loaded.sources.get(name) == "default")
-    async with open_server(called.settings, unasked=unasked) as (uvm, places):
+    unasked = frozenset(name for name in ("bind", "events") if name not in called.loaded.sources)
+    async with open_server(settings, unasked=unasked, by=by, over=over) as (uvm, places):
+        lock.owe(None)
+        lock.release()
         _tell(called, places)
         try:
-            await asyncio.Event().wait()
+            await _wait_for_one(over, lent)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()  # it was told to stop, and it does so in order
-        called.console.say("Stopping: running missions go back to the queue. A second signal stops at once.")
+            lent.clear()
+        lock.take()  # whoever starts the next server waits until this one has closed the image
+        if not lent.is_set():
+            called.console.say("Stopping: running missions go back to the queue. A second signal stops at once.")
         await uvm.workers.stop()
-    _log.info("server stopped")
-    return 0
+    return lent.is_set()
+
+
+async def _wait_for_one(*events: asyncio.Event) -> None:
+    """Return when one of the events has come."""
+    tasks = [asyncio.create_task(each.wait()) for each in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 @asynccontextmanager
@@ -68,11 +108,15 @@ async def open_server(
     seams: Seams | None = None,
     told: Events | None = None,
     unasked: Collection[str] = (),
+    by: str = "program",
+    over: asyncio.Event | None = None,
 ) -> AsyncIterator[tuple[UVM, Places]]:
     """Start a server of the settings' home, which begins what an earlier one left, and listens for clients.
 
-    Of the addresses that nobody asked for, `bind` or `events`, a free port is taken where the usual one is not. Raises:
-    ConfigError: it cannot listen where the settings say. ImageBusy: the home has a server, or its image an owner.
+    Of the addresses that nobody asked for, `bind` or `events`, a free port is taken where the usual one is not. `by` is
+    who started it, a `person`, a `verb` or a `program` that has it in its own process; that of a verb sets `over` when
+    it was idle for long. Raises: ConfigError: it cannot listen where the settings say. ImageBusy: the home has a
+    server, or its image an owner.
     """
     home = settings.home
     bind = replace(parse_listening(settings.bind, "bind"), may_be_another="bind" in unasked)
@@ -90,8 +134,9 @@ async def open_server(
         background_genesis = BackgroundGenesis(uvm) if settings.genesis == "auto" else None
         dispatcher = Dispatcher(uvm, uploads, background_genesis=background_genesis)
         uvm.packer.keep_packed()
-        async with Server(dispatcher, ring).serving(bind, events) as places:
-            mine = _note(places)
+        server = Server(dispatcher, ring)
+        async with server.serving(bind, events) as places:
+            mine = _note(places, by, server_life.digest(settings))
             about = _about(settings, mine)
             dispatcher.announce(about)
             await asyncio.to_thread(server_file.write, home, mine)
@@ -100,7 +145,12 @@ async def open_server(
                 await go_on(uvm, left)
                 uvm.sharing.take_up()
                 _give_vectors(uvm)
-                async with _begin_genesis(background_genesis), _beside(erasing.keep_finishing(uvm)):
+                end = IdleEnd(uvm, server, lambda: server_file.read(home) == mine, settings.idle_seconds)
+                async with (
+                    _begin_genesis(background_genesis),
+                    _beside(erasing.keep_finishing(uvm)),
+                    _beside(_end_idle(end, over if by == "verb" else None)),
+                ):
                     yield uvm, places
             finally:
                 server_file.remove(home, mine)
@@ -128,6 +178,13 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
+async def _end_idle(end: IdleEnd, over: asyncio.Event | None) -> None:
+    """Set `over` when the server was idle for long."""
+    if over is not None:
+        await end.wait()
+        over.set()
+
+
 def _give_vectors(uvm: UVM) -> None:
     """Give vectors to remembered parts that have none: now, and after missions if the daemon was away."""
 
@@ -152,7 +209,7 @@ def _make_all(ring: Keyring) -> None:
     ring.own()
 
 
-def _note(places: Places) -> ServerRecord:
+def _note(places: Places, by: str, settings: str) -> ServerRecord:
     pid = os.getpid()
     return ServerRecord(
         pid=pid,
@@ -163,6 +220,8 @@ def _note(places: Places) -> ServerRecord:
         bind_by=places.bind_by,
         events_by=places.events_by,
         batos=__version__,
+        by=by,
+        settings=settings,
     )
 
 

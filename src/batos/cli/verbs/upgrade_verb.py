@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from batos.cli.doors.starting import image_alone
 from batos.cli.render.care_texts import upgraded_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
@@ -30,7 +31,8 @@ def upgrade(called: VerbCall, dry_run: bool, folder: Path | None, no_backup: boo
     """
     if folder is not None and no_backup:
         raise UsageError("--backup and --no-backup exclude each other", field="backup", remedy="Leave one out.")
-    told = run(_upgrade(called, folder, dry_run=dry_run, no_backup=no_backup))
+    with image_alone(called):
+        told = run(_upgrade(called, folder, dry_run=dry_run, no_backup=no_backup))
     called.answer(told | {"dry_run": dry_run}, upgraded_text)
     return 0
 

@@ -9,15 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from batos import private_files
 from batos.client.wire.addresses import parse_reachable
 from batos.protocol.errors import ConfigError
 
 NAME = "server.json"
-
-_log = structlog.get_logger("batos")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +30,10 @@ class ServerRecord:
     bind_by: str
     events_by: str
     batos: str
+    #: The starter: a `person`, a `verb` that needed a server, or a `program` that has it in its own process.
+    by: str = "program"
+    #: The digest of its settings.
+    settings: str = ""
 
 
 def write(home: Path, note: ServerRecord) -> None:
@@ -79,13 +79,12 @@ def _guarded(address: str, by: str) -> bool:
 
 
 def running_server(home: Path) -> ServerRecord | None:
-    """Return the note of the home's server, if it runs; log one that an ended process left, and ignore it."""
+    """Return the note of the home's server, if it runs; one that an ended process left is ignored."""
     note = read(home)
     if note is None:
         return None
     now = birth_time(note.pid)
     if now is None or note.born not in ("", now):
-        _log.info("stale server note", file=str(home / NAME), pid=note.pid)
         return None
     return note
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -26,7 +27,7 @@ _PRIVATE: Final = frozenset({"mission.token", "mission.citation"})
 
 
 class Bulletin:
-    """A PUB socket. Tokens and citations are for who asked; all else may be watched by the home, and by no guest."""
+    """A socket for watchers: the home, and no guest. Tokens and citations are for who asked, and not told here."""
 
     def __init__(self, context: zmq.asyncio.Context, gate: Gate, address: Address, now: Callable[[], datetime]) -> None:
         self._context = context
@@ -34,10 +35,12 @@ class Bulletin:
         self._now = now
         self._counts: OrderedDict[str, int] = OrderedDict()
         self.mechanism = ""
+        #: The topics that are watched, as far as was looked.
+        self._topics: set[bytes] = set()
         self._socket, self.address = self._open(address)
 
     def _open(self, address: Address) -> tuple[zmq.asyncio.Socket, Address]:
-        socket = self._context.socket(zmq.PUB)
+        socket = self._context.socket(zmq.XPUB)  # a PUB that tells of its subscriptions
         socket.sndhwm = _WAITING
         self.mechanism = self._gate.guard(socket, address, EVENTS)
         return socket, bind_socket(socket, address, "events")
@@ -62,9 +65,19 @@ class Bulletin:
             self._counts.popitem(last=False)
         return count
 
+    def is_watched(self) -> bool:
+        """Test if somebody watches."""
+        with suppress(zmq.ZMQError):
+            while True:
+                told: Any = self._socket.recv(zmq.DONTWAIT)
+                word: bytes = told.result()
+                (self._topics.add if word[:1] == b"\x01" else self._topics.discard)(word[1:])
+        return bool(self._topics)
+
     async def shut_out(self) -> None:
         """Let every watcher come in anew, by the keys as they are now: one who is no longer known does not."""
         self._socket.close(linger=0)
+        self._topics.clear()
         for _ in range(100):
             try:
                 self._socket, self.address = self._open(self.address)

@@ -77,6 +77,9 @@ class Server:
         self._stuck: set[bytes] = set()
         self._counts = RequestCounts(self._limits.total, self._limits.size)
         self._thread = 0
+        #: When a client was heard last, by the loop's clock.
+        self.heard = 0.0
+        self._bulletin: Bulletin | None = None
         self._router: zmq.asyncio.Socket
         self._gate: Gate
 
@@ -84,6 +87,11 @@ class Server:
     def under_way(self) -> int:
         """Count the requests that are under way."""
         return self._counts.under_way
+
+    @property
+    def is_watched(self) -> bool:
+        """Test if somebody watches events."""
+        return self._bulletin is not None and self._bulletin.is_watched()
 
     @property
     def waiting_bytes(self) -> int:
@@ -131,7 +139,7 @@ class Server:
         router.backlog = 512
         by = self._gate.guard(router, bind, REQUESTS)
         where = bind_socket(router, bind, "bind")
-        bulletin = Bulletin(context, self._gate, events, utc_now)
+        bulletin = self._bulletin = Bulletin(context, self._gate, events, utc_now)
         return Places(where, bulletin.address, by, bulletin.mechanism), bulletin
 
     async def _stop(self, tasks: list[asyncio.Task[None]]) -> None:
@@ -180,6 +188,7 @@ class Server:
         return frames
 
     def _take(self, frames: Sequence[zmq.Frame]) -> None:
+        self.heard = asyncio.get_running_loop().time()
         identity, rest = frames[0].bytes, frames[1:]
         delimited = len(rest) > 1 and not len(rest[0])
         body = rest[-1]
@@ -344,6 +353,7 @@ class Server:
         """End the requests of clients whose key was revoked, and let watchers in anew; again and again."""
         while True:
             await asyncio.sleep(self._limits.revoked)
+            bulletin.is_watched()  # what is told of subscriptions is read, and does not pile up
             gone = self._gate.shut_out()
             if gone:
                 for peer in tuple(self._peers.values()):
