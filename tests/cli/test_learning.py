@@ -16,8 +16,6 @@ import pytest
 from tests.cli.processes import FOR_EVER, ProcessResult, User, emulator
 from tests.waiting import HANG, wait_until
 
-from batos.cli.doors.waiting_notes import announce_wait
-
 QUESTION = "Why is the weekly report late?"
 BRICK = ("--persona", "brick", "--effort", "cycle")
 FACETS = ("guide_facet_", "rogues_gallery_facet_", "tamland_facet_")
@@ -141,19 +139,6 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     second = data(learner.run("ask", "--json", *BRICK, "What makes the queue long?"))
     assert set(told(second).values()) == {"method"}
     assert learner.run("method", "make").out.strip() == "There is nothing to make."
-
-
-def test_who_waits_for_the_image_ends_the_making(learner: User, daemon: Daemon) -> None:
-    """A question that was answered gives the image back when another process wants it; what is left is told."""
-    (learner.home / "batos.toml").write_text("method_control = 0\nlearn_seconds = 3600\n", encoding="utf-8")
-    daemon.fault({"match": {"selector": "tamland_facet_"}, "do": "stall", "seconds": FOR_EVER})
-    before = daemon.written()
-    asked = learner.start("ask", *BRICK, QUESTION)
-    wait_until(lambda: (daemon.written() - before)["tamland_facet_"] == 1)
-    with announce_wait(learner.home / "live_image.fs"):
-        _, said = asked.communicate()
-    assert asked.returncode == 0
-    assert "to be made" in said
 
 
 def test_what_is_made_after_the_answer_outlives_its_process(learner: User, daemon: Daemon) -> None:

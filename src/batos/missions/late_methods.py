@@ -9,15 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
-from typing import Any, Final
-
 import structlog
-
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.concurrency.jobs import Job
 from batos.config import Settings
@@ -33,6 +25,12 @@ from batos.protocol.method_documents import LateReport
 from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
 from batos.protocol.server_documents import LearningStatus, MakingLine
 from batos.records import methods, tool_declarations, wishes
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
 
 _log = structlog.get_logger("batos")
 
@@ -162,23 +160,19 @@ class LateMethods:
         with self._parts.image.snapshot() as root:
             return wishes.list_wishes(root)
 
-    async def briefly(self, seconds: float, call: float, unless: Coroutine[Any, Any, None] | None = None) -> LateReport:
+    async def briefly(self, seconds: float, call: float) -> LateReport:
         """Make wishes as `some` does, for at most `seconds`, before the process ends.
 
         No generation is started that would not fit: `call` is the estimated time of one. A generation that is not done
-        in time, or before `unless` returns, is left for the next process.
+        in time is left for the next process.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         alarm = loop.call_at(end, self._yield)
-        over = asyncio.ensure_future(unless) if unless is not None else loop.create_future()
-        over.add_done_callback(lambda told: None if told.cancelled() else self._yield())
         try:
-            return await self.some(lambda: loop.time() + call < end and not over.done())
+            return await self.some(lambda: loop.time() + call < end)
         finally:
             alarm.cancel()
-            over.cancel()
-            await asyncio.wait({over})
 
     def _next(self, left: set[str]) -> WishDocument | None:
         """Return the first wish that was not tried this time."""

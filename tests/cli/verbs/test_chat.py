@@ -162,8 +162,8 @@ def at_hand(
     loaded = config.load({}, {"home": str(home), "image": "memory://chat", "user": "tester"})
     home.mkdir(parents=True, exist_ok=True)
     called = VerbCall(loaded, Console.from_streams(out, io.StringIO(), as_json=False), quiet=quiet)
-    chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False, keeps=True)
-    with BackgroundDoor(lambda: open_local(loaded.settings, Seams(bridge=bridge))) as way:
+    chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
+    with BackgroundDoor(open_local(loaded.settings, Seams(bridge=bridge))) as way:
         way.do(lambda door: _local(door).uvm.readiness.genesis())
         yield way, chat, out
 
@@ -253,10 +253,10 @@ def test_what_a_stopped_question_leaves_in_a_chat(tmp_path: Path) -> None:
         assert isinstance(said, io.StringIO)
         assert "It was cancelled; " in said.getvalue()
         assert "batos retry" not in said.getvalue()
-        chat.part(rests=True)
+        chat.part()
         assert "--conversation c-" in said.getvalue()
         typed(way, chat, "new")
-        chat.part(rests=True)
+        chat.part()
         assert "--conversation new" not in said.getvalue()
 
 
@@ -304,7 +304,7 @@ def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> No
     (tmp_path / "no-folder").write_text("")
     image = f"file://{tmp_path}/no-folder/image.fs"
     settings = config.load({}, {"home": str(tmp_path / "home"), "image": image}).settings
-    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(lambda: open_local(settings)):
+    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(open_local(settings)):
         pass
 
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from tests.cli.processes import BATOS, User
 from tests.waiting import HANG, wait_until
 
+from batos.client.wire import server_life
+
 REFLEX = ("chat", "--effort", "reflex")
 
 
@@ -56,11 +58,11 @@ class Terminal:
 
 
 @contextmanager
-def terminal(user: User, *arguments: str, batos: Sequence[str] = BATOS) -> Iterator[Terminal]:
+def terminal(user: User, *arguments: str, batos: Sequence[str] = BATOS, server: str = "never") -> Iterator[Terminal]:
     """The chat with its terminal; it is ended if the test did not."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execvpe(batos[0], [*batos, *arguments], {**user.environ(), "TERM": "xterm"})
+        os.execvpe(batos[0], [*batos, *arguments], {**user.environ(), "TERM": "xterm", "BATOS_SERVER": server})
     try:
         yield Terminal(pid, fd)
     finally:
@@ -70,6 +72,15 @@ def terminal(user: User, *arguments: str, batos: Sequence[str] = BATOS) -> Itera
         except (ProcessLookupError, ChildProcessError):
             pass  # it has ended
         os.close(fd)
+
+
+@contextmanager
+def stopping(user: User) -> Iterator[None]:
+    """The server that a verb starts meanwhile is stopped at the end."""
+    try:
+        yield
+    finally:
+        server_life.stop(user.home)
 
 
 def test_at_a_terminal_lines_are_edited_and_remembered(user: User) -> None:
@@ -105,9 +116,9 @@ def test_a_document_is_piped_and_questions_are_typed(user: User) -> None:
         assert shown.code() == 0
 
 
-def test_another_shell_has_the_image_while_a_chat_waits_at_its_prompt(user: User) -> None:
-    """Both ask in turn, in one conversation; Tab completes what begins with a slash, and `exit` leaves."""
-    with terminal(user, *REFLEX) as shown:
+def test_another_shell_asks_while_a_chat_waits_at_its_prompt(user: User) -> None:
+    """Both ask its server in turn, in one conversation; Tab completes what begins with a slash, and `exit` leaves."""
+    with stopping(user), terminal(user, *REFLEX, server="auto") as shown:
         shown.expect("you> ")
         for number in (1, 2):
             shown.type("Where is the pier?\n")

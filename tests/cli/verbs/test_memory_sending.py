@@ -69,9 +69,6 @@ class _Door:
     async def keep_learning(self) -> None:
         """Unused."""
 
-    async def rest(self) -> None:
-        """Unused."""
-
 
 def _line(file: Mapping[str, Any], state: str) -> dict[str, Any]:
     return {"document": "d-1", "title": "t", "source": file.get("source", ""), "chunks": 2, "state": state}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
-from batos.cli.doors import waiting_notes
 from batos.cli.doors.idle_door import IdleDoor
 from batos.cli.doors.starting import is_ours, is_served
 from batos.cli.imports import pause_collector
@@ -78,10 +77,6 @@ class Door(Protocol):
         """Begin to make methods in this process while nobody asks anything; a server does so by itself."""
         ...
 
-    async def rest(self) -> None:
-        """Return when nothing that was begun in this process goes on, and what is to be learnt is learnt."""
-        ...
-
 
 #: A door that is opened by `async with`, inside the loop.
 Opened: TypeAlias = AbstractAsyncContextManager[Door]
@@ -92,17 +87,16 @@ Remote: TypeAlias = Literal["if_running", "required", "never"]
 _PAUSE: Final = 0.1
 
 
-def open_door(called: VerbCall, remote: Remote = "if_running", *, reads: bool = False, again: bool = False) -> Opened:
+def open_door(called: VerbCall, remote: Remote = "if_running", *, reads: bool = False) -> Opened:
     """Open the door that a verb is to use. Call this before the loop runs: it imports, which would block the loop.
 
     The setting `server` names a server, or else the note that a running server leaves in the home; `--image` goes past
     the home's server, which may hold another image. Where there is no server, a verb that only `reads` looks at the
-    image, also beside a process that has it open; another opens it, and waits a moment for such a process. A door that
-    is opened `again` tells nothing of a server that has ended. Raises: NoServer: a server is required and there is
-    none.
+    image, also beside a process that has it open; another opens it, and waits a moment for such a process. Raises:
+    NoServer: a server is required and there is none.
     """
     settings = called.settings
-    if remote != "never" and (server := chosen_server(called, reads=reads, again=again)) is not None:
+    if remote != "never" and (server := chosen_server(called, reads=reads)) is not None:
         return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
@@ -116,13 +110,12 @@ def open_door(called: VerbCall, remote: Remote = "if_running", *, reads: bool = 
     return read_only_door.open_read_only_door(settings, patient)
 
 
-def chosen_server(called: VerbCall, *, reads: bool = False, again: bool = False) -> Opened | None:
+def chosen_server(called: VerbCall, *, reads: bool = False) -> Opened | None:
     """Return the door to the server that a verb is to use, as `door` chooses it; None where none is to be asked."""
     settings = called.settings
     if settings.named_server or (is_ours(called) and is_served(called, reads=reads)):
         return open_server_door(_client(settings))
-    if not again:
-        _tell_stale(called)
+    _tell_stale(called)
     return None
 
 
@@ -134,26 +127,22 @@ async def _patiently(called: VerbCall, opened: Callable[[], Opened], *, ours: bo
 
 async def _first(stack: AsyncExitStack, called: VerbCall, opened: Callable[[], Opened], *, ours: bool) -> Door:
     """Open the image as soon as nobody else has it, or the server if one has just started."""
-    from batos.image.storage import file_of  # where a server answers, nothing of the database is loaded
-
     settings, loop = called.settings, asyncio.get_running_loop()
     until: float | None = None
-    with ExitStack() as saying:
-        while True:
-            try:
-                return await stack.enter_async_context(opened())
-            except ImageBusy as busy:
-                if ours and server_file.running_server(settings.home) is not None:
-                    client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
-                    return await stack.enter_async_context(open_server_door(client))
-                now = loop.time()
-                if until is None:
-                    until = now + settings.busy_seconds
-                    _tell_waiting(called, busy.owner)
-                    saying.enter_context(waiting_notes.announce_wait(file_of(settings.image_uri)))
-                if now >= until:
-                    raise
-            await asyncio.sleep(_PAUSE)
+    while True:
+        try:
+            return await stack.enter_async_context(opened())
+        except ImageBusy as busy:
+            if ours and server_file.running_server(settings.home) is not None:
+                client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
+                return await stack.enter_async_context(open_server_door(client))
+            now = loop.time()
+            if until is None:
+                until = now + settings.busy_seconds
+                _tell_waiting(called, busy.owner)
+            if now >= until:
+                raise
+        await asyncio.sleep(_PAUSE)
 
 
 def _client(settings: Settings) -> AsyncClient:

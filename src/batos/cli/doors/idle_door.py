@@ -23,6 +23,3 @@ class IdleDoor:
 
     async def keep_learning(self) -> None:
         """Do nothing: no methods are made here."""
-
-    async def rest(self) -> None:
-        """Return at once: no work goes on here."""

@@ -5,15 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
-
-from batos.cli.doors.waiting_notes import wait_until_wanted
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.config import Settings
 from batos.events import Events
-from batos.image.storage import file_of
 from batos.missions.late_methods import writing_seconds
 from batos.protocol.brief import File
 from batos.protocol.errors import ApprovalNeeded, NoServer
@@ -23,7 +17,10 @@ from batos.protocol.wire_messages import read_args
 from batos.server.dispatch import erasing
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep
-from batos.uvm import UVM, Seams, open_uvm
+from batos.uvm import Seams, UVM, open_uvm
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 #: Nobody goes on with these by themselves while no server runs.
 _IDLE = frozenset({"queued", "running", "waiting", "paused"})
@@ -99,28 +96,14 @@ class LocalDoor:
         return begun
 
     async def learn(self, mission: str) -> LateReport:
-        """Make methods within the setting `learn_seconds`, if one fits into that at the mission's pace.
-
-        The making ends sooner where another process waits for the image.
-        """
+        """Make methods within the setting `learn_seconds`, if one fits into that at the mission's pace."""
         call = writing_seconds(self.uvm.readings.mission(mission)["cost"])
-        image = file_of(self.uvm.settings.image_uri)
-        unless = None if image is None else wait_until_wanted(image)
-        told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call, unless)
+        told = await self.uvm.learning.briefly(self.uvm.settings.learn_seconds, call)
         return {**told, "new": sum(each["mission"] == mission for each in self.uvm.learning.list_wishes())}
 
     async def keep_learning(self) -> None:
         """Begin to make methods in this process while nobody asks anything."""
         self.uvm.learning.keep()
-
-    async def rest(self) -> None:
-        """Wait until no mission runs here and what is to be learnt is learnt."""
-        rested: set[str] = set()
-        while going := {*self._begun, *self.uvm.workers.running} - rested:
-            for mission in going:
-                await self.uvm.missions.wait_for_end(mission)
-            rested |= going
-        await self.uvm.learning.some()
 
 
 def _ignore(*_told: Any) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 from typing import Any
 
 import click
 
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
-from batos.cli.doors.door import Opened, open_door
-from batos.cli.doors.waiting_notes import wait_until_wanted
+from batos.cli.doors.door import open_door
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, terminating_signals, with_server
@@ -53,15 +51,14 @@ def chat(called: VerbCall, options: BriefOptions, history: bool, start: int, lim
     fields = dict(options.fields)
     conversation = str(fields.pop("conversation", "last" if history or recompact else "new"))
     live = called.console.out.isatty() if options.stream is None else options.stream
-    lends = _lends(called)
-    chat = Chat(called, fields, conversation, voices=options.voices, stream=live, keeps=lends is None)
+    chat = Chat(called, fields, conversation, voices=options.voices, stream=live)
     if "-" in options.paths:
         there = standard_input.open_terminal()
         chat.attach(options.paths)
         standard_input.replace_stdin(there)
     else:
         chat.attach(options.paths)
-    with _terminable(), BackgroundDoor(_Doors(called, reads=history), lends) as way:
+    with _terminable(), BackgroundDoor(open_door(called, reads=history)) as way:
         if history:
             page = way.do(lambda door: chat.page(door, start, limit))
             _print_result(called, page, history_text(page))
@@ -71,33 +68,10 @@ def chat(called: VerbCall, options: BriefOptions, history: bool, start: int, lim
         return _talk(called, chat, way)
 
 
-class _Doors:
-    """Opens the verb's door, again and again; what the first one finds is told once."""
-
-    def __init__(self, called: VerbCall, *, reads: bool) -> None:
-        self._called = called
-        self._reads = reads
-        self._again = False
-
-    def __call__(self) -> Opened:
-        again, self._again = self._again, True
-        return open_door(self._called, reads=self._reads, again=again)
-
-
 def _interactive(called: VerbCall) -> bool:
     """Say whether a person types, and sees what comes of it."""
     console = called.console
     return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
-
-
-def _lends(called: VerbCall) -> Callable[[], Coroutine[Any, Any, object]] | None:
-    """Return the wait for another process that wants the image between turns; None in a script or without a file."""
-    if not _interactive(called):
-        return None
-    from batos.image import storage  # here alone: a talk through a pipe or for a program loads nothing of the database
-
-    image = storage.file_of(called.settings.image_uri)
-    return partial(wait_until_wanted, image) if image is not None else None
 
 
 def _print_result(called: VerbCall, data: Mapping[str, Any], text: str) -> None:
@@ -132,7 +106,7 @@ def _talk(called: VerbCall, chat: Chat, way: BackgroundDoor) -> int:
         messages.close()
     if interactive:
         console.say("")
-        chat.part(rests=not way.open)
+        chat.part()
         return 0
     way.do(chat.settle)
     return code

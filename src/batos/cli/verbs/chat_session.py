@@ -42,12 +42,10 @@ class Chat:
     """A conversation through a door, and how its next question is asked."""
 
     def __init__(
-        self, called: VerbCall, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool, keeps: bool
+        self, called: VerbCall, fields: Mapping[str, Any], conversation: str, *, voices: bool, stream: bool
     ) -> None:
         self.console = called.console
         self.goes_on = True
-        #: The door stays open while nothing is asked.
-        self.keeps = keeps
         self.fields = dict(fields)
         self.conversation = conversation
         self.voices = voices
@@ -149,8 +147,7 @@ class Chat:
 
     async def begin(self, door: Door) -> int:
         """Find the conversation that is to go on, before anything is asked in it; NotFound if there is none."""
-        if self.keeps:
-            await door.keep_learning()
+        await door.keep_learning()
         if self.conversation != "new":
             page = await self.page(door, -1, 1)
             self.conversation = page["conversation"]
@@ -167,9 +164,9 @@ class Chat:
             await door.call("wait", {"mission": self.compaction})
         return 0
 
-    def part(self, *, rests: bool) -> None:
-        """Say what to know when one leaves; `rests`: nothing goes on any more."""
-        if self.compaction is not None and not rests:
+    def part(self) -> None:
+        """Say what to know when one leaves."""
+        if self.compaction is not None:
             self.console.say("Older turns are still being compacted; the next turn goes on with it.", dim=True)
         if self.conversation not in ("new", "last"):
             self._called.note(f"Go on with: batos chat --conversation {self.conversation}")
