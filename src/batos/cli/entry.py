@@ -176,10 +176,10 @@ def _run(arguments: list[str], until_end: ExitStack) -> int:
     except BaseException as raised:  # all are told in one place; what is no error is raised on from there
         # The console of the verb knows whether what it wrote was lost.
         console = ending.console or Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
-        return _tell(console, raised, options)
+        return _tell(console, raised, options, ending)
 
 
-def _tell(console: Console, raised: BaseException, options: list[str]) -> int:
+def _tell(console: Console, raised: BaseException, options: list[str], ending: Ending) -> int:
     """Tell what ended a verb, and return the exit code of that."""
     if isinstance(raised, KeyboardInterrupt | click.Abort | Terminated):
         stopped = isinstance(raised, Terminated)
@@ -190,6 +190,7 @@ def _tell(console: Console, raised: BaseException, options: list[str]) -> int:
     if not isinstance(raised, BatosError):
         if not isinstance(raised, Exception):
             raise raised
+        ending.begin_log()
         raised = _unforeseen(raised, options)
     console.error(raised)
     return raised.exit_code

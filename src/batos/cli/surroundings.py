@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +13,18 @@ from typing import TextIO
 from batos.terminal.console import Console
 
 
+def no_log() -> None:
+    """Begin no log: there is no verb yet."""
+
+
 @dataclass(slots=True)
 class Ending:
     """The things that a verb leaves to the command line: those to be undone at the end, and the console it wrote to."""
 
     until_end: ExitStack = field(default_factory=ExitStack)
     console: Console | None = None
+    #: Begins the log of a verb, once: whatever works in this process does so first, and a server's client never.
+    begin_log: Callable[[], None] = no_log
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,10 +18,9 @@ import click
 
 from batos import config, loopwatch
 from batos.cli.shared_options import common_options, server_option
-from batos.cli.surroundings import Ending
+from batos.cli.surroundings import Ending, no_log
 from batos.config import LoadedSettings, Settings
 from batos.protocol.errors import ConfigError
-from batos.terminal import logs
 from batos.terminal.console import Console, Terminated
 
 T = TypeVar("T")
@@ -35,6 +35,7 @@ class VerbCall:
     console: Console
     quiet: bool
     verbose: bool = False
+    ending: Ending = field(default_factory=Ending)
 
     @property
     def settings(self) -> Settings:
@@ -54,8 +55,11 @@ class VerbCall:
             self.console.write(text(found))
 
 
-def common(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options that all have, and a `VerbCall` first. An option named like a setting changes it."""
+def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[..., Any]:
+    """Give a verb the options that all have, and a `VerbCall` first. An option named like a setting changes it.
+
+    The log of a verb that may be a server's client alone is begun by whatever it does in its own process.
+    """
 
     @common_options
     @functools.wraps(verb)
@@ -66,13 +70,22 @@ def common(verb: Callable[..., Any]) -> Callable[..., Any]:
         own_folder(settings.home)
         # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
         ending = click.get_current_context().ensure_object(Ending)
-        ending.until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
+        ending.begin_log = partial(_begin_log, ending, settings)
+        if not is_client:
+            ending.begin_log()
         console = ending.console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
-        return verb(VerbCall(loaded, console, quiet, verbose), **given)
+        return verb(VerbCall(loaded, console, quiet, verbose, ending), **given)
 
     return run_verb
+
+
+def _begin_log(ending: Ending, settings: Settings) -> None:
+    from batos.terminal import logs  # a client of a server loads nothing of logs
+
+    ending.begin_log = no_log
+    ending.until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
 
 
 def own_folder(home: Path) -> None:
@@ -91,7 +104,7 @@ def own_folder(home: Path) -> None:
 
 def with_server(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb what `common` gives, and the server's address: for verbs that speak through a door."""
-    return server_option(common(verb))
+    return server_option(common(verb, is_client=True))
 
 
 def run(work: Coroutine[Any, Any, T], parting: Callable[[], None] | None = None) -> T:

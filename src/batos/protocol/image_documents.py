@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, PlacementDocument
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
-
-from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, PlacementDocument
 
 #: Counts by name, by day, or by a part of a name: numbers, or further counts.
 CountsDocument: TypeAlias = Mapping[str, Any]
@@ -244,3 +243,19 @@ class ConversationPage(TypedDict):
     next: int | None
     compactions: list[CompactionDocument]
     as_of: NotRequired[AsOfDocument]
+
+
+def genesis_text(told: BackgroundGenesisDocument) -> str:
+    """Return in words how far a genesis is.
+
+    >>> genesis_text({"state": "running", "step": "pull llama3.1:8b", "completed": 34, "total": 100})
+    'pull llama3.1:8b, 34 %'
+    """
+    if told["state"] != "running":
+        word = "waits and tries again" if told["state"] == "waiting" else "failed"
+        return f"{word}: {told['reason']['message']}"
+    if "step" not in told:
+        return "genesis begins"
+    completed, total = told.get("completed"), told.get("total")
+    part = f", {100 * completed // total} %" if completed and total else ""
+    return f"{told['step']}{part}"

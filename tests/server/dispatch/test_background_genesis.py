@@ -20,7 +20,8 @@ from batos.image.ids import utc_now
 from batos.inference.ollama.bridge import PullProgress
 from batos.inference.ollama.catalogue import ModelRow
 from batos.protocol.errors import Busy, CodexError, OllamaUnreachable
-from batos.server.dispatch.background_genesis import BackgroundGenesis, in_words
+from batos.protocol.image_documents import genesis_text
+from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams, open_uvm
 
@@ -94,7 +95,7 @@ async def test_a_daemon_that_comes_later_is_waited_for(tmp_path: Path) -> None:
         await until(lambda: genesis.state == "waiting")
         told = genesis.progress()
         assert told is not None
-        assert in_words(told) == "waits and tries again: nothing listens"
+        assert genesis_text(told) == "waits and tries again: nothing listens"
         bridge.away = False
         await task
         assert (genesis.state, genesis.progress()) == ("done", None)

@@ -100,6 +100,7 @@ def open_door(called: VerbCall, remote: Remote = "if_running", *, reads: bool = 
         return server
     if remote == "required":
         raise NoServer(f"no server of {settings.home} runs")
+    called.ending.begin_log()
     with pause_collector():
         from batos.cli.doors.local import open_local
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any
-
 import click
-
 from batos.cli.doors.door import chosen_server, open_door
 from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.render.short_names import local_time, short
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.show import ask_once
+from batos.protocol.image_documents import genesis_text
 from batos.protocol.verb_shapes import STATUS
 from batos.protocol.wire_messages import error_of
-from batos.server.dispatch.background_genesis import in_words
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import table
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
 
 #: The most running missions, and failures, that fit a screen.
 _SHOWN = 8
@@ -40,6 +38,7 @@ def status(called: VerbCall, ready: bool) -> int:
     if server is not None:
         found: Mapping[str, Any] = {**run(ask_once(server, STATUS, {}))}
     else:
+        called.ending.begin_log()
         from batos.cli.doctor import offline_status  # a server's client loads nothing of the database
 
         found = run(offline_status.status_document(called.settings))
@@ -69,7 +68,7 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
     if found.get("erasure"):
         lines.insert(0, f"erasure  {_erasure_text(found['erasure'], now)}")
     if found.get("genesis"):
-        lines.insert(0, f"genesis  {in_words(found['genesis'])}")
+        lines.insert(0, f"genesis  {genesis_text(found['genesis'])}")
     lines += _jobs(found.get("jobs", ()), now)
     lines += _totals(found.get("counters") or {})
     lines += _methods(found.get("counters") or {})

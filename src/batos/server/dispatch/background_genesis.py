@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import structlog
 
 from batos.protocol.errors import BatosError, Busy, ImageError
-from batos.protocol.image_documents import BackgroundGenesisDocument
+from batos.protocol.image_documents import BackgroundGenesisDocument, genesis_text
 
 if TYPE_CHECKING:
     from batos.genesis.provision import StepProgress
@@ -93,22 +93,6 @@ class BackgroundGenesis:
             return self._error
         told = self.progress() or BackgroundGenesisDocument(state=self.state)
         return Busy(
-            f"this mind is still being made: {in_words(told)}",
+            f"this mind is still being made: {genesis_text(told)}",
             remedy="Ask again when it is ready: `batos status` shows the progress.",
         )
-
-
-def in_words(told: BackgroundGenesisDocument) -> str:
-    """Tell in words how far a genesis is.
-
-    >>> in_words({"state": "running", "step": "pull llama3.1:8b", "completed": 34, "total": 100})
-    'pull llama3.1:8b, 34 %'
-    """
-    if told["state"] != "running":
-        word = "waits and tries again" if told["state"] == "waiting" else "failed"
-        return f"{word}: {told['reason']['message']}"
-    if "step" not in told:
-        return "genesis begins"
-    completed, total = told.get("completed"), told.get("total")
-    part = f", {100 * completed // total} %" if completed and total else ""
-    return f"{told['step']}{part}"
