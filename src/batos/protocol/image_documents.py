@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, PlacementDocument
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
+
+from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, PlacementDocument
 
 #: Counts by name, by day, or by a part of a name: numbers, or further counts.
 CountsDocument: TypeAlias = Mapping[str, Any]

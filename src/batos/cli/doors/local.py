@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.config import Settings
 from batos.events import Events
@@ -17,10 +21,7 @@ from batos.protocol.wire_messages import read_args
 from batos.server.dispatch import erasing
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep
-from batos.uvm import Seams, UVM, open_uvm
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from batos.uvm import UVM, Seams, open_uvm
 
 #: Nobody goes on with these by themselves while no server runs.
 _IDLE = frozenset({"queued", "running", "waiting", "paused"})
