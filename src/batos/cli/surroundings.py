@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from batos.terminal.console import Console
-
-
-def no_log() -> None:
-    """Begin no log: there is no verb yet."""
 
 
 @dataclass(slots=True)
@@ -23,8 +19,17 @@ class Ending:
 
     until_end: ExitStack = field(default_factory=ExitStack)
     console: Console | None = None
-    #: Begins the log of a verb, once: whatever works in this process does so first, and a server's client never.
-    begin_log: Callable[[], None] = no_log
+    _log: Callable[[], AbstractContextManager[None]] | None = None
+
+    def offer_log(self, log: Callable[[], AbstractContextManager[None]]) -> None:
+        """Take the log of a verb, which is begun by whatever works in this process, and by no client of a server."""
+        self._log = log
+
+    def begin_log(self) -> None:
+        """Begin the log, if there is one that was not begun."""
+        log, self._log = self._log, None
+        if log is not None:
+            self.until_end.enter_context(log())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import click
 
 from batos import config, loopwatch
 from batos.cli.shared_options import common_options, server_option
-from batos.cli.surroundings import Ending, no_log
+from batos.cli.surroundings import Ending
 from batos.config import LoadedSettings, Settings
 from batos.protocol.errors import ConfigError
 from batos.terminal.console import Console, Terminated
@@ -70,7 +70,7 @@ def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[...
         own_folder(settings.home)
         # Until the command line has told what came of the verb: an error that nobody foresaw belongs to the log too.
         ending = click.get_current_context().ensure_object(Ending)
-        ending.begin_log = partial(_begin_log, ending, settings)
+        ending.offer_log(partial(_log, settings))
         if not is_client:
             ending.begin_log()
         console = ending.console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
@@ -81,11 +81,10 @@ def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[...
     return run_verb
 
 
-def _begin_log(ending: Ending, settings: Settings) -> None:
+def _log(settings: Settings) -> AbstractContextManager[None]:
     from batos.terminal import logs  # a client of a server loads nothing of logs
 
-    ending.begin_log = no_log
-    ending.until_end.enter_context(logs.configure(settings.log_level, settings.log_format, settings.home / "logs"))
+    return logs.configure(settings.log_level, settings.log_format, settings.home / "logs")
 
 
 def own_folder(home: Path) -> None:

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
 import structlog
+
 from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.concurrency.jobs import Job
 from batos.config import Settings
@@ -25,12 +33,6 @@ from batos.protocol.method_documents import LateReport
 from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
 from batos.protocol.server_documents import LearningStatus, MakingLine
 from batos.records import methods, tool_declarations, wishes
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
-from typing import Any, Final
 
 _log = structlog.get_logger("batos")
 

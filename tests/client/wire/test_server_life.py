@@ -29,6 +29,12 @@ def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         server_life.stop(own_home)
 
 
+def _removed(home: Path) -> bool:
+    """Whether a folder is gone that a process may write to meanwhile, after another try to remove it."""
+    shutil.rmtree(home, ignore_errors=True)
+    return not home.exists()
+
+
 def ended(running: ServerRecord) -> bool:
     """Whether the server's process is gone."""
     return server_file.birth_time(running.pid) != running.born
@@ -115,7 +121,7 @@ def test_it_ends_when_it_is_idle_and_with_its_home(home: Path, monkeypatch: pyte
     assert server_file.read(home) is None
     monkeypatch.setenv("BATOS_IDLE_SECONDS", "9")
     running = server_life.ensure(home)
-    shutil.rmtree(home)
+    wait_until(lambda: _removed(home), "a home that is gone")
     wait_until(lambda: ended(running), "its end")
     assert not home.exists()
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import click
 import structlog
 
 from batos import __version__
+from batos.agency.records import staged_effects
 from batos.cli.verb_options import VerbCall, common, run
 from batos.client.wire import server_file, server_life
 from batos.client.wire.addresses import Address, parse_listening
@@ -21,19 +22,23 @@ from batos.client.wire.server_file import ServerRecord
 from batos.client.wire.server_life import HomeLock
 from batos.config import Settings
 from batos.events import Events
+from batos.image import roots
 from batos.image.ids import iso, utc_now
+from batos.image.roots import Root
 from batos.protocol.errors import ImageBusy, Refused
+from batos.records import unfinished_erasure
 from batos.server.dispatch import erasing
 from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
-from batos.server.idle_end import IdleEnd
 from batos.server.zmq.server import Places, Server
 from batos.uvm import UVM, Seams, open_uvm
 
 _log = structlog.get_logger("batos")
 #: Seconds between two tries to take the home's lock.
 _PAUSE: Final = 0.05
+#: Seconds between two looks whether a server is idle, at most.
+_IDLE_LOOK: Final = 5.0
 
 
 @click.command()
@@ -176,6 +181,45 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IdleEnd:
+    """Waits for the end of a server's work. `is_home` tests if the home still has the server's own note."""
+
+    uvm: UVM
+    server: Server
+    is_home: Callable[[], bool]
+    seconds: float
+
+    async def wait(self) -> None:
+        """Return when the server has had nothing to do for so many seconds, or its home is gone."""
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        while await asyncio.to_thread(self.is_home):
+            if self.server.under_way or self.server.is_watched or not self.uvm.workers.is_idle():
+                since = loop.time()
+            since = max(since, self.server.heard)
+            if loop.time() - since >= self.seconds:
+                if not await asyncio.to_thread(self._has_work):
+                    return
+                since = loop.time()
+            await asyncio.sleep(min(self.seconds / 10, _IDLE_LOOK))
+
+    def _has_work(self) -> bool:
+        with self.uvm.image.snapshot() as root:
+            return has_work(root)
+
+
+def has_work(root: Root) -> bool:
+    """Test if something waits in the image: a mission, a method that is to be made, an effect or an erasure."""
+    return bool(
+        roots.waiting_count(root)
+        or root[roots.TALLY].get("running")
+        or len(root[roots.WISHES])
+        or staged_effects.list_waiting(root)
+        or unfinished_erasure.describe(root)
+    )
 
 
 async def _end_idle(end: IdleEnd, over: asyncio.Event | None) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
 import click
+
 from batos.cli.doors.door import chosen_server, open_door
 from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text, placement_text
@@ -14,9 +19,6 @@ from batos.protocol.verb_shapes import STATUS
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import table
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any
 
 #: The most running missions, and failures, that fit a screen.
 _SHOWN = 8
