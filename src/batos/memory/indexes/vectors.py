@@ -6,8 +6,8 @@ from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-import faiss
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from batos.memory.indexes.entries import Among, Hit, Numbers
@@ -18,9 +18,12 @@ from batos.protocol.errors import IndexDamaged
 KIND: Final = b"vect"
 #: The most numbers that a vector has.
 MOST_DIMENSIONS: Final = 65535
+#: Where fewer than one of so many vectors may be found, those are copied out: faster than to compare all.
+FEW: Final = 4
 
-# Its threads wait by spinning, and take the cores of whoever else computes: a search is ten times slower then.
-faiss.omp_set_num_threads(1)
+# These add up in half precision, which loses what tells near vectors apart; the others add up in single.
+for capability in ("sapphire", "sve", "sve_f16"):
+    simsimd.disable_capability(capability)
 
 Matrix: TypeAlias = NDArray[np.float32]
 Allowed: TypeAlias = NDArray[np.bool_]
@@ -32,6 +35,21 @@ class VectorPart:
 
     ids: Numbers
     matrix: NDArray[np.float16]
+
+    @property
+    def dimensions(self) -> int:
+        """Return how many numbers each vector has."""
+        return int(self.matrix.shape[1])
+
+    def cosines(self, vector: NDArray[np.float16], allowed: Allowed | None) -> tuple[Numbers, NDArray[np.float64]]:
+        """Return the ids that may be found, and the product of a vector with that of each."""
+        ids, matrix = self.ids, self.matrix
+        if allowed is not None and FEW * np.count_nonzero(allowed) < len(ids):
+            ids, matrix, allowed = ids[allowed], matrix[allowed], None
+        if not len(ids):
+            return ids, np.empty(0)
+        products = np.asarray(simsimd.cdist(vector[None], matrix, "dot"))[0]
+        return (ids, products) if allowed is None else (ids[allowed], products[allowed])
 
 
 def build(vectors: Mapping[int, Sequence[float]]) -> bytes:
@@ -95,37 +113,6 @@ def merge(segments: Sequence[bytes], gone: Container[int] = frozenset()) -> byte
     return _write(ids[kept], matrix[kept])
 
 
-class _FlatPart:
-    """A segment in the index: ids, and the vectors as faiss holds them, which are the bytes of the segment."""
-
-    def __init__(self, part: VectorPart) -> None:
-        self.ids, self.dimensions = part.ids, part.matrix.shape[1]
-        self._flat = faiss.IndexScalarQuantizer(
-            self.dimensions, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-        )
-        self._flat.is_trained = True
-        self._flat.add_sa_codes(np.ascontiguousarray(part.matrix).view(np.uint8))
-        codes = faiss.rev_swig_ptr(self._flat.codes.data(), 2 * part.matrix.size)
-        #: The vectors where faiss holds them, so that they are in memory once.
-        self.matrix = codes.view("<f2").reshape(part.matrix.shape)
-
-    def nearest(self, vector: Matrix, most: int, allowed: Allowed | None) -> tuple[Numbers, Matrix]:
-        """Return the ids and scores of the nearest vectors: all that are as near as the last one among them."""
-        count = len(self.ids) if allowed is None else int(np.count_nonzero(allowed))
-        chosen = None
-        if allowed is not None:
-            bits = np.packbits(allowed, bitorder="little")
-            chosen = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
-        wanted = min(most, count)
-        while wanted:
-            asked = min(wanted + 1, count)
-            scores, rows = self._flat.search(vector[None], asked, params=chosen)
-            if asked == count or scores[0, wanted - 1] > scores[0, wanted]:
-                return self.ids[rows[0]], scores[0]
-            wanted = min(2 * wanted, count)
-        return np.empty(0, np.int64), np.empty(0, np.float32)
-
-
 class VectorIndex:
     """The segments of vectors of one model by their keys, searched as one; what is hidden is not found.
 
@@ -133,18 +120,18 @@ class VectorIndex:
     """
 
     def __init__(self) -> None:
-        self._parts: dict[Hashable, _FlatPart] = {}
+        self._parts: dict[Hashable, VectorPart] = {}
         self._hidden: set[int] = set()
 
     def add(self, key: Hashable, segment: bytes) -> None:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
         part = read(segment)
         others = [each for other, each in self._parts.items() if other != key]
-        if others and len(part.ids) and part.matrix.shape[1] != others[0].dimensions:
+        if others and len(part.ids) and part.dimensions != others[0].dimensions:
             raise IndexDamaged("the vectors of a segment have another length than those that are there")
         self._parts.pop(key, None)
         if len(part.ids):
-            self._parts[key] = _FlatPart(part)
+            self._parts[key] = part
 
     def drop(self, key: Hashable) -> None:
         """Leave out the segment of a key; an unknown key is no fault."""
@@ -191,12 +178,13 @@ class VectorIndex:
         length = float(np.linalg.norm(vector))
         if most < 1 or length == 0.0 or vector.shape != (self.dimensions,):
             return []
-        found = [part.nearest(vector / length, most, self._choose(part.ids, among)) for part in self._parts.values()]
+        half = (vector / length).astype(np.float16)
+        found = [part.cosines(half, self._choose(part.ids, among)) for part in self._parts.values()]
         ids, scores = (np.concatenate(each) for each in zip(*found, strict=True))
-        return best_of(ids, scores.astype(np.float64), most)
+        return best_of(ids, scores, most)
 
     def _choose(self, ids: Numbers, among: Among | None) -> Allowed | None:
-        """Return which of some ids may be found; None: all, which faiss need not ask about then."""
+        """Return which of some ids may be found; None: all of them."""
         allowed = None if among is None else among(ids)
         if self._hidden:
             shown = ~np.isin(ids, [*self._hidden])
