@@ -396,7 +396,7 @@ class ImageBusy(ImageError):
 
     def __init__(self, path: str, owner: str, *, remedy: str = "") -> None:
         if "batos serve" in owner:
-            alone = "Else this needs the image for itself: stop that server, with Ctrl-C in its terminal."
+            alone = "Else this needs the image for itself: stop that server with `batos stop`."
             usual = f"If that server has just begun, try again. {alone}"
         else:
             serve = "Run `batos serve` in a terminal of its own: then any number of clients may ask at once."

@@ -213,5 +213,6 @@ def _wait(running: ServerRecord, done: Callable[[], bool], what: str) -> None:
     until = time.monotonic() + _LONGEST
     while not done():
         if time.monotonic() >= until:
-            raise TimedOut(f"the server (process {running.pid}) did not {what} within {_LONGEST:g} s")
+            late = f"the server (process {running.pid}) did not {what} within {_LONGEST:g} s"
+            raise TimedOut(late, remedy="Try again; `batos stop` twice stops it at once.")
         time.sleep(_LOOK)
