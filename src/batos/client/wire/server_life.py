@@ -19,10 +19,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
-import batos
 from batos.client.wire import server_file
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
+from batos.home_folder import PACKAGE
 from batos.protocol import wire_messages
 from batos.protocol.errors import BatosError, ImageBusy, InternalError, NoServer, Refused, TimedOut
 
@@ -138,7 +138,7 @@ def _spawn(home: Path, lock: int) -> int:
         each.mkdir(mode=0o700, exist_ok=True)
     environ = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("BATOS_")}
     # The code is that of whoever starts it, wherever that was found.
-    environ |= {"BATOS_HOME": str(home), "PYTHONPATH": str(Path(batos.__file__).resolve().parents[1])}
+    environ |= {"BATOS_HOME": str(home), "PYTHONPATH": str(PACKAGE.parent)}
     command = [sys.executable, "-P", "-m", "batos", "serve", "--json", "--started", str(lock)]
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(log, flags, 0o600), "ab") as out:
