@@ -13,6 +13,8 @@ work=$(mktemp -d)
 emulator=
 finish() {
     local status=$?
+    # A verb may have started a server of the demo's home, which thinks with this emulator.
+    [ "${BATOS_HOME:-}" != "$PWD/.batos/demo" ] || "$batos" stop >/dev/null 2>&1 || true
     [ -z "$emulator" ] || kill "$emulator" 2>/dev/null || true
     rm -rf "$work"
     exit "$status"
