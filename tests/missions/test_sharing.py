@@ -127,6 +127,7 @@ async def test_what_a_dead_node_left_is_taken_over_once(tmp_path: Path) -> None:
     """A node that settled it at its start, and runs it by now, does not take it from itself on an older look."""
     async with two_nodes(tmp_path, open=(False, True)) as nodes:
         first, dead = nodes.first, 99
+        await first.sharing.aclose()  # its own looks would take over what only this test's older look may
         mission = await first.missions.submit({"text": "Left?", "effort": "reflex"})
 
         def leave(root: Any) -> None:

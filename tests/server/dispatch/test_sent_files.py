@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 from tests.memory.reading.pdf_files import pdf_of
-from tests.waiting import until
+from tests.waiting import HANG, until
 
 from batos.memory.document_store import Incoming
+from batos.memory.reading import file_texts
 from batos.protocol.brief import AttachmentRef
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_shapes import RememberedFile
@@ -140,16 +141,15 @@ def _status(number: int | str, key: str) -> str:
     return ""
 
 
-async def test_who_leaves_ends_the_reading() -> None:
+async def test_who_leaves_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that takes long is not read to its end for nobody: its reader is ended, even one that stands still."""
+    monkeypatch.setattr(file_texts, "_GRACE", 10 * HANG)  # so that nothing but the leave ends it while the test waits
     reading = asyncio.ensure_future(texts(b"<html>" + b"<ul>" * 260_000, {}))
     (reader,) = await until(readers, "the reader")
     os.kill(reader, signal.SIGSTOP)
     await until(lambda: _status(reader, "State") == "T", "the halt of the reader")
     reading.cancel()
-    for _ in range(10):  # turns of the loop; the reader's own time is over a minute later
-        await asyncio.sleep(0)
-    assert _status(reader, "State") != "T"
+    await until(lambda: _status(reader, "State") != "T", "the end of the reader")
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert not readers()
