@@ -7,13 +7,17 @@ import shutil
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
+import zmq
 from tests.waiting import wait_until
 
+from batos.client.asynchronous import AsyncClient
 from batos.client.synchronous import Client
 from batos.client.wire import server_file, server_life
+from batos.client.wire.server_connection import ServerConnection
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
 from batos.protocol.errors import BatosError, NoServer, Refused
@@ -138,6 +142,25 @@ def test_a_client_starts_it_and_again_when_it_is_lost(home: Path) -> None:
             assert client.hello()["pid"] != first
     finally:
         server_life.stop(other)
+
+
+def _takes_nothing(connection: ServerConnection) -> bool:
+    """Whether a connection has no server any more; looked at without the loop, which hears of it later."""
+    return not int(connection._socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT
+
+
+async def test_a_request_at_the_moment_of_the_loss_is_sent_when_the_server_is_back(home: Path) -> None:
+    """Nothing of it went out, so that a change is made too; nobody is told that the server is busy."""
+    asked: dict[str, dict[str, str]] = {"hello": {}, "grants_add": {"kind": "http", "target": "http://127.0.0.1:9/"}}
+    async with AsyncClient() as client:
+        for verb, args in asked.items():
+            pid = (await client.hello())["pid"]
+            lost = client._line._connection
+            assert lost is not None
+            os.kill(pid, signal.SIGKILL)
+            wait_until(partial(_takes_nothing, lost), "the loss")
+            assert await client.call(verb, args)  # before the loop has heard of the loss
+            assert client._line._connection is not lost
 
 
 def test_who_says_never_has_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from tests.memory.reading.pdf_files import pdf_of
 from tests.waiting import HANG, until
 
 from batos.memory.document_store import Incoming
-from batos.memory.reading import file_texts
 from batos.protocol.brief import AttachmentRef
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_shapes import RememberedFile
@@ -30,7 +29,7 @@ async def texts(data: bytes, *files: dict[str, Any], limit: int = 2**20) -> list
     return (await sent(data, *files, limit=limit)).texts
 
 
-async def sent(data: bytes, *files: dict[str, Any], limit: int = 2**20) -> SentTexts:
+async def sent(data: bytes, *files: dict[str, Any], limit: int = 2**20, seconds: int = 60) -> SentTexts:
     """The texts of files with these bytes, and what is unread."""
 
     async def content(ref: AttachmentRef, user: str | None) -> bytes:
@@ -40,7 +39,8 @@ async def sent(data: bytes, *files: dict[str, Any], limit: int = 2**20) -> SentT
     async def forget(_files: Iterable[str], _user: str) -> None:
         raise AssertionError
 
-    return await SentFiles(content, forget).texts([file(data, **each) for each in files], "sender", ANN, limit)
+    asked = [file(data, **each) for each in files]
+    return await SentFiles(content, forget, seconds).texts(asked, "sender", ANN, limit)
 
 
 def file(data: bytes, **about: Any) -> RememberedFile:
@@ -141,10 +141,10 @@ def _status(number: int | str, key: str) -> str:
     return ""
 
 
-async def test_who_leaves_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_leaves_ends_the_reading() -> None:
     """A page that takes long is not read to its end for nobody: its reader is ended, even one that stands still."""
-    monkeypatch.setattr(file_texts, "_GRACE", 10 * HANG)  # so that nothing but the leave ends it while the test waits
-    reading = asyncio.ensure_future(texts(b"<html>" + b"<ul>" * 260_000, {}))
+    # With so much time of its own nothing but the leave ends it while the test waits.
+    reading = asyncio.ensure_future(sent(b"<html>" + b"<ul>" * 260_000, {}, seconds=10 * int(HANG)))
     (reader,) = await until(readers, "the reader")
     os.kill(reader, signal.SIGSTOP)
     await until(lambda: _status(reader, "State") == "T", "the halt of the reader")

@@ -73,9 +73,8 @@ class PendingCall:
         self._on_event(event, keys)
 
     def send(self, connection: ServerConnection) -> None:
-        """Send the request."""
-        self._sent = True
-        connection.send(self.data)
+        """Send the request; over a connection that has just been lost it is sent when that is back."""
+        self._sent = connection.send(self.data) or self._sent
 
     def _leave_open(self) -> None:
         """End the call without knowing whether it was done."""

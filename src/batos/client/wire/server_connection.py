@@ -13,7 +13,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from batos.client.wire.keys import Credentials
 from batos.client.wire.listening import keep_alive
-from batos.protocol.errors import Busy, NoServer, Unauthorised
+from batos.protocol.errors import NoServer, Unauthorised
 
 _FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _HEEDED = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | _FAILED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED
@@ -104,14 +104,16 @@ class ServerConnection:
                 found.append(done.result())
         return found
 
-    def send(self, data: bytes) -> None:
-        """Hand over a message; Busy: the server has not taken a thousand that were sent before."""
+    def send(self, data: bytes) -> bool:
+        """Hand over a message; return False where the connection has just been lost and its reader does not know yet.
+
+        A server that takes nothing looks the same; a client has far fewer requests under way than would show it.
+        """
         done: Any = self._socket.send_multipart([data], zmq.DONTWAIT)
         error = done.exception()
-        if isinstance(error, zmq.Again):
-            raise Busy(f"the server at {self.endpoint} takes no more", remedy="Wait for what was asked before.")
-        if error is not None:
+        if error is not None and not isinstance(error, zmq.Again):
             raise error
+        return error is None
 
     @property
     def closed(self) -> bool:

@@ -57,10 +57,11 @@ class SentTexts:
 
 @dataclass(frozen=True, slots=True)
 class SentFiles:
-    """Finds the files that requests name."""
+    """Finds the files that requests name; one that gives no text for so many seconds is left unread."""
 
     content: Content
     forget: ForgetFiles
+    seconds: int = ReadingLimits(0).seconds
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_READERS))
 
     async def texts(
@@ -96,7 +97,7 @@ class SentFiles:
         format_ = format_of(file.name, data[:HEAD])
         format_ = "other_text" if format_ == "plain" else format_
         async with self._turns:
-            with FileTexts(ReadingLimits(limit)) as texts:
+            with FileTexts(ReadingLimits(limit, seconds=self.seconds)) as texts:
                 found, unread = await texts.in_thread(lambda: texts.read_bytes(file.name, data, format_))
         if not found:
             remedy = "Convert it to UTF-8 text."
