@@ -67,7 +67,8 @@ PIECES = st.sampled_from(
 def test_no_line_is_made_up(reply: str) -> None:
     """Whatever a model says, each line of the code stands in its reply, but for the listed changes."""
     found = find_code(reply, "f_", HEADER)
-    said = {line.strip() for line in reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")}
+    lines = reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    said = {each.strip() for line in lines for each in (line, line.expandtabs(4))}  # a tab's width is that of its place
     plain = {line.removeprefix(">>>").removeprefix("...").strip() for line in said} | said
     if HEADED in found.changes:
         plain.add(HEADER)
