@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -104,6 +105,31 @@ async def test_a_thousand_methods_wait_with_a_pool_of_two(cell: Cell) -> None:
     found = await asyncio.gather(*runs)
     assert [each.result for each in found][7] == [7, "QUESTION 7 ABOUT " + ("RAIN " * 20)]
     assert grown < 20
+
+
+async def test_decimals_are_kept_while_a_method_waits() -> None:
+    """Those in variables, keys and local functions: the one worker runs another method meanwhile."""
+    cell = Cell(1, PATIENT)
+    source = """
+        from decimal import Decimal, ROUND_UP
+        async def price(self, text):
+            total, cent = Decimal(text), Decimal("0.01")
+            rates = {Decimal("0.10"): [Decimal("1.50")]}
+            def taxed(rate):
+                return (total * rate).quantize(cent, rounding=ROUND_UP)
+            rate = Decimal(await self.infer_("rate"))
+            return [str(taxed(rate)), f"{total:,.2f}", str(rates[Decimal("0.1")][0] / 3), rate < total]
+        """
+
+    async def infer(_: str) -> str:
+        await soon()
+        other = method("from decimal import Decimal\ndef give(self):\n    return str(Decimal(1) / 7)\n")
+        assert (await outcome(cell, other)).result == str(Decimal(1) / 7)
+        return "1.19"
+
+    found = await outcome(cell, method(source), MethodCall({}, ["1234.5"]), Answers({"infer_": infer}))
+    await cell.aclose()
+    assert found.result == ["1469.06", "1,234.50", "0.50", True]
 
 
 async def test_gathered_messages_wait_side_by_side(cell: Cell) -> None:

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from batos.cell.library.reading import library, served_names
-from batos.cell.lowering.decimals import lower_decimals
 from batos.cell.lowering.generators import lower_generators
 from batos.cell.lowering.lowered_names import MARKER, OURS, Names, is_allowed_slot, refusal, survey
 from batos.cell.lowering.statement_lowering import StatementLowering
@@ -98,7 +97,6 @@ def _prepare(source: str, reads: frozenset[str], changes: frozenset[str], select
         name, is_async = method.name, isinstance(method, ast.AsyncFunctionDef)
         method.name = OURS + "method"
         statements = StatementLowering(names, method.args.args[0].arg, served_names())
-        tree = lower_decimals(tree, names)
         tree = lower_generators(tree) if names.yields else tree
         tree = lower_waiting(tree, names) if names.awaits else tree
         body, lines = _write(ast.fix_missing_locations(statements.visit(tree)))

@@ -97,9 +97,7 @@ class Uses(Walk):
         self.push(node, scope, depth)
 
     def annotation(self, node: ast.expr) -> None:
-        """Check that an annotation consists of type names and brackets. Annotations are dropped before the
-        method runs.
-        """
+        """Check that an annotation consists of type names and brackets. The cell never evaluates one."""
         words = self.policy.annotations
         todo: list[ast.expr] = [node]
         while todo:

@@ -13,16 +13,12 @@ from batos.cell.lowering.lowered_names import OURS
 from batos.guardian.parsing import parse
 
 _HERE: Final = Path(__file__).parent
-_MODULES: Final = ("statistics", "textwrap", "string", "heapq", "decimal")
-#: Further files with the text of a module.
-_PARTS: Final = {"decimal": ("decimal_forms",)}
+_MODULES: Final = ("statistics", "textwrap", "string", "heapq")
 
 
 @cache
 def _tree(module: str) -> ast.Module:
-    parts = (module, *_PARTS.get(module, ()))
-    trees = [parse((_HERE / f"{each}.py").read_text(encoding="utf-8")) for each in parts]
-    return ast.Module([node for tree in trees for node in tree.body], [])
+    return parse((_HERE / f"{module}.py").read_text(encoding="utf-8"))
 
 
 def _public(tree: ast.Module) -> frozenset[str]:
@@ -33,7 +29,7 @@ def _top_level_names(tree: ast.Module) -> list[str]:
     """List the names that a text binds at its top level, in order."""
     found: list[str] = []
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef):
             found.append(node.name)
         elif isinstance(node, ast.Assign):
             found += (target.id for target in node.targets if isinstance(target, ast.Name))
@@ -64,7 +60,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 class _LibraryNames(ast.NodeTransformer):
-    """Gives the module's names our prefix, and drops annotations and docstrings, which are only for us."""
+    """Gives the module's names our prefix, and drops docstrings, which are only for us."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self._names = names
@@ -73,23 +69,7 @@ class _LibraryNames(ast.NodeTransformer):
         node.id = self._names.get(node.id, node.id)
         return node
 
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.name = self._names.get(node.name, node.name)
-        node.body = [each for each in node.body if not _is_text(each)]
-        return self.generic_visit(node)
-
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.name = self._names.get(node.name, node.name)
-        node.returns = None
         node.body = [each for each in node.body if not _is_text(each)]
         return self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        self.generic_visit(node)
-        if node.value is None:
-            return ast.Pass()
-        return ast.Assign(targets=[node.target], value=node.value)

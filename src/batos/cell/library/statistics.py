@@ -16,12 +16,12 @@ def _floats(data: Iterable[float], least: int, what: str) -> list[float]:
 
 
 def mean(data: Iterable[float]) -> float:
-    """Return the arithmetic mean, as an int if all values are ints and the mean is whole."""
+    """Return the arithmetic mean: an int if all values are ints and it is whole, a Decimal if all are Decimals."""
     values = _floats(data, 1, "mean")
-    if all(isinstance(value, int) for value in values):
-        total = sum(values)
-        return total // len(values) if total % len(values) == 0 else total / len(values)
-    return math.fsum(values) / len(values)
+    if any(isinstance(value, float) for value in values):
+        return math.fsum(values) / len(values)
+    total = sum(values)
+    return total // len(values) if total % len(values) == 0 else total / len(values)
 
 
 def fmean(data: Iterable[float], weights: Iterable[float] | None = None) -> float:

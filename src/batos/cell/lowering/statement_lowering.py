@@ -1,4 +1,4 @@
-"""`del`, annotations, attributes of other objects, and imports that the cell serves itself."""
+"""`del`, attributes of other objects, and imports that the cell serves itself."""
 
 from __future__ import annotations
 
@@ -29,33 +29,14 @@ class StatementLowering(ast.NodeTransformer):
         self.modules: set[str] = set()  # served modules that are imported
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        """Drop a parameter's annotation."""
-        node.annotation = None
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Drop a function's return annotation and rewrite its body."""
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        """Drop a function's return annotation and rewrite its body."""
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        # A dataclass is made of its annotations: those of a class's own body stay.
-        """Rewrite a class's body and keep its annotations."""
-        kept = [each for each in node.body if isinstance(each, ast.AnnAssign)]
-        body = [each if each in kept else self.visit(each) for each in node.body]
-        node.body = [each for found in body for each in (found if isinstance(found, list) else [found])]
+        """Leave a parameter as it stands: the interpreter evaluates no annotation."""
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """Turn an annotated assignment into a plain one."""
-        if node.value is None:
-            return ast.copy_location(ast.Pass(), node)
-        return self.visit(ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node))  # type: ignore[no-any-return]  # ast's visitors are untyped
+        """Rewrite an annotated assignment but for its annotation, which the interpreter never evaluates."""
+        node.target = self.visit(node.target)
+        node.value = self.visit(_iterator(node.value)) if node.value is not None else None
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Turn the read of an attribute into a request to the host, since the base may be another object."""
