@@ -30,9 +30,9 @@ from typing import Any, Final
 
 from batos.config import Settings
 from batos.events import Events
-from batos.protocol.verb_shapes import MethodRedefineArgs
 from batos.server.dispatch.method_changes import redefine
 from batos.uvm import UVM, open_uvm
+from batos.verbs.method_verbs import MethodRedefineArgs
 from ollama_emulator.emulator import Emulator, Options
 from report import Goal, report
 

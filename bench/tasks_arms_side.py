@@ -15,10 +15,10 @@ from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest
 from batos.minds.prompt import MARGIN
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
 from batos.protocol.errors import BatosError, ContextOverflow, OllamaUnreachable, Runaway
-from batos.protocol.memory_shapes import RememberedFile
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles
 from batos.uvm import UVM
+from batos.verbs.memory_verbs import RememberedFile
 from quality import run_until
 from tasks_data_side import FOLDER, KeptLines, TaskData, digest_of
 from tasks_side import Task

@@ -23,9 +23,10 @@ from batos.gate import thresholds as gate_thresholds
 from batos.genesis.codex import model_options
 from batos.guardian import dialect
 from batos.memory import thresholds as memory_thresholds
-from batos.protocol import errors, verb_shapes, wire_messages
+from batos.protocol import errors, wire_messages
 from batos.protocol.brief import MissionBrief
 from batos.protocol.event_payloads import EVENTS
+from batos.verbs.registry import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEM = ROOT / "src" / "batos"
@@ -152,9 +153,9 @@ def _bounded(field: Mapping[str, Any]) -> str:
 
 
 def arguments_tables() -> str:
-    """What every verb takes, in the order of `ARGS`."""
+    """What every verb takes, in the order of `VERBS`."""
     parts = []
-    for verb, shape in verb_shapes.ARGS.items():
+    for verb, shape in ((each.name, each.args) for each in VERBS.values()):
         takes = fields_table(shape) if shape.model_fields else "No arguments."
         parts.append(f"#### {verb}\n\n{(shape.__doc__ or '').partition(chr(10))[0]}\n\n{takes}")
     return "\n\n".join(parts)

@@ -62,36 +62,6 @@ def test_the_id_of_a_wrong_request_is_found() -> None:
     assert wire_messages.request_id({"id": "a" * 129}) is None
 
 
-@pytest.mark.parametrize(
-    ("verb", "args", "field"),
-    [
-        ("sumbit", {}, "verb"),
-        ("submit", {}, "args.brief"),
-        ("submit", {"brief": {}, "follow": 1}, "args.follow"),
-        ("wait", {"mission": 3}, "args.mission"),
-        ("wait", {"mission": "last", "seconds": -1}, "args.seconds"),
-        ("attach", {"sha256": "A" * 64}, "args.sha256"),
-        ("attach", {"sha256": "a" * 64 + "\n"}, "args.sha256"),
-        ("attach", {"sha256": "a" * 64, "offset": -1}, "args.offset"),
-        ("missions", {"limit": 0}, "args.limit"),
-        ("missions", {"limit": "20"}, "args.limit"),
-        ("hello", {"x": 1}, "args.x"),
-        ("send", {"receiver": "a", "selector": "b", "arguments": [1] * 99}, "args.arguments"),
-    ],
-)
-def test_what_a_verb_does_not_take_names_the_field(verb: str, args: dict[str, Any], field: str) -> None:
-    """A wrong verb or argument is named; nothing is converted, nothing is left over."""
-    with pytest.raises(ProtocolError) as refused:
-        wire_messages.read_args(verb, args)
-    assert refused.value.field == field
-
-
-def test_a_verb_that_comes_near_is_named() -> None:
-    """A slip of the fingers is told what was meant."""
-    with pytest.raises(ProtocolError, match="did you mean 'submit'"):
-        wire_messages.read_args("sumbit", {})
-
-
 # -- limits
 
 

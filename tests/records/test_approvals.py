@@ -17,7 +17,7 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.cli.verbs.approval_verbs import STATUSES
+from batos.cli.verbs.approve_verb import STATUSES
 from batos.guardian.policy import SHIPPED
 from batos.image import roots
 from batos.image.classes import class_factory
@@ -26,9 +26,9 @@ from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound, Refused
-from batos.protocol.verb_shapes import ApprovalsArgs
 from batos.records import approvals, methods
 from batos.records.approvals import ApprovalState
+from batos.verbs.approval_verbs import ApprovalsArgs
 
 SOURCE = "def say_(self):\n    return 'hello'\n"
 

@@ -26,7 +26,8 @@ try:
 except KeyboardInterrupt:  # Ctrl-C before a verb begins: there is nothing to tell, least of all a traceback
     sys.exit(130)
 
-#: verb -> (module, what it does); a verb's command is the attribute of its name there (of `import`: import_).
+#: verb -> (module, what it does). The module declares the verb, or has its command as the attribute of its name
+#: (of `import`: import_).
 VERBS: dict[str, tuple[str, str]] = {
     "genesis": ("batos.cli.verbs.genesis", "Make models and image match the codex."),
     "ask": ("batos.cli.verbs.ask", "Ask, and wait for the answer."),
@@ -41,25 +42,25 @@ VERBS: dict[str, tuple[str, str]] = {
     "why": ("batos.cli.verbs.why_verb", "Show what a sentence, a mission, a slot or a memory came from."),
     "dream": ("batos.cli.verbs.dream_verb", "Ask in a copy of the mind; promote what comes of it, or drop it."),
     "replay": ("batos.cli.verbs.replay_verb", "Ask a mission again as of its snapshot, with another model or codex."),
-    "undo": ("batos.cli.verbs.undo_verbs", "Take a mission out of the mind, with all that it left there."),
-    "redo": ("batos.cli.verbs.undo_verbs", "Bring an undone mission back."),
+    "undo": ("batos.verbs.undo_verbs", "Take a mission out of the mind, with all that it left there."),
+    "redo": ("batos.verbs.undo_verbs", "Bring an undone mission back."),
     "cancel": ("batos.cli.verbs.mission_control", "Cancel a mission."),
     "pause": ("batos.cli.verbs.mission_control", "Pause a mission."),
     "resume": ("batos.cli.verbs.mission_control", "Resume a mission, or run all unfinished ones."),
     "retry": ("batos.cli.verbs.retry", "Repeat a mission's question, and pay for no call twice."),
     "send": ("batos.cli.verbs.ask", "Send a message to an object of the image."),
-    "approvals": ("batos.cli.verbs.approval_verbs", "List the methods that wait for approval, or show one."),
-    "approve": ("batos.cli.verbs.approval_verbs", "Approve methods: each is installed exactly as it was shown."),
-    "reject": ("batos.cli.verbs.approval_verbs", "Reject a method, and give the reason."),
+    "approvals": ("batos.cli.verbs.approve_verb", "List the methods that wait for approval, or show one."),
+    "approve": ("batos.cli.verbs.approve_verb", "Approve methods: each is installed exactly as it was shown."),
+    "reject": ("batos.cli.verbs.approve_verb", "Reject a method, and give the reason."),
     "remember": ("batos.cli.verbs.remember_verb", "Remember a file, a folder, or a text."),
-    "recall": ("batos.cli.verbs.memory_verbs", "Find what is remembered about something."),
+    "recall": ("batos.cli.verbs.recall_verb", "Find what is remembered about something."),
     "memories": ("batos.cli.verbs.memories_verb", "List, show, edit or retract what is remembered."),
     "pin": ("batos.cli.verbs.memories_verb", "Let a memory be recalled for every question."),
     "unpin": ("batos.cli.verbs.memories_verb", "Let a pinned memory be recalled like any other."),
-    "forget": ("batos.cli.verbs.memory_verbs", "Forget documents."),
+    "forget": ("batos.cli.verbs.recall_verb", "Forget documents."),
     "curate": ("batos.cli.verbs.curate_verb", "Fold memories that nobody recalls into summaries."),
-    "grants": ("batos.cli.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
-    "effects": ("batos.cli.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
+    "grants": ("batos.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
+    "effects": ("batos.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
     "inspect": ("batos.cli.verbs.show", "Show an object of the image, or one of its slots."),
     "method": ("batos.cli.verbs.method", "Show methods, roll one back to a revision, redefine one."),
     "tools": ("batos.cli.verbs.method", "List the tools that can be called."),
@@ -70,9 +71,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "upgrade": ("batos.cli.verbs.upgrade_verb", "Bring an image of an older version into the present form."),
     "export": ("batos.cli.verbs.export_verbs", "Write the whole mind to a folder, as lines of JSON."),
     "import": ("batos.cli.verbs.export_verbs", "Make the mind of an export in an empty home."),
-    "verify": ("batos.cli.verbs.care_verbs", "Read every record of the image, and name each fault."),
-    "repair": ("batos.cli.verbs.care_verbs", "Mend the faults that `verify` names."),
-    "pack": ("batos.cli.verbs.care_verbs", "Free the space of past states that are older than the kept history."),
+    "verify": ("batos.cli.verbs.verify_verb", "Read every record of the image, and name each fault."),
+    "repair": ("batos.cli.verbs.verify_verb", "Mend the faults that `verify` names."),
+    "pack": ("batos.cli.verbs.verify_verb", "Free the space of past states that are older than the kept history."),
     "audit": ("batos.cli.verbs.audit_verb", "Check that no record was changed or removed; export the records."),
     "doctor": ("batos.cli.verbs.doctor", "Check Ollama, models, codex and image, and print remedies."),
     "budget": ("batos.cli.verbs.budget", "Show the memory of the models on the card, and the window that fits."),
@@ -100,8 +101,11 @@ class Verbs(click.Group):
                 return None  # a shell completes, it does not complain
             raise wrong_usage.no_verb(ctx, cmd_name, VERBS)
         with pause_collector():
+            module = importlib.import_module(VERBS[cmd_name][0])
             name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-            found: click.Command = getattr(importlib.import_module(VERBS[cmd_name][0]), name)
+            found: click.Command | None = getattr(module, name, None)
+            if found is None:  # the module declares the verb, and the command follows from that
+                found = importlib.import_module("batos.cli.declared").command_of(cmd_name, module)
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

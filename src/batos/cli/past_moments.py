@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import click
 
-from batos.cli.render.short_names import moment_text
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall
+from batos.terminal.short_names import moment_text
 
 _DAYS: Final = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(?:(today|yesterday)(?:\s+|$))?(?:([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?", re.IGNORECASE)

@@ -20,7 +20,7 @@ from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.protocol.brief import File, read_file
 from batos.protocol.errors import BriefError, Busy, NoServer
-from batos.protocol.verb_shapes import PIECE_BYTES
+from batos.protocol.wire_messages import PIECE_BYTES
 
 #: A file to ask about: the path of a text file, or what `as_file` made of bytes.
 Attached: TypeAlias = str | Path | File

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from batos.protocol.brief import utc_moment
 
+
+class Meaning(Enum):
+    """The meaning of a field beyond its type, by which a command line fills it or reads what a person typed."""
+
+    ASKER = "the person who types"
+    PLACE = "the path of a file or a folder, or an address"
+
+
 #: A name of anything: a user, a scope, a persona.
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
+#: The user for whom a request is made; a command line says who types.
+Asker: TypeAlias = Annotated[Name | None, Meaning.ASKER]
+#: The place of a file or a folder, or an address.
+Place: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.PLACE]
 #: A moment with a time zone.
 Moment: TypeAlias = Annotated[str, Field(max_length=40), AfterValidator(utc_moment)]
 #: A past moment that is asked about; None: now.

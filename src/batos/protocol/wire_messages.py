@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Mapping
@@ -14,10 +13,11 @@ from pydantic_core import from_json
 from batos.protocol import errors
 from batos.protocol.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
 from batos.protocol.strict_model import StrictModel
-from batos.protocol.verb_shapes import ARGS
 
 #: The version of the protocol: in every request, reply and event.
 VERSION: Final = 1
+#: Longest piece of an attachment, in bytes before base64.
+PIECE_BYTES: Final = 512 * 1024
 #: Longest request, in bytes.
 MESSAGE_BYTES: Final = 2**20
 #: The depth to which a request may nest arrays and objects.
@@ -25,7 +25,7 @@ DEPTH: Final = 32
 #: Most values and fields of a request: reading that many takes a few milliseconds.
 VALUES: Final = 20_000
 #: Characters of a wrong value or name that an error repeats.
-_SHOWN = 80
+SHOWN = 80
 
 Kind: TypeAlias = Literal["ack", "event", "result", "error"]
 
@@ -132,26 +132,16 @@ def read_request(value: Any) -> WireRequest:
         raise ProtocolError(
             f"this is version {VERSION} of the protocol", field="v", remedy="Use a client of the server's version."
         )
-    return _valid(WireRequest, value)
+    return read_model(WireRequest, value)
 
 
-def read_args(verb: str, args: Mapping[str, Any]) -> StrictModel:
-    """Read the arguments of a verb. Raises: ProtocolError: there is no such verb or field; the error names it."""
-    if verb not in ARGS:
-        near = difflib.get_close_matches(verb[:_SHOWN], ARGS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ProtocolError(
-            f"there is no verb {verb[:_SHOWN]!r}{hint}", field="verb", remedy=f"There are {', '.join(ARGS)}."
-        )
-    return _valid(ARGS[verb], args, "args.")
-
-
-def _valid(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
+def read_model(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
+    """Read a part of a message by its model. Raises: ProtocolError: a field is wrong; the error names it."""
     try:
         return shape.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:_SHOWN]
+        place = ".".join(str(part) for part in first["loc"])[:SHOWN]
         raise ProtocolError(f"{under}{place}: {first['msg']}", field=f"{under}{place}") from None
 
 

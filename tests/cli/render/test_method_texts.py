@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.cli.render import method_texts as telling
-from batos.cli.render.short_names import moment_text
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
+from batos.terminal.short_names import moment_text
 
 MADE = "2026-11-22T10:00:00.000Z"
 

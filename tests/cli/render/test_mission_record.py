@@ -8,9 +8,9 @@ import pytest
 from tests.cli.render.mission_documents import BRIEF, ended, mission
 
 from batos.cli.render.mission_record import ERASED, find_calls, mission_text, prompts_text
-from batos.cli.render.short_names import moment_text
 from batos.protocol.errors import NotFound
 from batos.records.erased_words import MARK
+from batos.terminal.short_names import moment_text
 
 
 def test_a_mission_read_back() -> None:

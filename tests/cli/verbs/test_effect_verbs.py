@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cli.processes import User
 
-from batos.cli.render.effect_texts import effects_text, settled_text
+from batos.verbs.effect_verbs import effects_text, settled_text
 
 EFFECT: Any = {"effect": "e-1-1", "grant": "dark", "what": "post 1", "attempts": 1}
 

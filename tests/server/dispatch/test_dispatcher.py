@@ -18,11 +18,11 @@ from batos.missions.readings import Readings
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BriefError, NotFound, ProtocolError, TimedOut
 from batos.protocol.event_payloads import EVENTS
-from batos.protocol.verb_shapes import ARGS
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
+from batos.verbs.registry import VERBS
 
 ReplyHead = list[tuple[str, Mapping[str, Any]]]
 
@@ -191,7 +191,7 @@ async def test_looking_sending_and_standing(door: Dispatcher) -> None:
     turns = await ask(door, "turns", conversation=talk["brief"]["conversation"])
     assert turns["turns"][0]["question"] == "why?"
     assert (await ask(door, "status"))["queue"]["waiting"] == 0
-    assert (await ask(door, "hello"))["verbs"] == list(ARGS)
+    assert (await ask(door, "hello"))["verbs"] == list(VERBS)
     sent = await ask(door, "send", receiver="brick_prototype_obj", selector="name", follow=True)
     assert sent["brief"]["message"]["selector"] == "name"
 
@@ -233,7 +233,7 @@ async def test_an_asker_who_leaves_leaves_nothing_half_done(tmp_path: Path) -> N
 
 async def test_every_verb_is_served(door: Dispatcher) -> None:
     """What the protocol names the dispatcher does, and nothing else."""
-    assert set(door._verbs) == set(ARGS)
+    assert set(door._verbs) == set(VERBS)
     with pytest.raises(ProtocolError):
         await ask(door, "moo")
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from batos.protocol.errors import BatosError, BriefError, NotFound, ProtocolError
-from batos.protocol.verb_shapes import ARGS
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
+from batos.verbs.registry import VERBS
 
 GUEST = "key laptop 0a1b"
 
@@ -155,7 +155,7 @@ async def test_no_message_does_anything_but_be_refused(door: Dispatcher) -> None
     verbs = ("recall", "memories", "forget", "memories_edit", "memories_retract", "memories_restore", "pin", "unpin")
     for _ in range(400):
         verb = chance.choice(verbs)
-        fields = chance.sample([*ARGS[verb].model_fields, "mood"], chance.randint(1, 3))
+        fields = chance.sample([*VERBS[verb].args.model_fields, "mood"], chance.randint(1, 3))
         args = {field: chance.choice(STRANGE) for field in fields}
         try:
             await ask(door, verb, chance.choice(("token 0a1b", GUEST)), **args)

@@ -18,8 +18,8 @@ from tests.waiting import HANG, until
 from batos.memory.document_store import Incoming
 from batos.protocol.brief import AttachmentRef
 from batos.protocol.errors import BriefError
-from batos.protocol.memory_shapes import RememberedFile
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, SentTexts, contents_of
+from batos.verbs.memory_verbs import RememberedFile
 
 ANN = OwnedPlace("ann", "default")
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batos.protocol.errors import BriefError, Busy, ImageError
-from batos.protocol.verb_shapes import PIECE_BYTES
+from batos.protocol.wire_messages import PIECE_BYTES
 from batos.server.dispatch import uploads
 from batos.server.dispatch.uploads import PATIENCE, Uploads
 

@@ -22,11 +22,11 @@ from tests.waiting import HANG, wait_until
 from batos.client.wire.addresses import parse_listening
 from batos.client.wire.keys import Credentials, Keyring
 from batos.loopwatch import WatchedLoop
-from batos.protocol import verb_shapes
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Server, ServerLimits
 from batos.testing import ScriptedBridge, scripted_uvm
+from batos.verbs.registry import VERBS
 
 ANY = "tcp://127.0.0.1:*"
 LIMITS = ServerLimits(beat=0.2, look=0.02)
@@ -127,8 +127,8 @@ anything: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-verbs = st.sampled_from([*verb_shapes.ARGS]) | st.text(max_size=12)
-fields = st.sampled_from(sorted({name for shape in verb_shapes.ARGS.values() for name in shape.model_fields}))
+verbs = st.sampled_from([*VERBS]) | st.text(max_size=12)
+fields = st.sampled_from(sorted({name for verb in VERBS.values() for name in verb.args.model_fields}))
 arguments = st.dictionaries(fields, anything | st.sampled_from(["last", 1, "0" * 64, {"text": "x"}]), max_size=4)
 
 
@@ -192,7 +192,7 @@ acts: st.SearchStrategy[Act] = st.one_of(
     some_bytes.map(lambda frames: says(frames, zmq.REQ)),
     st.builds(request, verbs, anything | arguments, anything, st.just(1) | anything).map(lambda data: says([data])),
     st.builds(request, verbs, arguments).map(lambda data: says([b"", data])),
-    st.builds(request, st.sampled_from([*verb_shapes.ARGS]), arguments).map(lambda data: says([data], zmq.REQ)),
+    st.builds(request, st.sampled_from([*VERBS]), arguments).map(lambda data: says([data], zmq.REQ)),
     st.integers(1, 2_000).map(lambda depth: says([b"[" * depth + b"]" * depth])),
     st.integers(1, 300).map(
         lambda depth: says([request("submit", {}).replace(b"{}", b'{"a":' * depth + b"1" + b"}" * depth)])

@@ -16,12 +16,12 @@ from batos.missions.late_methods import writing_seconds
 from batos.protocol.brief import File
 from batos.protocol.errors import ApprovalNeeded, NoServer
 from batos.protocol.method_documents import LateReport
-from batos.protocol.verb_shapes import PIECE_BYTES
-from batos.protocol.wire_messages import read_args
+from batos.protocol.wire_messages import PIECE_BYTES
 from batos.server.dispatch import erasing
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads, sweep
 from batos.uvm import UVM, Seams, open_uvm
+from batos.verbs.registry import read_args
 
 #: Nobody goes on with these by themselves while no server runs.
 _IDLE = frozenset({"queued", "running", "waiting", "paused"})

@@ -19,8 +19,8 @@ from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions.readings import Readings
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NoServer
-from batos.protocol.wire_messages import read_args
 from batos.server.dispatch.reads import Reader
+from batos.verbs.registry import read_args
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from batos.cli.render.short_names import local_time, short
 from batos.terminal.console import count_text
 from batos.terminal.layout import JOINERS, plain, table, wrap
+from batos.terminal.short_names import local_time, short
 
 #: Characters of a digest that people compare.
 _DIGEST: Final = 12

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from batos.cli.render.short_names import moment_text
 from batos.protocol.care_documents import ErasedPage, PackedPage
 from batos.protocol.server_documents import StoredSizes
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import cut, plain
+from batos.terminal.short_names import moment_text
 
 #: Faults that are told one by one.
 _TOLD: Final = 50

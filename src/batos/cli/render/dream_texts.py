@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from batos.cli.render.short_names import local_time
 from batos.protocol.dream_documents import DreamDiff, DreamList
 from batos.protocol.mission_documents import ReplayDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table
+from batos.terminal.short_names import local_time
 
 
 def list_text(told: DreamList) -> str:

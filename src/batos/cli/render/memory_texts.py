@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final
 
-from batos.cli.render.short_names import local_time, short, title_with_path
 from batos.memory.table_heads import head_within
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import plain, table, wrap
+from batos.terminal.short_names import local_time, short, title_with_path
 
 #: Files that were skipped and are told one by one.
 _TOLD: Final = 10

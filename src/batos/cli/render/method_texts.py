@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from batos.cli.render.short_names import local_time, moment_text
 from batos.protocol.method_documents import (
     AccountDocument,
     MethodDocument,
@@ -16,6 +15,7 @@ from batos.protocol.method_documents import (
 )
 from batos.terminal.console import count_text
 from batos.terminal.layout import table, wrap
+from batos.terminal.short_names import local_time, moment_text
 
 
 def list_text(lines: Sequence[MethodLine]) -> str:

@@ -22,10 +22,10 @@ from batos.cli.render.mission import (
     withdrawn_lines,
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
-from batos.cli.render.short_names import moment_text
 from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
 from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import Console
+from batos.terminal.short_names import moment_text
 
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.mission import cost_text, moment, notes_text, placements, states_text
-from batos.cli.render.short_names import moment_text
 from batos.cli.render.voices import changes_lines
 from batos.protocol.errors import NotFound
 from batos.protocol.evidence_documents import FocusDocument
 from batos.protocol.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table, wrap
+from batos.terminal.short_names import moment_text
 
 #: The question of a mission that was erased, as the image has it.
 ERASED: Final = "[erased]"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from batos.cli.render.mission import computed_lines, moment, personas_text, placements
-from batos.cli.render.short_names import title_with_path
 from batos.cli.render.voices import voices_lines
 from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import count_text
+from batos.terminal.short_names import title_with_path
 
 #: Characters of a quotation in a footnote, and how many of one document are shown.
 _QUOTE: Final = 240

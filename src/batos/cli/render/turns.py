@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from batos.cli.render.short_names import local_time
 from batos.protocol.image_documents import ConversationPage
 from batos.protocol.mission_documents import ProvenanceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import wrap
+from batos.terminal.short_names import local_time
 
 
 def history_text(page: ConversationPage) -> str:

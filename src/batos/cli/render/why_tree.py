@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
-from batos.cli.render.short_names import local_time
 from batos.protocol.image_documents import WhyNode
 from batos.terminal.layout import cut, reveal
+from batos.terminal.short_names import local_time
 
 #: Lines of a screen that the tree may take: the prompt and the notes have the others.
 SCREEN: Final = 21

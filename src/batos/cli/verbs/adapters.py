@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import open_door
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, common, run, with_server
-from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
-from batos.protocol.verb_shapes import ADAPTERS_USE
+from batos.verbs.server_verbs import ADAPTERS_USE
 
 
 @click.group(cls=Subverbs)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import click
 
+from batos.cli.completions import mission_ids, object_names
 from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.past_moments import as_of_option
@@ -15,7 +16,6 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options, policy_options
-from batos.cli.verbs.completion import mission_ids, object_names
 from batos.protocol.errors import BatosError
 from batos.protocol.mission_documents import MissionDocument
 

@@ -13,7 +13,6 @@ import click
 
 from batos.cli.doors.starting import image_alone
 from batos.cli.past_moments import past_moment
-from batos.cli.render.short_names import local_time
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
 from batos.cli.verbs.export_verbs import note_disarmed
@@ -21,6 +20,7 @@ from batos.image.ids import utc_now
 from batos.protocol.errors import BriefError, Refused
 from batos.terminal.console import size
 from batos.terminal.layout import table
+from batos.terminal.short_names import local_time
 
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from batos.cli.declared import ask
 from batos.cli.doors.door import Door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import cost_text, ended_text
@@ -13,13 +14,12 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.brief_options import BriefOptions
-from batos.cli.verbs.show import ask
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NotFound
 from batos.protocol.image_documents import ConversationPage
 from batos.protocol.mission_documents import MissionDocument
-from batos.protocol.verb_shapes import TURNS
 from batos.terminal.console import count_text
+from batos.verbs.mission_verbs import TURNS
 
 _SUMS = ("calls", "embeds", "prompt_tokens", "answer_tokens", "seconds", "waited", "loads", "from_journal", "wasted")
 

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
+from batos.cli.declared import ask
 from batos.cli.doors.background_door import BackgroundDoor
 from batos.cli.doors.door import Door
 from batos.cli.render.mission import cost_text
 from batos.cli.render.turns import history_text, recalled_text
-from batos.cli.render.undo_texts import redone_text, undone_text
 from batos.cli.verbs.chat_session import Chat
-from batos.cli.verbs.show import ask
 from batos.protocol.brief import Combine, EffortChoice, Install, Interpret, PersonaName
 from batos.protocol.errors import NotFound, UsageError
 from batos.protocol.mission_documents import MissionDocument
-from batos.protocol.undo_shapes import REDO, UNDO
 from batos.terminal.console import count_text
+from batos.verbs.undo_verbs import REDO, UNDO, redone_text, undone_text
 
 #: Words that leave a chat, alone on a line: other programs that one talks with have them.
 LEAVING: Final = frozenset({"exit", "quit", "/bye", "/exit"})

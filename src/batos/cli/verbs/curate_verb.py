@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
+from batos.cli.declared import ask
 from batos.cli.doors.door import open_door
 from batos.cli.render.curation_texts import curated_text, unfolded_text
 from batos.cli.shared_options import given_options
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.show import ask
 from batos.protocol.errors import UsageError
 from batos.protocol.memory_documents import CuratedPage, UnfoldedPage
-from batos.protocol.memory_shapes import CURATE
 from batos.terminal.console import count_text
+from batos.verbs.memory_verbs import CURATE
 
 
 @click.command()

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.dream_texts import difference_text, list_text
@@ -14,9 +15,8 @@ from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options
-from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import DefaultVerb
-from batos.protocol.dream_shapes import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_PROMOTE
+from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_PROMOTE
 
 
 class _Dream(DefaultVerb):

@@ -8,15 +8,15 @@ from typing import cast
 
 import click
 
+from batos.cli.declared import ask
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.bars import Bars
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.doctor import tell_findings
-from batos.cli.verbs.show import ask
 from batos.protocol.genesis_documents import GenesisDocument, PlanDocument
 from batos.protocol.server_documents import PlannedGenesis
-from batos.protocol.verb_shapes import GENESIS
 from batos.terminal.console import Console, count_text, size
+from batos.verbs.server_verbs import GENESIS
 
 _SHOWN = 12  # names of models in one line
 

@@ -10,17 +10,18 @@ from typing import Any, TextIO
 
 import click
 
+from batos.cli.completions import method_names, object_names
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render import method_texts as telling
 from batos.cli.render.learning import after_lines
 from batos.cli.shared_options import file_names, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.completion import method_names, object_names
-from batos.cli.verbs.show import ask_once
 from batos.cli.wrong_usage import Subverbs
 from batos.protocol.errors import BriefError
-from batos.protocol.verb_shapes import (
+from batos.terminal.console import count_text
+from batos.verbs.method_verbs import (
     METHOD_HISTORY,
     METHOD_LIST,
     METHOD_MAKE,
@@ -30,8 +31,7 @@ from batos.protocol.verb_shapes import (
     SOURCE_LIMIT,
     TOOLS,
 )
-from batos.protocol.wire_verb import Reply
-from batos.terminal.console import count_text
+from batos.verbs.wire_verb import Reply
 
 _NAME = "OBJECT.SELECTOR"
 

@@ -8,17 +8,17 @@ from typing import Final
 
 import click
 
+from batos.cli.completions import mission_ids
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import Door, Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.mission import ended_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.completion import mission_ids
-from batos.cli.verbs.show import ask_once
 from batos.protocol.mission_documents import MissionDocument
-from batos.protocol.verb_shapes import CANCEL, PAUSE, SteerArgs
-from batos.protocol.wire_verb import WireVerb
+from batos.verbs.mission_verbs import CANCEL, PAUSE, SteerArgs
+from batos.verbs.wire_verb import WireVerb
 
 #: Characters of a question that say which one it is.
 _LINE: Final = 60

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from batos.cli.completions import mission_ids
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
 from batos.cli.render.dream_texts import replay_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.completion import mission_ids
 from batos.protocol.errors import BriefError
 
 

@@ -5,26 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import click
 
-from batos.cli.doors.door import Door, Opened, open_door
+from batos.cli.completions import mission_ids, object_names
+from batos.cli.declared import ask, ask_once
+from batos.cli.doors.door import Opened, open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
-from batos.cli.render.short_names import local_time, short
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.completion import mission_ids, object_names
 from batos.cli.verbs.watch import follow
-from batos.client.wire.pending import OnEvent
 from batos.protocol.image_documents import InspectedDocument, RootNames
 from batos.protocol.mission_documents import MissionDocument, MissionLineDocument
-from batos.protocol.verb_shapes import INSPECT, MISSIONS, SHOW, TURNS
-from batos.protocol.wire_verb import Args, Reply, WireVerb
-from batos.terminal.layout import table
+from batos.terminal.cards import Column, listing
+from batos.terminal.short_names import local_time, short
+from batos.verbs.mission_verbs import INSPECT, MISSIONS, SHOW, TURNS
 
 _NO_MISSION = 'There is no mission yet. Ask something: batos ask "..."'
 #: The holder of the image where a server has it.
@@ -70,8 +69,11 @@ def tell_lines(called: VerbCall, found: list[MissionLineDocument], *, some: bool
         called.console.document({"missions": found})
     elif found:
         names = {line["id"]: line["id"] for line in found} if called.verbose else short([line["id"] for line in found])
-        rows = [[names[line["id"]], line["status"], local_time(line["accepted_at"]), line["text"]] for line in found]
-        called.console.write(table(rows, ("mission", "status", "asked", "question")))
+        columns: Mapping[str, Column] = {
+            "mission": lambda line: names[line["id"]], "status": "status",
+            "asked": lambda line: local_time(line["accepted_at"]), "question": "text",
+        }  # fmt: skip
+        called.console.write(listing(found, columns))
     else:
         called.console.say("There is no such mission." if some else _NO_MISSION)
 
@@ -150,18 +152,3 @@ async def _inspect(opened: Opened, name: str | None, user: str, as_of: str | Non
         if re.fullmatch(r"last(-\d+)?", word):
             name = str((await ask(way, SHOW, with_moment({"mission": word, "user": user}, as_of)))["id"]) + dot + slot
         return await ask(way, INSPECT, with_moment({"object": name, "user": user} if name else {}, as_of))
-
-
-async def ask_once(
-    opened: Opened, verb: WireVerb[Args, Reply], args: Mapping[str, object], on_event: OnEvent | None = None
-) -> Reply:
-    """Ask one thing at a door, close the door, and return the result."""
-    async with opened as way:
-        return await ask(way, verb, args, on_event)
-
-
-async def ask(
-    way: Door, verb: WireVerb[Args, Reply], args: Mapping[str, object], on_event: OnEvent | None = None
-) -> Reply:
-    """Ask one thing at an open door, and return the result with the types of its keys."""
-    return cast("Reply", await way.call(verb.name, args, on_event))

@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import chosen_server, open_door
 from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text, placement_text
-from batos.cli.render.short_names import local_time, short
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.show import ask_once
 from batos.protocol.image_documents import genesis_text
-from batos.protocol.verb_shapes import STATUS
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import table
+from batos.terminal.short_names import local_time, short
+from batos.verbs.server_verbs import STATUS
 
 #: The most running missions, and failures, that fit a screen.
 _SHOWN = 8

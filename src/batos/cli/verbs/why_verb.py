@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render.why_tree import tree_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.show import ask_once
 from batos.protocol.errors import BriefError
-from batos.protocol.verb_shapes import WHY
 from batos.terminal.layout import columns
+from batos.verbs.mission_verbs import WHY
 
 
 @click.command(

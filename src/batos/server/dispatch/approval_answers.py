@@ -10,9 +10,9 @@ from batos.approvals.reasons import refusal
 from batos.image.ids import iso
 from batos.protocol.errors import BriefError, NotFound, ProtocolError
 from batos.protocol.method_documents import AnsweredDocument, ApprovedDocument, RejectedDocument
-from batos.protocol.verb_shapes import ApproveArgs, RejectArgs
 from batos.records.approvals import ApprovalState
 from batos.uvm import UVM
+from batos.verbs.approval_verbs import ApproveArgs, RejectArgs
 
 
 async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:

@@ -18,7 +18,6 @@ from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
 from batos.protocol.care_documents import PackedPage
-from batos.protocol.care_shapes import PACK, PackArgs
 from batos.protocol.errors import BatosError, BriefError, NoServer, NotFound, Refused
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
 from batos.protocol.genesis_documents import GenesisDocument
@@ -35,36 +34,7 @@ from batos.protocol.server_documents import (
     ShownBudget,
     StatusDocument,
 )
-from batos.protocol.verb_shapes import (
-    ADAPTERS_USE,
-    APPROVE,
-    ARGS,
-    ATTACH,
-    CANCEL,
-    DROP_FILES,
-    GENESIS,
-    HELLO,
-    PAUSE,
-    PIECE_BYTES,
-    REJECT,
-    RESUME,
-    SEND,
-    STATUS,
-    SUBMIT,
-    WAIT,
-    AdaptersUseArgs,
-    ApproveArgs,
-    AttachArgs,
-    DropFilesArgs,
-    GenesisArgs,
-    HelloArgs,
-    RejectArgs,
-    SendArgs,
-    StatusArgs,
-    SteerArgs,
-    SubmitArgs,
-    WaitArgs,
-)
+from batos.protocol.wire_messages import PIECE_BYTES
 from batos.server.dispatch import (
     adapter_choice,
     approval_answers,
@@ -82,6 +52,35 @@ from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions, not_ended_error
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
+from batos.verbs.approval_verbs import APPROVE, REJECT, ApproveArgs, RejectArgs
+from batos.verbs.care_verbs import PACK, PackArgs
+from batos.verbs.mission_verbs import (
+    ATTACH,
+    CANCEL,
+    DROP_FILES,
+    PAUSE,
+    RESUME,
+    SEND,
+    SUBMIT,
+    WAIT,
+    AttachArgs,
+    DropFilesArgs,
+    SendArgs,
+    SteerArgs,
+    SubmitArgs,
+    WaitArgs,
+)
+from batos.verbs.registry import VERBS, read_args
+from batos.verbs.server_verbs import (
+    ADAPTERS_USE,
+    GENESIS,
+    HELLO,
+    STATUS,
+    AdaptersUseArgs,
+    GenesisArgs,
+    HelloArgs,
+    StatusArgs,
+)
 
 if TYPE_CHECKING:
     from batos.server.dispatch.background_genesis import BackgroundGenesis
@@ -169,7 +168,7 @@ class Dispatcher:
         `on_event` is told the events that the request follows, `on_acknowledged` once that a mission is durable. Raises
         BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
         """
-        given = wire_messages.read_args(verb, args)
+        given = read_args(verb, args)
         return dict(await self._verbs[verb](given, on_event, on_acknowledged))
 
     # -- asking
@@ -327,7 +326,7 @@ class Dispatcher:
             piece_bytes=PIECE_BYTES,
             attachment_bytes=self.uvm.settings.attachment_bytes,
         )
-        return {"batos": __version__, "pid": os.getpid(), "verbs": list(ARGS), "limits": limits, **self._about}
+        return {"batos": __version__, "pid": os.getpid(), "verbs": list(VERBS), "limits": limits, **self._about}
 
     async def _status(self, given: StatusArgs, *_told: object) -> StatusDocument:
         found = await self.uvm.standing(await self._reader.read(self.uvm.status, given.user))

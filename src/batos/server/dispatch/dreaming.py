@@ -15,7 +15,13 @@ from batos.history.moments import Moment
 from batos.history.promotion import PromotionParts
 from batos.protocol.brief import File
 from batos.protocol.dream_documents import DreamLine
-from batos.protocol.dream_shapes import (
+from batos.protocol.mission_documents import MissionDocument
+from batos.server.dispatch.event_relay import EventRelay
+from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
+from batos.server.dispatch.reads import Reader
+from batos.uvm import UVM
+from batos.verbs.dream_verbs import (
     DREAM_DROP,
     DREAM_NEW,
     DREAM_PROMOTE,
@@ -25,12 +31,6 @@ from batos.protocol.dream_shapes import (
     DreamPromoteArgs,
     ReplayArgs,
 )
-from batos.protocol.mission_documents import MissionDocument
-from batos.server.dispatch.event_relay import EventRelay
-from batos.server.dispatch.handling import Handler, Shield, bind
-from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
-from batos.server.dispatch.reads import Reader
-from batos.uvm import UVM
 
 #: Finds the files that a brief names.
 FindFiles: TypeAlias = Callable[[Any, str | None], Awaitable[Sequence[File]]]

@@ -12,7 +12,10 @@ from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
-from batos.protocol.effect_shapes import (
+from batos.protocol.errors import BatosError, BriefError
+from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.uvm import UVM
+from batos.verbs.effect_verbs import (
     EFFECTS_SETTLE,
     GRANTS_ADD,
     GRANTS_REVOKE,
@@ -20,9 +23,6 @@ from batos.protocol.effect_shapes import (
     GrantsAddArgs,
     GrantsRevokeArgs,
 )
-from batos.protocol.errors import BatosError, BriefError
-from batos.server.dispatch.handling import Handler, Shield, bind
-from batos.uvm import UVM
 
 T = TypeVar("T")
 

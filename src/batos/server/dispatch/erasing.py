@@ -14,9 +14,9 @@ from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.image.storage import journal_uri
 from batos.minds.stopping import as_batos_error
 from batos.protocol.care_documents import ErasedPage
-from batos.protocol.care_shapes import ERASE, EraseArgs
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
+from batos.verbs.care_verbs import ERASE, EraseArgs
 
 _log = structlog.get_logger("batos.image")
 

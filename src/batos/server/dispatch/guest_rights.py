@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from batos.client.wire.key_names import OWN
 from batos.protocol.errors import Refused
-from batos.protocol.verb_shapes import ARGS
-
-#: Verbs that change what the mind is made of: only whoever is in the home sends them.
-OWNERS: Final = frozenset(
-    {
-        "genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke",
-        "effects_settle", "pack",
-    }
-)  # fmt: skip
-#: Verbs that reach what came of something only for whoever is in the home.
-CASCADES: Final = frozenset({"memories_retract", "undo", "redo", "erase"})
-#: Verbs by which somebody answers for something: a guest does so by the name of its key, for its own missions.
-ANSWERS: Final = frozenset({"approve", "reject"})
+from batos.verbs.registry import VERBS
 
 
 def guest(came_in: str) -> str | None:
@@ -43,20 +31,21 @@ def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str
     user = guest(came_in)
     if user is None:
         return args
+    declared = VERBS.get(verb)
+    fields = {} if declared is None else declared.args.model_fields
     is_harmless = verb == "genesis" and args.get("plan") is True
-    if (verb in OWNERS and not is_harmless) or (verb in CASCADES and args.get("cascade")):
+    governs = declared is not None and declared.governs and not is_harmless
+    if governs or ("cascade" in fields and args.get("cascade")):
         raise Refused(
             f"{verb} is only for the home, and the {user} is a guest's",
             field="verb",
             remedy="Run the verb where the home is: `batos` there, or `docker compose exec batos batos ...`.",
         )
-    if verb not in ARGS or "user" not in ARGS[verb].model_fields:
+    if "user" not in fields:
         return args
-    meant = {**args, "user": user, **({"mine": True} if verb in ANSWERS else {})}
-    if verb in ("memories_restore", "erase"):
-        # Methods and answers that the home has retracted stay out; words are erased wherever they stand, and so by no
-        # guest.
-        meant["alone"] = True
+    # A guest answers for its own missions; methods and answers that the home has retracted stay out; words are
+    # erased wherever they stand, and so by no guest.
+    meant = {**args, "user": user, **{name: True for name in ("mine", "alone") if name in fields}}
     if verb == "undo":
         meant["keep"] = ["methods", *(each for each in _list(args.get("keep")) if each != "methods")]
     if isinstance(brief := args.get("brief"), Mapping):  # what is none is the shape's to refuse

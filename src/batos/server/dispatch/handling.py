@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.protocol.wire_verb import Args, Reply, WireVerb
+from batos.verbs.wire_verb import Args, Reply, WireVerb
 
 T = TypeVar("T")
 #: Answers a verb: its arguments, the listener to events, and who hears once that a mission is durable.

@@ -23,7 +23,11 @@ from batos.protocol.memory_documents import (
     RememberedPage,
     UnreadLine,
 )
-from batos.protocol.memory_shapes import (
+from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.server.dispatch.reads import Reader, no_vectors
+from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
+from batos.uvm import UVM
+from batos.verbs.memory_verbs import (
     EMBED_MEMORIES,
     FORGET,
     RECALL,
@@ -33,10 +37,6 @@ from batos.protocol.memory_shapes import (
     RecallArgs,
     RememberArgs,
 )
-from batos.server.dispatch.handling import Handler, Shield, bind
-from batos.server.dispatch.reads import Reader, no_vectors
-from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
-from batos.uvm import UVM
 
 #: Seconds that a recall waits for the vector of its query.
 _PATIENCE = 10.0

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from batos.memory.corrections import Corrections
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_documents import EditedPage, PinnedPage, RestoredPage, RetractedPage
-from batos.protocol.memory_shapes import (
+from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.uvm import UVM
+from batos.verbs.memory_verbs import (
     MEMORIES_EDIT,
     MEMORIES_RESTORE,
     MEMORIES_RETRACT,
@@ -19,8 +21,6 @@ from batos.protocol.memory_shapes import (
     PinArgs,
     UnpinArgs,
 )
-from batos.server.dispatch.handling import Handler, Shield, bind
-from batos.uvm import UVM
 
 
 def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:

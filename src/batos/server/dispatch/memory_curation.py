@@ -9,9 +9,9 @@ from batos.client.wire.pending import OnEvent
 from batos.protocol.errors import BriefError
 from batos.protocol.event_payloads import MEMORY_FOLDED, MemoryFolded
 from batos.protocol.memory_documents import CuratedPage, UnfoldedPage
-from batos.protocol.memory_shapes import CURATE, CurateArgs
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
+from batos.verbs.memory_verbs import CURATE, CurateArgs
 
 
 def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:

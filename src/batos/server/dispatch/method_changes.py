@@ -8,7 +8,9 @@ from batos.approvals.reasons import approval_error
 from batos.client.wire.pending import OnEvent
 from batos.protocol.errors import GenerationFailed, ProtocolError, Refused
 from batos.protocol.method_documents import LateReport, MethodDocument
-from batos.protocol.verb_shapes import (
+from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.uvm import UVM
+from batos.verbs.method_verbs import (
     METHOD_MAKE,
     METHOD_REDEFINE,
     METHOD_ROLLBACK,
@@ -16,8 +18,6 @@ from batos.protocol.verb_shapes import (
     MethodRedefineArgs,
     MethodRollbackArgs,
 )
-from batos.server.dispatch.handling import Handler, Shield, bind
-from batos.uvm import UVM
 
 
 def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:

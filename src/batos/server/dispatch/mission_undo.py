@@ -10,9 +10,9 @@ from batos.history import undoing
 from batos.history.mission_traces import Keeping
 from batos.history.undoing import Undoing
 from batos.protocol.undo_documents import RedonePage, UndonePage
-from batos.protocol.undo_shapes import REDO, UNDO, RedoArgs, UndoArgs
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
+from batos.verbs.undo_verbs import REDO, UNDO, RedoArgs, UndoArgs
 
 
 def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:

@@ -17,11 +17,11 @@ from batos.inference.journal import Journal
 from batos.protocol.brief import File
 from batos.protocol.errors import BriefError, TimedOut, WordsErased
 from batos.protocol.mission_documents import MissionDocument
-from batos.protocol.verb_shapes import MissionArgs, WaitArgs
 from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM, open_past
+from batos.verbs.mission_verbs import MissionArgs, WaitArgs
 
 #: Seconds between two looks whether another node erases something.
 _PAUSE: Final = 0.5

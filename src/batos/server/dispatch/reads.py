@@ -25,13 +25,10 @@ from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
 from batos.protocol.dream_documents import DreamDiff, DreamList
-from batos.protocol.dream_shapes import DREAM_DIFF, DREAM_LIST, DreamDiffArgs, DreamListArgs
 from batos.protocol.effect_documents import EffectList, GrantList
-from batos.protocol.effect_shapes import EFFECTS, GRANTS, EffectsArgs, GrantsArgs
 from batos.protocol.errors import BriefError, NotFound
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames, WhyNode
 from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
-from batos.protocol.memory_shapes import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.protocol.method_documents import (
     ApprovalDocument,
     ApprovalList,
@@ -41,30 +38,34 @@ from batos.protocol.method_documents import (
     ToolList,
 )
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument, MissionList
-from batos.protocol.verb_shapes import (
-    APPROVALS,
-    INSPECT,
+from batos.server.dispatch.handling import Handler, bind
+from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
+from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs, DreamListArgs
+from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs, GrantsArgs
+from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
+from batos.verbs.method_verbs import (
     METHOD_HISTORY,
     METHOD_LIST,
     METHOD_SHOW,
-    MISSIONS,
-    SHOW,
     TOOLS,
-    TURNS,
-    WHY,
-    ApprovalsArgs,
-    InspectArgs,
     MethodHistoryArgs,
     MethodListArgs,
     MethodShowArgs,
+    ToolsArgs,
+)
+from batos.verbs.mission_verbs import (
+    INSPECT,
+    MISSIONS,
+    SHOW,
+    TURNS,
+    WHY,
+    InspectArgs,
     MissionArgs,
     MissionsArgs,
     ShowArgs,
-    ToolsArgs,
     TurnsArgs,
     WhyArgs,
 )
-from batos.server.dispatch.handling import Handler, bind
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -18,7 +18,7 @@ from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, mome
 from batos.protocol.brief import AttachmentRef
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_documents import UnreadLine
-from batos.protocol.memory_shapes import RememberedFile
+from batos.verbs.memory_verbs import RememberedFile
 
 #: Returns the bytes of a file that a user sent before, or that the image has.
 Content: TypeAlias = Callable[[AttachmentRef, str | None], Awaitable[bytes]]

@@ -18,7 +18,7 @@ from batos.client.wire import server_file
 from batos.disk_full import disk_full, no_room
 from batos.protocol.errors import BriefError, Busy, ImageError
 from batos.protocol.server_documents import SentPiece
-from batos.protocol.verb_shapes import PIECE_BYTES
+from batos.protocol.wire_messages import PIECE_BYTES
 from batos.server.dispatch.guest_shares import guest_share, is_guest
 
 if TYPE_CHECKING:

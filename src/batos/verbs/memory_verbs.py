@@ -21,7 +21,7 @@ from batos.protocol.memory_documents import (
     UnfoldedPage,
 )
 from batos.protocol.strict_model import AsOf, Moment, Name, StrictModel
-from batos.protocol.wire_verb import WireVerb
+from batos.verbs.wire_verb import WireVerb
 
 
 class RememberedFile(StrictModel):

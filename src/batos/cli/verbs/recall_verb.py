@@ -9,6 +9,7 @@ from typing import Any, Final, cast, get_args
 
 import click
 
+from batos.cli.declared import ask_once
 from batos.cli.doors import followed_erasure
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
@@ -17,10 +18,9 @@ from batos.cli.render.memory_texts import forgotten_text, recalled_text
 from batos.cli.shared_options import examples, given_moment, given_name, given_options
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_naming import ask_of_memories, erased_place, place_of
-from batos.cli.verbs.show import ask_once
 from batos.protocol.brief import PersonaName
 from batos.protocol.care_documents import ErasedPage
-from batos.protocol.care_shapes import ERASE
+from batos.verbs.care_verbs import ERASE
 
 #: The choices of a recall.
 MODES: Final = ("linked", "hybrid", "text", "vectors")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from batos.protocol.care_documents import ErasedPage, PackedPage
 from batos.protocol.strict_model import Name, StrictModel
-from batos.protocol.wire_verb import WireVerb
+from batos.verbs.wire_verb import WireVerb
 
 
 class PackArgs(StrictModel):
@@ -33,5 +33,5 @@ class EraseArgs(StrictModel):
     user: Name | None = Field(default=None, description="The user whose things go; absent: everybody's.")
 
 
-PACK: Final = WireVerb[PackArgs, PackedPage]("pack", PackArgs)
+PACK: Final = WireVerb[PackArgs, PackedPage]("pack", PackArgs, governs=True)
 ERASE: Final = WireVerb[EraseArgs, ErasedPage]("erase", EraseArgs)

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import click
 
+from batos.cli.completions import approval_ids
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.render.approval_texts import approved_text, listing_text, whole_text, woken_lines
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.completion import approval_ids
-from batos.cli.verbs.show import ask_once
 from batos.protocol.errors import UsageError
 from batos.protocol.method_documents import ApprovalList
-from batos.protocol.verb_shapes import APPROVALS
+from batos.verbs.approval_verbs import APPROVALS
 
 STATUSES = ("asked", "approved", "rejected", "expired", "outdated")
 

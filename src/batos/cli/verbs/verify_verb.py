@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from batos.cli.declared import ask_once
 from batos.cli.doors.door import open_door
 from batos.cli.doors.starting import image_alone
 from batos.cli.render.care_texts import packed_text, repaired_text, verified_text
 from batos.cli.verb_options import VerbCall, common, run, with_server
-from batos.cli.verbs.show import ask_once
-from batos.protocol.care_shapes import PACK
+from batos.verbs.care_verbs import PACK
 
 
 @click.command()

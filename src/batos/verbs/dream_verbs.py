@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 from batos.protocol.dream_documents import DreamDiff, DreamLine, DreamList
 from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.strict_model import Name, StrictModel
-from batos.protocol.wire_verb import WireVerb
+from batos.verbs.wire_verb import WireVerb
 
 
 class DreamNewArgs(StrictModel):

@@ -1,0 +1,214 @@
+"""Commands that follow from the declarations of verbs: arguments, options, help, completion, and the asking itself."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType, UnionType
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+import click
+from annotated_types import Ge, Le, MaxLen
+from pydantic import AfterValidator
+from pydantic.fields import FieldInfo
+
+from batos.cli.completions import COMPLETIONS
+from batos.cli.doors.door import Door, Opened, open_door
+from batos.cli.past_moments import past_moment, tell_moment
+from batos.cli.shared_options import examples, given_moment, given_name
+from batos.cli.verb_options import VerbCall, run, with_server
+from batos.cli.wrong_usage import DefaultVerb, Subverbs
+from batos.client.wire.pending import OnEvent
+from batos.protocol.brief import utc_moment
+from batos.protocol.strict_model import Meaning
+from batos.verbs.wire_verb import Args, Noun, Reply, WireVerb
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+#: The fields that no person gives: who asks, and what doors and the rights of guests say.
+_OURS: Final = frozenset({"user", "follow", "alone", "mine"})
+#: Characters of a name.
+_NAME: Final = 128
+
+
+def command_of(name: str, module: ModuleType) -> click.Command:
+    """Make the command of a name from what a module declares: a verb, or a noun with verbs of its own."""
+    declared = vars(module).values()
+    verbs = [each for each in declared if isinstance(each, WireVerb) and each.words[:1] == [name]]
+    noun = next((each for each in declared if isinstance(each, Noun) and each.name == name), None)
+    return command(verbs[0]) if noun is None else group(noun, *verbs)
+
+
+def group(noun: Noun, *verbs: WireVerb[Any, Any], kind: type[DefaultVerb] = DefaultVerb) -> click.Group:
+    """Make the command of a noun, with commands of these verbs; `kind` says when its default is meant."""
+    plain = Subverbs(noun.name, help=noun.help)
+    made = kind(noun.name, help=noun.help, default=noun.default) if noun.default else plain
+    for verb in verbs:
+        made.add_command(command(verb))
+    return made
+
+
+def command(verb: WireVerb[Any, Any]) -> click.Command:
+    """Make the command of a verb that asks once, and tells the reply in the words of its declaration."""
+
+    @take(verb)
+    def ask_and_tell(called: VerbCall, given: Mapping[str, Any]) -> int:
+        called.answer(ask_for(called, verb, given), verb.text or _document_text)
+        return 0
+
+    return ask_and_tell
+
+
+def _document_text(found: Mapping[str, object]) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def take(verb: WireVerb[Any, Any], *left: str) -> Callable[[Callable[..., int]], click.Command]:
+    """Make a command of a function that gets the call, the verb's arguments, and options that it has besides.
+
+    The fields that are `left` out are not a person's to give.
+    """
+    fields = {name: each for name, each in verb.args.model_fields.items() if name not in _OURS and name not in left}
+
+    def decorate(work: Callable[..., int]) -> click.Command:
+        @functools.wraps(work)
+        def run_verb(called: VerbCall, **typed: Any) -> int:
+            given = {name: value for name in fields if _is_given(value := _pop(typed, name))}
+            user = verb.args.model_fields.get("user")
+            if user is not None and Meaning.ASKER in _meanings(user):
+                given["user"] = called.settings.asker
+            return work(called, given, **typed)
+
+        own: list[click.Parameter] = run_verb.__dict__.pop("__click_params__", [])
+        made = with_server(run_verb)
+        # click reads them backwards: those of all verbs come last in its help, and before them those of the function.
+        made.__dict__["__click_params__"] += own
+        for each in reversed([*_parameters(verb, fields)]):
+            made = each(made)
+        epilog = examples(*verb.examples) if verb.examples else None
+        declared = click.command(verb.words[-1], help=verb.help, short_help=verb.summary, epilog=epilog)
+        return declared(made)
+
+    return decorate
+
+
+def ask_for(called: VerbCall, verb: WireVerb[Args, Reply], given: Mapping[str, Any]) -> Reply:
+    """Ask a verb as it was declared, and say of which moment the reply is."""
+    found = run(ask_once(open_door(called, reads=verb.reads), verb, given))
+    tell_moment(called, found)
+    return found
+
+
+async def ask_once(
+    opened: Opened, verb: WireVerb[Args, Reply], args: Mapping[str, object], on_event: OnEvent | None = None
+) -> Reply:
+    """Ask one thing at a door, close the door, and return the result."""
+    async with opened as way:
+        return await ask(way, verb, args, on_event)
+
+
+async def ask(
+    way: Door, verb: WireVerb[Args, Reply], args: Mapping[str, object], on_event: OnEvent | None = None
+) -> Reply:
+    """Ask one thing at an open door, and return the result with the types of its keys."""
+    return cast("Reply", await way.call(verb.name, args, on_event))
+
+
+# -- what a person types for the fields of a verb
+
+
+def _parameters(verb: WireVerb[Any, Any], fields: Mapping[str, FieldInfo]) -> Iterator[Decorator]:
+    """Yield the arguments of a command in the order of the command line, then the options in that of the fields."""
+    standing = [each for each in verb.typed.split() if not each.islower()]
+    for word in standing:
+        name = word.strip("[.]").lower()
+        yield _argument(word, name, fields[name])
+    named = {word.strip("[.]").lower() for word in standing}
+    for name, field in fields.items():
+        if name not in named:
+            yield from _options(name, field)
+
+
+def _argument(word: str, name: str, field: FieldInfo) -> Decorator:
+    kind, notes = _unwrap(field.annotation, field.metadata)
+    many = get_origin(kind) is list
+    if many:
+        kind, notes = _unwrap(get_args(kind)[0], [])
+    is_required = not word.startswith("[")
+    return click.argument(
+        name, type=_type(kind, notes), required=is_required, nargs=-1 if many else 1, metavar=word if many else None,
+        default=None if is_required or not field.default else field.default, shell_complete=COMPLETIONS.get(name),
+    )  # fmt: skip
+
+
+def _options(name: str, field: FieldInfo) -> Iterator[Decorator]:
+    kind, notes = _unwrap(field.annotation, field.metadata)
+    spelled, told = f"--{name.replace('_', '-')}", field.description or ""
+    if name == "as_of":
+        yield click.option(spelled, metavar="WHEN", type=past_moment, help=_AS_OF)
+    elif kind is bool:
+        yield click.option(spelled, is_flag=True, help=told)
+    elif get_origin(kind) is list:
+        for choice in get_args(_unwrap(get_args(kind)[0], [])[0]):
+            which = f"{told.rstrip('.')}: {choice}."
+            yield click.option(f"{spelled}-{choice}", name, flag_value=choice, multiple=True, help=which)
+    else:
+        yield click.option(
+            spelled, type=_type(kind, notes), required=field.is_required(), default=field.default or None,
+            show_default=True, help=told, shell_complete=COMPLETIONS.get(name),
+        )  # fmt: skip
+
+
+_AS_OF: Final = "As it was then: a time (9:00, yesterday 9:00, 2h ago), right after a MISSION, or a tid:0x..."
+
+
+def _unwrap(annotation: Any, notes: Collection[Any]) -> tuple[Any, list[Any]]:
+    """Return the type of a field without None, and all that is noted of it."""
+    found = list(notes)
+    while (origin := get_origin(annotation)) in (Annotated, Union, UnionType):
+        inner = get_args(annotation)
+        if origin is Annotated:
+            annotation, said = inner[0], inner[1:]
+            found += [note for each in said for note in (each.metadata if isinstance(each, FieldInfo) else [each])]
+        else:
+            annotation = next(each for each in inner if each is not type(None))
+    return annotation, found
+
+
+def _meanings(field: FieldInfo) -> list[Any]:
+    return _unwrap(field.annotation, field.metadata)[1]
+
+
+def _type(kind: Any, notes: Collection[Any]) -> Any:
+    """Return the type of a parameter, which refuses what the verb would refuse, and reads what people write."""
+    least = next((each.ge for each in notes if isinstance(each, Ge)), None)
+    most = next((each.le for each in notes if isinstance(each, Le)), None)
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if kind is int:
+        return click.IntRange(cast("int | None", least), cast("int | None", most))
+    if kind is float:
+        return click.FloatRange(cast("float | None", least), cast("float | None", most))
+    if Meaning.PLACE in notes:
+        return _whole_place
+    if any(isinstance(each, AfterValidator) and each.func is utc_moment for each in notes):
+        return given_moment
+    is_name = any(isinstance(each, MaxLen) and each.max_length == _NAME for each in notes)
+    return given_name if is_name else str
+
+
+def _whole_place(value: str) -> str:
+    """Return an address as it stands, and a path from the root. Raises: click.BadParameter: it is empty."""
+    given = given_name(value)
+    return given if re.match(r"[a-z]+://", given) else str(Path(given).absolute())
+
+
+def _pop(typed: dict[str, Any], name: str) -> Any:
+    value = typed.pop(name, None)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and value is not False and value != []

@@ -1,0 +1,58 @@
+"""A verb as a value: its arguments and its reply, who may ask it, how a person types it, and the text of its reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Generic, TypeVar
+
+from batos.protocol.strict_model import StrictModel
+
+Args = TypeVar("Args", bound=StrictModel)
+Reply = TypeVar("Reply", bound=Mapping[str, object])
+
+
+@dataclass(frozen=True)
+class WireVerb(Generic[Args, Reply]):
+    """A verb. mypy holds who answers it and who asks it against its arguments and its reply.
+
+    The docstring of the arguments is its help, and their fields are described once, for the wire and for a person.
+    """
+
+    name: str
+    args: type[Args]
+    #: The command line: words, then the fields that stand without an option: `effects list [MISSION]`.
+    typed: str = ""
+    #: The reply in words; where that needs more than the reply, the command is written by hand.
+    text: Callable[[Reply], str] | None = None
+    examples: tuple[str, ...] = ()
+    #: Nothing is changed: whoever only reads an image can answer.
+    reads: bool = False
+    #: The mind is changed in what it is made of: only whoever is in the home may ask, and no guest.
+    governs: bool = False
+
+    @property
+    def help(self) -> str:
+        """Return what the verb does, in all that is said of it."""
+        return cleandoc(self.args.__doc__ or "")
+
+    @property
+    def summary(self) -> str:
+        """Return what the verb does, in one clause."""
+        return re.split(r"[.:;](?:\s|$)", self.help, maxsplit=1)[0] + "."
+
+    @property
+    def words(self) -> list[str]:
+        """Return the words of the command line that are no arguments."""
+        return [each for each in self.typed.split() if each.islower()]
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A word before verbs, with its help, and the verb that is meant where none is named."""
+
+    name: str
+    help: str
+    default: str = ""
