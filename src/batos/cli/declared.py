@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -55,14 +54,15 @@ def command(verb: WireVerb[Any, Any]) -> click.Command:
 
     @take(verb)
     def ask_and_tell(called: VerbCall, given: Mapping[str, Any]) -> int:
-        called.answer(ask_for(called, verb, given), verb.text or _document_text)
-        return 0
+        return tell(called, verb, ask_for(called, verb, given))
 
     return ask_and_tell
 
 
-def _document_text(found: Mapping[str, object]) -> str:
-    return json.dumps(found, ensure_ascii=False, indent=2)
+def tell(called: VerbCall, verb: WireVerb[Any, Reply], found: Reply) -> int:
+    """Write the reply of a verb, and return its exit code: 4 where a part of what was asked for is refused."""
+    called.answer(found, lambda told: verb.in_words(told, whole=called.verbose))
+    return 4 if found.get("refused") else 0
 
 
 def take(verb: WireVerb[Any, Any], *left: str) -> Callable[[Callable[..., int]], click.Command]:
@@ -121,14 +121,15 @@ async def ask(
 
 def _parameters(verb: WireVerb[Any, Any], fields: Mapping[str, FieldInfo]) -> Iterator[Decorator]:
     """Yield the arguments of a command in the order of the command line, then the options in that of the fields."""
-    standing = [each for each in verb.typed.split() if not each.islower()]
+    standing = [each for each in verb.typed.split() if each.strip("[.]").isupper()]
+    spelled = {name.lower(): each for each, _, name in (one.partition("=") for one in verb.typed.split()) if name}
     for word in standing:
         name = word.strip("[.]").lower()
         yield _argument(word, name, fields[name])
     named = {word.strip("[.]").lower() for word in standing}
     for name, field in fields.items():
         if name not in named:
-            yield from _options(name, field)
+            yield from _options(name, spelled.get(name, f"--{name.replace('_', '-')}"), field)
 
 
 def _argument(word: str, name: str, field: FieldInfo) -> Decorator:
@@ -143,21 +144,22 @@ def _argument(word: str, name: str, field: FieldInfo) -> Decorator:
     )  # fmt: skip
 
 
-def _options(name: str, field: FieldInfo) -> Iterator[Decorator]:
+def _options(name: str, spelled: str, field: FieldInfo) -> Iterator[Decorator]:
     kind, notes = _unwrap(field.annotation, field.metadata)
-    spelled, told = f"--{name.replace('_', '-')}", field.description or ""
+    told, default = field.description or "", None if field.is_required() else field.default or None
     if name == "as_of":
         yield click.option(spelled, metavar="WHEN", type=past_moment, help=_AS_OF)
     elif kind is bool:
-        yield click.option(spelled, is_flag=True, help=told)
+        yield click.option(spelled, name, is_flag=True, help=told)
     elif get_origin(kind) is list:
         for choice in get_args(_unwrap(get_args(kind)[0], [])[0]):
             which = f"{told.rstrip('.')}: {choice}."
             yield click.option(f"{spelled}-{choice}", name, flag_value=choice, multiple=True, help=which)
     else:
+        read = _type(kind, notes)
         yield click.option(
-            spelled, type=_type(kind, notes), required=field.is_required(), default=field.default or None,
-            show_default=True, help=told, shell_complete=COMPLETIONS.get(name),
+            spelled, name, type=read, required=field.is_required(), default=default, show_default=True, help=told,
+            metavar=None if isinstance(read, click.ParamType) else name.upper(), shell_complete=COMPLETIONS.get(name),
         )  # fmt: skip
 
 

@@ -7,16 +7,49 @@ from typing import Final
 from pydantic import Field
 
 from batos.protocol.care_documents import ErasedPage, PackedPage
+from batos.protocol.server_documents import StoredSizes
 from batos.protocol.strict_model import Name, StrictModel
+from batos.terminal.console import count_text, size
+from batos.terminal.layout import cut, plain
+from batos.terminal.short_names import moment_text
 from batos.verbs.wire_verb import WireVerb
+
+#: Places that are told one by one.
+_TOLD: Final = 50
+#: Characters of what was named.
+_LINE: Final = 60
+#: The name of one thing of a kind.
+_ONE: Final = {"memories": "memory", "conversations": "turns", "slots": "slot", "methods": "method"}
 
 
 class PackArgs(StrictModel):
-    """Take away states of image and journal that are older than the kept history."""
+    """Free the space of past states that are older than the kept history.
+
+    Nothing of the present goes, and no state that an open mission, a dream or a question to the past may still read,
+    nor one of the last hour. Afterwards `--as-of` goes back no further; undo and redo work as before. A server packs by
+    itself once a day.
+    """
 
     keep_days: float | None = Field(
-        default=None, ge=0, le=36_500, description="Days of history that stay; absent: those of the settings."
+        default=None, ge=0, le=36_500, description="Days of history that stay; absent: `history_days` of the settings."
     )
+
+
+def packed_text(told: PackedPage) -> str:
+    """Tell how far back the mind goes now, and what that freed."""
+    freed = _sum(told["before"]) - _sum(told["after"])
+    lines = [f"Past states are kept from {moment_text(told['until'])} on; {size(max(0, freed))} freed."]
+    if told["held_by"]:
+        lines.append(f"{told['held_by']} has not ended, and may still read what is newer.")
+    if told["erased"]:
+        lines.append(f"The words of {count_text(told['erased'], 'call')} are erased: their missions ended long ago.")
+    now = told["after"]
+    lines.append(f"image {size(now['bytes'])}, journal {size(now['journal_bytes'])}, blobs {size(now['blob_bytes'])}")
+    return "\n".join(lines)
+
+
+def _sum(sizes: StoredSizes) -> int:
+    return sizes["bytes"] + sizes["journal_bytes"] + sizes["blob_bytes"]
 
 
 class EraseArgs(StrictModel):
@@ -33,5 +66,23 @@ class EraseArgs(StrictModel):
     user: Name | None = Field(default=None, description="The user whose things go; absent: everybody's.")
 
 
-PACK: Final = WireVerb[PackArgs, PackedPage]("pack", PackArgs, governs=True)
+def erased_text(told: ErasedPage) -> str:
+    """List what was erased, or would be, and what may still have the words, with the remedy of each."""
+    target = cut(" ".join(plain(told["target"]).split()), _LINE)
+    lines = [f"{'would go' if told['dry_run'] else 'erased'}   {told['kind']} {target}"]
+    lines += [f"  mission  {name}: {plain(why)}" for name, why in told["missions"].items()]
+    for kind in ("memories", "conversations", "slots", "methods"):
+        lines += [f"  {_ONE[kind].ljust(8)} {plain(each)}" for each in told[kind]]
+    if told["dry_run"]:
+        return "\n".join([*lines, "Nothing is changed. Calls and lines of logs that quote it would go too."])
+    counts = ((told["calls"], "call"), (told["files"], "file"), (told["objects"], "object"), (told["lines"], "line"))
+    lines.append(f"  and      {', '.join(count_text(*each) for each in counts)}. The history before is cut.")
+    lines += [f"  found    {plain(each)}" for each in told["found"][:_TOLD]]
+    for each in told["left"]:
+        lines.append(f"left     {plain(each['place'])}: {plain(each['what'])}")
+        lines.append(f"    remedy: {plain(each['remedy'])}")
+    return "\n".join(lines)
+
+
+PACK: Final = WireVerb[PackArgs, PackedPage]("pack", PackArgs, "pack --keep=KEEP_DAYS", packed_text, governs=True)
 ERASE: Final = WireVerb[EraseArgs, ErasedPage]("erase", EraseArgs)

@@ -78,11 +78,6 @@ class GrantsRevokeArgs(StrictModel):
     user: Asker = Field(default=None, description="Only if it is this user's.")
 
 
-def revoked_text(told: RevokedGrant) -> str:
-    """Write which grant was taken back."""
-    return f"{told['revoked']['name']} is revoked."
-
-
 class EffectsArgs(StrictModel):
     """List effects on the world: staged, released, failed and unknown ones, the newest first.
 
@@ -134,17 +129,15 @@ def settled_text(told: EffectDocument) -> str:
     return f"{told['effect']} {happened}."
 
 
-GRANTS: Final = WireVerb[GrantsArgs, GrantList]("grants", GrantsArgs, "grants list", grants_text, reads=True)
-GRANTS_ADD: Final = WireVerb[GrantsAddArgs, AddedGrant](
+GRANTS: Final = WireVerb("grants", GrantsArgs, "grants list", grants_text, reads=True)
+GRANTS_ADD: Final = WireVerb(
     "grants_add", GrantsAddArgs, "grants add KIND TARGET", granted_text, governs=True,
     examples=("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox"),
 )  # fmt: skip
 GRANTS_REVOKE: Final = WireVerb[GrantsRevokeArgs, RevokedGrant](
-    "grants_revoke", GrantsRevokeArgs, "grants revoke NAME", revoked_text, governs=True
+    "grants_revoke", GrantsRevokeArgs, "grants revoke NAME", "{revoked[name]} is revoked.", governs=True
 )
-EFFECTS: Final = WireVerb[EffectsArgs, EffectList](
-    "effects", EffectsArgs, "effects list [MISSION]", effects_text, reads=True
-)
-EFFECTS_SETTLE: Final = WireVerb[EffectsSettleArgs, EffectDocument](
+EFFECTS: Final = WireVerb("effects", EffectsArgs, "effects list [MISSION]", effects_text, reads=True)
+EFFECTS_SETTLE: Final = WireVerb(
     "effects_settle", EffectsSettleArgs, "effects settle EFFECT OUTCOME", settled_text, governs=True
 )

@@ -90,10 +90,10 @@ def redone_text(told: RedonePage) -> str:
     return "\n".join(lines)
 
 
-UNDO: Final = WireVerb[UndoArgs, UndonePage](
+UNDO: Final = WireVerb(
     "undo", UndoArgs, "undo [MISSION]", undone_text,
     examples=("batos undo --dry-run", "batos undo m-01M82CY0 --cascade", "batos undo --keep-methods"),
 )  # fmt: skip
-REDO: Final = WireVerb[RedoArgs, RedonePage](
+REDO: Final = WireVerb(
     "redo", RedoArgs, "redo [MISSION]", redone_text, examples=("batos redo", "batos redo m-01M82CY0 --cascade")
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,15 +24,25 @@ class WireVerb(Generic[Args, Reply]):
 
     name: str
     args: type[Args]
-    #: The command line: words, then the fields that stand without an option: `effects list [MISSION]`.
+    #: The command line: words, then the fields that stand without an option, and options that are not named like
+    #: their fields: `effects list [MISSION]`, `pack --keep=KEEP_DAYS`.
     typed: str = ""
-    #: The reply in words; where that needs more than the reply, the command is written by hand.
-    text: Callable[[Reply], str] | None = None
+    #: The reply in words, by a function or with names of its keys in braces; without either it is shown as it is.
+    text: Callable[[Reply], str] | str | None = None
+    #: The reply with all details, as -v asks for it, where that is another text.
+    whole: Callable[[Reply], str] | None = None
     examples: tuple[str, ...] = ()
     #: Nothing is changed: whoever only reads an image can answer.
     reads: bool = False
     #: The mind is changed in what it is made of: only whoever is in the home may ask, and no guest.
     governs: bool = False
+
+    def in_words(self, reply: Reply, *, whole: bool = False) -> str:
+        """Return a reply in words; `whole`: with all details."""
+        text = (whole and self.whole) or self.text
+        if text is None:
+            return json.dumps(reply, ensure_ascii=False, indent=2)
+        return text.format_map(reply) if isinstance(text, str) else text(reply)
 
     @property
     def help(self) -> str:

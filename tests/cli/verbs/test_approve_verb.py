@@ -75,4 +75,4 @@ def test_what_cannot_be_meant_is_said(user: User) -> None:
     nothing = user.run("approve", "--all", "--matching", "*", "--json")
     assert (nothing.code, nothing.document["error"]["code"]) == (2, "not_found")
     assert user.run("approvals", "a-none").code == 2
-    assert "Nothing waits for approval." in user.run("approvals").err
+    assert "Nothing waits for approval." in user.run("approvals").out

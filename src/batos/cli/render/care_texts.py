@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from batos.protocol.care_documents import ErasedPage, PackedPage
-from batos.protocol.server_documents import StoredSizes
-from batos.terminal.console import count_text, size
-from batos.terminal.layout import cut, plain
-from batos.terminal.short_names import moment_text
+from batos.terminal.console import count_text
+from batos.terminal.layout import plain
 
 #: Faults that are told one by one.
 _TOLD: Final = 50
-#: Characters of what was named.
-_LINE: Final = 60
-#: The name of one thing of a kind.
-_ONE: Final = {"memories": "memory", "conversations": "turns", "slots": "slot", "methods": "method"}
 
 
 def verified_text(told: Mapping[str, Any]) -> str:
@@ -50,19 +43,6 @@ def upgraded_text(told: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def packed_text(told: PackedPage) -> str:
-    """Tell how far back the mind goes now, and what that freed."""
-    freed = _sum(told["before"]) - _sum(told["after"])
-    lines = [f"Past states are kept from {moment_text(told['until'])} on; {size(max(0, freed))} freed."]
-    if told["held_by"]:
-        lines.append(f"{told['held_by']} has not ended, and may still read what is newer.")
-    if told["erased"]:
-        lines.append(f"The words of {count_text(told['erased'], 'call')} are erased: their missions ended long ago.")
-    now = told["after"]
-    lines.append(f"image {size(now['bytes'])}, journal {size(now['journal_bytes'])}, blobs {size(now['blob_bytes'])}")
-    return "\n".join(lines)
-
-
 def repaired_text(told: Mapping[str, Any]) -> str:
     """List what was mended, or would be, and what is left."""
     if not told["mended"] and not told["left"]:
@@ -73,25 +53,3 @@ def repaired_text(told: Mapping[str, Any]) -> str:
     if told["left"]:
         lines += [*_fault_lines(told["left"]), f"{count_text(len(told['left']), 'fault')} left."]
     return "\n".join(lines)
-
-
-def erased_text(told: ErasedPage) -> str:
-    """List what was erased, or would be, and what may still have the words, with the remedy of each."""
-    target = cut(" ".join(plain(told["target"]).split()), _LINE)
-    lines = [f"{'would go' if told['dry_run'] else 'erased'}   {told['kind']} {target}"]
-    lines += [f"  mission  {name}: {plain(why)}" for name, why in told["missions"].items()]
-    for kind in ("memories", "conversations", "slots", "methods"):
-        lines += [f"  {_ONE[kind].ljust(8)} {plain(each)}" for each in told[kind]]
-    if told["dry_run"]:
-        return "\n".join([*lines, "Nothing is changed. Calls and lines of logs that quote it would go too."])
-    counts = ((told["calls"], "call"), (told["files"], "file"), (told["objects"], "object"), (told["lines"], "line"))
-    lines.append(f"  and      {', '.join(count_text(*each) for each in counts)}. The history before is cut.")
-    lines += [f"  found    {plain(each)}" for each in told["found"][:_TOLD]]
-    for each in told["left"]:
-        lines.append(f"left     {plain(each['place'])}: {plain(each['what'])}")
-        lines.append(f"    remedy: {plain(each['remedy'])}")
-    return "\n".join(lines)
-
-
-def _sum(sizes: StoredSizes) -> int:
-    return sizes["bytes"] + sizes["journal_bytes"] + sizes["blob_bytes"]

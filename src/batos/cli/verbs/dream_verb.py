@@ -1,4 +1,4 @@
-"""The verb `dream` with its verbs: a question in a copy of the mind, and what becomes of it."""
+"""The verb `dream new`, a question in a copy of the mind, and the group of verbs about what becomes of it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 import click
 
-from batos.cli.declared import ask_once
+from batos.cli.declared import group
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.render.dream_texts import difference_text, list_text
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.cli.shared_options import examples, given_name
+from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.brief_options import BriefOptions, brief_options
 from batos.cli.wrong_usage import DefaultVerb
-from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_PROMOTE
+from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_NOUN, DREAM_PROMOTE
 
 
 class _Dream(DefaultVerb):
@@ -28,12 +27,7 @@ class _Dream(DefaultVerb):
         return any(len(each.split()) > 1 for each in told)
 
 
-@click.group(cls=_Dream, default="new")
-def dream() -> None:
-    """Ask in a copy of the mind, look at what that would change, then promote it or drop it.
-
-    Without a verb: `new`, so `batos dream "Should we move?"` asks.
-    """
+dream = group(DREAM_NOUN, DREAM_LIST, DREAM_DIFF, DREAM_PROMOTE, DREAM_DROP, kind=_Dream)
 
 
 @dream.command(
@@ -64,51 +58,3 @@ async def _new(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
     async with opened as way:
         whole = {**brief, "attachments": await way.attach(files)} if files else brief
         return await followed.run(way, "dream_new", {"brief": whole})
-
-
-@dream.command("list", short_help="List the newest dreams.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many at most.")
-@with_server
-def list_(called: VerbCall, limit: int) -> int:
-    """List the newest dreams, and whether each is open, promoted or dropped."""
-    args = {"limit": limit, "user": called.settings.asker}
-    called.answer(run(ask_once(open_door(called, reads=True), DREAM_LIST, args)), list_text)
-    return 0
-
-
-_DREAM = click.argument("dream_", metavar="DREAM", type=given_name)
-
-
-@dream.command(short_help="Show all that a dream would change.")
-@_DREAM
-@with_server
-def diff(called: VerbCall, dream_: str) -> int:
-    """Show what DREAM (its mission's id, or `last`) would change now: by object and slot, tools, contributions."""
-    args = {"dream": dream_, "user": called.settings.asker}
-    called.answer(run(ask_once(open_door(called, reads=True), DREAM_DIFF, args)), difference_text)
-    return 0
-
-
-@dream.command(short_help="Make a dream part of the mind.")
-@_DREAM
-@with_server
-def promote(called: VerbCall, dream_: str) -> int:
-    """Make DREAM part of the mind: its mission, the slots that it changed, and its contributions, or none of it.
-
-    Refused where a slot was changed since the dream began.
-    """
-    args = {"dream": dream_, "user": called.settings.asker}
-    found = run(ask_once(open_door(called), DREAM_PROMOTE, args))
-    called.answer(found, lambda told: f"{told['id']} is part of the mind now: `batos show {told['id']}`.")
-    return 0
-
-
-@dream.command(short_help="Throw a dream away.")
-@_DREAM
-@with_server
-def drop(called: VerbCall, dream_: str) -> int:
-    """Throw DREAM away. Its calls stay in the journal, and `batos show` still shows its answer."""
-    args = {"dream": dream_, "user": called.settings.asker}
-    found = run(ask_once(open_door(called), DREAM_DROP, args))
-    called.answer(found, lambda told: f"{told['dream']} is dropped.")
-    return 0

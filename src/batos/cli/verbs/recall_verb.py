@@ -13,14 +13,13 @@ from batos.cli.declared import ask_once
 from batos.cli.doors import followed_erasure
 from batos.cli.doors.door import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
-from batos.cli.render.care_texts import erased_text
 from batos.cli.render.memory_texts import forgotten_text, recalled_text
 from batos.cli.shared_options import examples, given_moment, given_name, given_options
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.memory_naming import ask_of_memories, erased_place, place_of
 from batos.protocol.brief import PersonaName
 from batos.protocol.care_documents import ErasedPage
-from batos.verbs.care_verbs import ERASE
+from batos.verbs.care_verbs import ERASE, erased_text
 
 #: The choices of a recall.
 MODES: Final = ("linked", "hybrid", "text", "vectors")

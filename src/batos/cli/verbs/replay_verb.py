@@ -10,11 +10,11 @@ import click
 from batos.cli.completions import mission_ids
 from batos.cli.doors.door import Opened, open_door
 from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.render.dream_texts import replay_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.errors import BriefError
+from batos.verbs.dream_verbs import replay_text
 
 
 @click.command(epilog=examples("batos replay last --model qwen3:8b", "batos replay m-01K8S2 --codex ./other-codex"))

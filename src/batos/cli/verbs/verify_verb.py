@@ -1,4 +1,4 @@
-"""The verbs of the image's care: verify, repair, pack."""
+"""The verbs about faults of the image: verify, repair."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Any
 
 import click
 
-from batos.cli.declared import ask_once
-from batos.cli.doors.door import open_door
 from batos.cli.doors.starting import image_alone
-from batos.cli.render.care_texts import packed_text, repaired_text, verified_text
-from batos.cli.verb_options import VerbCall, common, run, with_server
-from batos.verbs.care_verbs import PACK
+from batos.cli.render.care_texts import repaired_text, verified_text
+from batos.cli.verb_options import VerbCall, common, run
 
 
 @click.command()
@@ -39,22 +36,6 @@ def _verify(called: VerbCall) -> list[dict[str, Any]]:
     check_is_there(settings.image_uri)
     with open_read_only(settings.image_uri, settings.journal) as faces:
         return [each.as_dict() for each in verification.find_faults(faces.image)]
-
-
-@click.command()
-@click.option("--keep", "keep_days", metavar="DAYS", type=click.FloatRange(0, 36_500),
-              help="Days of history that stay (default: `history_days` of the settings).")  # fmt: skip
-@with_server
-def pack(called: VerbCall, keep_days: float | None) -> int:
-    """Free the space of past states that are older than the kept history.
-
-    Nothing of the present goes, and no state that an open mission, a dream or a question to the past may still read,
-    nor one of the last hour. Afterwards `--as-of` goes back no further; undo and redo work as before. A server packs by
-    itself once a day.
-    """
-    args = {} if keep_days is None else {"keep_days": keep_days}
-    called.answer(run(ask_once(open_door(called), PACK, args)), packed_text)
-    return 0
 
 
 @click.command()
