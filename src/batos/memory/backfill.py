@@ -175,7 +175,7 @@ def add_vectors(root: Root, digest: str, numbers: Sequence[int], matrix: NDArray
     if not kept:
         return 0
     chosen = [numbers[row] for row in kept]
-    data = vectors.build_matrix(np.array(chosen, np.int64), np.asarray(matrix)[kept])
+    data = vectors.build(np.array(chosen, np.int64), np.asarray(matrix)[kept])
     memory_segments.add_segment(root, NewSegment(VECTORS, data, min(chosen), max(chosen), digest))
     memory_segments.note_embedded(root, digest, chosen)
     return len(kept)

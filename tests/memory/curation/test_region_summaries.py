@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from tests.memory.curation.test_regions import candidate
+from tests.memory.indexes.conformance import every
 
 from batos.memory.curation.extracts import SummaryLine
 from batos.memory.curation.region_summaries import FoldedMemory, index_summary, make_summary
@@ -60,5 +61,5 @@ def test_a_name_of_what_it_stands_for_leads_to_the_part_that_does() -> None:
     links.add(0, built["links"])
     words.add(0, built["text"])
     for name, number in (("holm light", 70), ("maro vane", 70), ("spring tide", 70), ("skarn", 71), ("ulm", 70)):
-        assert links.resolve(name) == [number], name
-    assert {hit.id for hit in words.search("quiet", 9)} == {70, 71}
+        assert links.resolve(name, every) == [number], name
+    assert set(words.score("quiet")[0].tolist()) == {70, 71}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container, Hashable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batos.memory.indexes.entries import Entry, Hit, Numbers
+from batos.memory.indexes.entries import Entry, Numbers
 from batos.protocol.errors import IndexDamaged
 
 Among = Callable[[int], bool] | None
@@ -77,6 +77,18 @@ divided = entry_lists.flatmap(
 INHERITED = [HealthCheck.differing_executors]
 
 
+class Hit(NamedTuple):
+    """An entry that a search found, and how well it matches."""
+
+    id: int
+    score: float
+
+
+def hits_of(found: Mapping[int, float]) -> list[Hit]:
+    """Return what a search found, in its order."""
+    return [Hit(*each) for each in found.items()]
+
+
 class Index(Protocol):
     """Segments by their keys, as each index holds them."""
 
@@ -88,22 +100,19 @@ class Index(Protocol):
         """Leave out a segment."""
         ...
 
-    def hide(self, ids: Iterable[int]) -> None:
-        """Hide entries."""
-        ...
-
-    def show(self, ids: Iterable[int]) -> None:
-        """Show entries again."""
-        ...
-
     def ids(self) -> set[int]:
         """Return the ids of what can be found."""
         ...
 
 
-def each_of(among: Among) -> Callable[[Numbers], np.ndarray] | None:
+def every(ids: Numbers) -> np.ndarray:
+    """Tell that all of an array may be found."""
+    return np.ones(len(ids), bool)
+
+
+def each_of(among: Among) -> Callable[[Numbers], np.ndarray]:
     """What tells of an array, by what tells of a number."""
-    return None if among is None else lambda ids: np.array([among(each) for each in ids.tolist()], bool)
+    return every if among is None else lambda ids: np.array([among(each) for each in ids.tolist()], bool)
 
 
 def parts(entries: Sequence[Entry], numbers: Sequence[int]) -> list[list[Entry]]:
@@ -186,34 +195,6 @@ class IndexConformance:
             index.add(0, b"damaged")
         assert self.answers(index) == self.answers(self.built(ENTRIES))
 
-    def test_what_is_hidden_counts_for_nothing(self) -> None:
-        """An index with hidden entries is as one that never had them, scores too; shown again all is as before."""
-        for entry in ENTRIES:
-            others = [each for each in ENTRIES if each is not entry]
-            index = self.built(ENTRIES[:3], ENTRIES[3:])
-            before, every = self.answers(index), index.ids()
-            index.hide([entry.id, 999])
-            assert self.scores(self.answers(index)) == self.scores(self.answers(self.built(others)))
-            assert index.ids() == every - {entry.id}
-            index.hide([entry.id])
-            index.show([entry.id, 998])
-            index.show([entry.id])
-            assert self.answers(index) == before
-
-    def scores(self, answers: Iterable[Sequence[Hit]]) -> list[list[tuple[int, object]]]:
-        """Return what was found with scores as they can be compared."""
-        return [[(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits] for hits in answers]
-
-    def test_what_is_hidden_stays_so(self) -> None:
-        """An entry that was hidden before its segment came is hidden in it, also after the segment was replaced."""
-        index = self.make()
-        index.hide([HOLM.id])
-        index.add(0, self.build(ENTRIES))
-        index.add(0, self.build(ENTRIES))
-        assert HOLM.id not in self.found(index) | index.ids()
-        index.show([HOLM.id])
-        assert self.answers(index) == self.answers(self.built(ENTRIES))
-
     def test_only_those_among_which_to_search_are_found(self) -> None:
         """The others are left out, and those that are found have the same scores."""
         index = self.built(ENTRIES)
@@ -226,10 +207,8 @@ class IndexConformance:
             assert self.ask(index, query, 1, others.__contains__) == every[1:2]
 
     def test_an_empty_index_finds_nothing(self) -> None:
-        """No segment, an empty one, or one whose entries are all hidden: nothing is found."""
-        hidden = self.built(ENTRIES)
-        hidden.hide(entry.id for entry in ENTRIES)
-        for index in (self.make(), self.built([]), hidden):
+        """No segment, or an empty one: nothing is found."""
+        for index in (self.make(), self.built([])):
             assert (self.found(index), index.ids()) == (set(), set())
 
     @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from batos.memory.indexes import kinds, vectors
 from batos.memory.indexes.entries import Entry
 
@@ -13,7 +15,7 @@ def test_a_segment_is_built_for_each_index_of_entries() -> None:
 
 def test_a_segment_without_its_entries_is_none() -> None:
     """Of each kind; what has none of those that go stays byte for byte."""
-    made = {**kinds.build_each([Entry(1, "", "lamp")]), "vectors": vectors.build({1: [1.0]})}
+    made = {**kinds.build_each([Entry(1, "", "lamp")]), "vectors": vectors.build(np.ones(1, np.int64), np.ones((1, 1)))}
     for kind, data in made.items():
         assert kinds.without(kind, data, {1}) == b""
         assert kinds.without(kind, data, {2}) == data

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.memory.indexes.conformance import Among, Index, IndexConformance, each_of
+from tests.memory.indexes.conformance import Among, Hit, Index, IndexConformance, each_of, hits_of
 
 from batos.memory.indexes import vectors
-from batos.memory.indexes.entries import Entry, Hit, Numbers
+from batos.memory.indexes.entries import Entry, Numbers
 from batos.memory.indexes.segment_bytes import pack
-from batos.memory.indexes.vectors import KIND, VectorIndex, build, merge
+from batos.memory.indexes.vectors import KIND, VectorIndex, merge
 from batos.memory.terms import stems
 from batos.protocol.errors import IndexDamaged
 
@@ -27,6 +27,12 @@ def vector_of(text: str) -> list[float]:
     for stem in stems(text):
         made[zlib.crc32(stem.encode("utf-8", "surrogatepass")) % DIMENSIONS] += 1.0
     return made
+
+
+def build(given: Mapping[int, Sequence[float]]) -> bytes:
+    """Return a segment of the vectors of some ids."""
+    ids = np.fromiter(given, np.int64, len(given))
+    return vectors.build(ids, np.array([*given.values()], np.float32).reshape(len(ids), -1 if given else 0))
 
 
 def multiples_of(step: int) -> Callable[[Numbers], NDArray[np.bool_]]:
@@ -48,7 +54,7 @@ class TestVectorConformance(IndexConformance):
 
     def ask(self, index: Index, query: str, most: int = 10, among: Among = None) -> list[Hit]:
         assert isinstance(index, VectorIndex)
-        return index.search(vector_of(query), most, each_of(among))
+        return hits_of(index.search(vector_of(query), most, each_of(among)))
 
 
 def test_the_nearest_are_those_of_an_exact_search() -> None:
@@ -58,24 +64,24 @@ def test_the_nearest_are_those_of_an_exact_search() -> None:
     index = VectorIndex()
     for first in range(0, 500, 130):
         numbers = np.arange(first, min(500, first + 130))
-        index.add(first, vectors.build_matrix(numbers, matrix[numbers]))
+        index.add(first, vectors.build(numbers, matrix[numbers]))
     half = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype("<f2").astype(np.float32)
     for query in chance.standard_normal((9, 48)).astype(np.float32):
         cosines = half @ (query / np.linalg.norm(query))
         nearest = np.argsort(-cosines)
         found = index.search(query, 20)
-        assert [hit.id for hit in found] == nearest[:20].tolist()
-        assert [hit.score for hit in found] == pytest.approx(cosines[nearest[:20]], abs=1e-4)  # a half has 11 bits
+        assert list(found) == nearest[:20].tolist()
+        assert list(found.values()) == pytest.approx(cosines[nearest[:20]], abs=1e-4)  # a half has 11 bits
         for step in (2, 9):  # most and few may be found
             expected = [each for each in nearest.tolist() if each % step == 0][:5]
-            assert [hit.id for hit in index.search(query, 5, multiples_of(step))] == expected
+            assert list(index.search(query, 5, multiples_of(step))) == expected
 
 
 def test_equal_vectors_are_found_by_their_ids() -> None:
     """More of them than are asked for: the first ids are those that are found."""
     index = VectorIndex()
     index.add(0, build({number: [1.0, 0.5] for number in range(40)}))
-    assert [hit.id for hit in index.search([1.0, 0.5], 7)] == list(range(7))
+    assert list(index.search([1.0, 0.5], 7)) == list(range(7))
 
 
 def test_vectors_are_told_by_their_numbers() -> None:
@@ -93,9 +99,9 @@ def test_what_is_no_direction_finds_nothing() -> None:
     """A query of zeros, of another length, or with numbers that are none."""
     index = VectorIndex()
     index.add(0, build({1: [1.0, float("nan")], 2: [0.0, 0.0], 3: [1.0, 0.0]}))
-    assert index.search([0.0, 0.0], 5) == []
-    assert index.search([1.0], 5) == []
-    assert [hit.id for hit in index.search([1.0, float("inf")], 1)] == [1]
+    assert index.search([0.0, 0.0], 5) == {}
+    assert index.search([1.0], 5) == {}
+    assert list(index.search([1.0, float("inf")], 1)) == [1]
 
 
 def test_vectors_of_another_length_are_refused() -> None:

@@ -234,7 +234,7 @@ class FoldStore:
             for digest in memory_segments.embedded_digests(root):
                 found, matrix = self._search.vectors_of(root, digest, numbers)
                 if len(found) == len(numbers):
-                    data = vectors.build_matrix(found, matrix)
+                    data = vectors.build(found, matrix)
                     yield NewSegment(VECTORS, data, min(numbers), max(numbers), digest)
 
 

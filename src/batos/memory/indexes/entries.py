@@ -1,4 +1,4 @@
-"""Entries that an index is built of, and hits that a search of it finds."""
+"""Entries that an index is built of, and what a document is found by beside its text."""
 
 from __future__ import annotations
 
@@ -48,11 +48,3 @@ def words_beside(source: str, day: str) -> str:
 
 #: The short name, for who builds indexes. (The journal has a class of that name.)
 Entry: TypeAlias = IndexEntry
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An entry that a search found, and how well it matches: comparable within one search of one index."""
-
-    id: int
-    score: float

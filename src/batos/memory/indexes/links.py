@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -11,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from batos.memory.indexes import postings
-from batos.memory.indexes.entries import Among, Entry, Hit
-from batos.memory.mentions import Mention, mentions, names_of
+from batos.memory.indexes.entries import Among, Entry
+from batos.memory.mentions import names_of
 
 KIND: Final = b"name"
 #: A name of more chunks than this names none of them.
@@ -39,16 +37,12 @@ def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
 
 
 class LinkIndex:
-    """The names of a memory's chunks, in memory: a text that mentions one of them is linked to what has it.
-
-    An id that is hidden stays so in segments that come later, until it is shown.
-    """
+    """The names of a memory's chunks, in memory: a text that mentions one of them is linked to what has it."""
 
     def __init__(self) -> None:
         self._parts: dict[Hashable, dict[str, list[int]]] = {}
         self._ids: dict[Hashable, set[int]] = {}
         self._named: dict[str, set[int]] = {}
-        self._hidden: set[int] = set()
 
     def add(self, key: Hashable, segment: bytes) -> None:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
@@ -72,47 +66,20 @@ class LinkIndex:
             else:
                 del self._named[word]
 
-    def hide(self, ids: Iterable[int]) -> None:
-        """Hide entries, also such as come later: they are not found."""
-        self._hidden.update(ids)
-
-    def show(self, ids: Iterable[int]) -> None:
-        """Show entries again that were hidden."""
-        self._hidden.difference_update(ids)
-
     def ids(self) -> set[int]:
-        """Return the ids of all entries that can be found, also of those without a name."""
-        return {id_ for ids in self._ids.values() for id_ in ids} - self._hidden
-
-    def mentions(self, text: str) -> list[Mention]:
-        """Return where a text mentions a name."""
-        return list(mentions(text, self._named))
+        """Return the ids of all entries, also of those without a name."""
+        return {id_ for ids in self._ids.values() for id_ in ids}
 
     def names_any(self, name: str, among: Among) -> bool:
         """Tell whether a name is that of a chunk among some, or of several of them."""
-        ids = iter(self._named.get(name, set()) - self._hidden if self._hidden else self._named.get(name, ()))
+        ids = iter(self._named.get(name, ()))
         while several := list(islice(ids, _AT_ONCE)):
             if among(np.array(several, np.int64)).any():
                 return True
         return False
 
-    def resolve(self, name: str, among: Among | None = None) -> list[int]:
-        """Return the chunks that a name names, in order; none where it names too many."""
-        found = sorted(self._named.get(name, set()) - self._hidden)
-        if among is not None and found:
-            allowed = among(np.array(found, np.int64)).tolist()
-            found = [id_ for id_, is_allowed in zip(found, allowed, strict=True) if is_allowed]
+    def resolve(self, name: str, among: Among) -> list[int]:
+        """Return the chunks among some that a name names, in order; none where it names too many."""
+        named = np.array(sorted(self._named.get(name, ())), np.int64)
+        found: list[int] = named[among(named)].tolist()
         return found if len(found) <= MOST_NAMED else []
-
-    def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
-        """Return the entries whose names a query mentions, at most `most`, the best first and ties by id.
-
-        A name that several have counts less for each.
-        """
-        scores: dict[int, float] = {}
-        for name in {found.name for found in self.mentions(query)}:
-            named = self.resolve(name)
-            for id_ in self.resolve(name, among):
-                scores[id_] = max(scores.get(id_, 0.0), 1 / math.sqrt(len(named) or 1))
-        best = heapq.nsmallest(max(0, most), scores.items(), key=lambda pair: (-pair[1], pair[0]))
-        return [Hit(id_, score) for id_, score in best]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes import postings
-from batos.memory.indexes.entries import Among, Entry, Hit, Numbers
+from batos.memory.indexes.entries import Among, Entry, Numbers
 from batos.memory.indexes.postings import Postings, word_of
 from batos.memory.inflections import WantedWords, searched_stems, wanted_words
 from batos.memory.terms import stems
@@ -54,11 +54,9 @@ def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
 
 @dataclass(slots=True)
 class _IndexedSegment:
-    """A segment in the index, and which of its entries are hidden (by their places)."""
+    """A segment in the index."""
 
     postings: Postings
-    shown: NDArray[np.bool_]
-    hidden: int = 0
     #: Runs that were looked for lately: a search asks for each several times.
     runs: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     several: dict[tuple[bytes, ...], list[tuple[int, int]]] = field(default_factory=dict)
@@ -72,12 +70,6 @@ class _IndexedSegment:
             found = self.runs[word] = self.postings.run(word)
         return found
 
-    def place(self, id_: int) -> int | None:
-        """Return the place of an entry, None if it is not of this segment."""
-        ids = self.postings.ids
-        place = int(np.searchsorted(ids, id_))
-        return place if place < len(ids) and ids[place] == id_ else None
-
     def runs_of(self, forms: tuple[bytes, ...]) -> list[tuple[int, int]]:
         """Return where the runs of those words begin and end that an entry holds."""
         found = self.several.get(forms)
@@ -88,7 +80,7 @@ class _IndexedSegment:
         return found
 
     def holding(self, words: Iterable[bytes]) -> Numbers:
-        """Return the ids of the entries that hold all of some words, one word at least, and are not hidden."""
+        """Return the ids of the entries that hold all of some words, one word at least."""
         runs = []
         for word in words:
             begin, end = self.run(word)
@@ -98,17 +90,17 @@ class _IndexedSegment:
         places, *others = sorted(runs, key=len)
         for run in others:
             places = places[run[np.minimum(np.searchsorted(run, places), len(run) - 1)] == places]
-        return self.postings.ids[places[self.shown[places]]]
+        return self.postings.ids[places]
 
-    def live_count(self, forms: tuple[bytes, ...]) -> int:
-        """Return the number of entries that hold one of some words and are not hidden."""
+    def count(self, forms: tuple[bytes, ...]) -> int:
+        """Return the number of entries that hold one of some words."""
         runs = self.runs_of(forms)
-        if len(runs) == 1 and not self.hidden:
+        if len(runs) == 1:
             return runs[0][1] - runs[0][0]
-        held: NDArray[np.bool_] = np.zeros(len(self.shown), bool)
+        held: NDArray[np.bool_] = np.zeros(len(self.postings.ids), bool)
         for begin, end in runs:
             held[self.postings.places[begin:end]] = True
-        return int(np.count_nonzero(held & self.shown))
+        return int(np.count_nonzero(held))
 
 
 def holds_any(segment: bytes, terms: Iterable[str]) -> bool:
@@ -117,14 +109,10 @@ def holds_any(segment: bytes, terms: Iterable[str]) -> bool:
 
 
 class TextIndex:
-    """The segments of a memory by their keys, searched as one; what is hidden counts for nothing.
-
-    An id stands in one segment. An id that is hidden stays so in segments that come later, until it is shown.
-    """
+    """The segments of a memory by their keys, searched as one. An id stands in one segment."""
 
     def __init__(self) -> None:
         self._parts: dict[Hashable, _IndexedSegment] = {}
-        self._hidden: set[int] = set()
         self._count = self._length = 0
         #: Rarities that were asked for lately: a search asks for each twice.
         self._rarity: dict[tuple[str, ...], float] = {}
@@ -133,55 +121,24 @@ class TextIndex:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
         found = postings.read_segment(KIND, segment)
         self.drop(key)
-        part = _IndexedSegment(found, np.ones(len(found.ids), bool))
-        self._parts[key] = part
-        self._rarity.clear()
+        self._parts[key] = _IndexedSegment(found)
         self._count += len(found.ids)
         self._length += int(found.lengths.sum())
-        hidden = self._hidden if len(self._hidden) < len(found.ids) else self._hidden & set(found.ids.tolist())
-        for id_ in hidden:
-            self._count_hidden(part, id_)
 
     def drop(self, key: Hashable) -> None:
         """Leave out the segment of a key; an unknown key is no fault."""
         part = self._parts.pop(key, None)
         self._rarity.clear()
         if part is not None:
-            self._count -= int(np.count_nonzero(part.shown))
-            self._length -= int(part.postings.lengths[part.shown].sum())
-
-    def hide(self, ids: Iterable[int]) -> None:
-        """Hide entries, also such as come later: they are not found and count for nothing."""
-        for id_ in ids:
-            if id_ not in self._hidden:
-                self._hidden.add(id_)
-                for part in self._parts.values():
-                    self._count_hidden(part, id_)
-
-    def _count_hidden(self, part: _IndexedSegment, id_: int, shown: bool = False) -> None:
-        place = part.place(id_)
-        self._rarity.clear()
-        if place is not None:
-            change = 1 if shown else -1
-            part.shown[place] = shown
-            part.hidden -= change
-            self._count += change
-            self._length += change * int(part.postings.lengths[place])
-
-    def show(self, ids: Iterable[int]) -> None:
-        """Show entries again that were hidden."""
-        for id_ in ids:
-            if id_ in self._hidden:
-                self._hidden.remove(id_)
-                for part in self._parts.values():
-                    self._count_hidden(part, id_, shown=True)
+            self._count -= len(part.postings.ids)
+            self._length -= int(part.postings.lengths.sum())
 
     def ids(self) -> set[int]:
-        """Return the ids of all entries that can be found."""
-        return {id_ for part in self._parts.values() for id_ in part.postings.ids[part.shown].tolist()}
+        """Return the ids of all entries."""
+        return {id_ for part in self._parts.values() for id_ in part.postings.ids.tolist()}
 
     def segments(self) -> list[Postings]:
-        """Return the segments, also what is hidden in them."""
+        """Return the segments."""
         return [part.postings for part in self._parts.values()]
 
     def rarity(self, words: WantedWords) -> dict[str, float]:
@@ -202,12 +159,12 @@ class TextIndex:
 
     def _rarity_of(self, stem: str, *forms: str) -> float:
         """Return the rarity of a word as the question has it; of another form only where no entry has that."""
-        counted = self._live_count((word_of(stem),)) or self._live_count(_others(stem, forms))
+        counted = self._count_holding((word_of(stem),)) or self._count_holding(_others(stem, forms))
         holding = counted + OTHERS * (COMMONLY if stem in COMMON_STEMS else RARELY)
         return math.log(1 + (self._count + OTHERS - holding + 0.5) / (holding + 0.5))
 
-    def _live_count(self, forms: tuple[bytes, ...]) -> int:
-        return sum(part.live_count(forms) for part in self._parts.values())
+    def _count_holding(self, forms: tuple[bytes, ...]) -> int:
+        return sum(part.count(forms) for part in self._parts.values())
 
     def holding(self, text: str, among: Among | None = None) -> Numbers:
         """Return the ids of the entries that hold each word of a text, in order; none for a text without a word."""
@@ -216,16 +173,11 @@ class TextIndex:
         ids = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
         return ids if among is None else ids[among(ids)]
 
-    def search(self, query: str, most: int, among: Among | None = None) -> list[Hit]:
-        """Return the entries that match a query best, at most `most`, the best first and ties by id.
+    def score(self, query: str, among: Among | None = None) -> tuple[Numbers, NDArray[np.float64]]:
+        """Return the ids of all entries that match a query, in no order, and their scores.
 
         The query is natural language or anything else: nothing in it is a command. `among` takes an array of ids and
         tells of each if it may be found; the weight of a term is that among all entries all the same.
-        """
-        return best_of(*self.score(query, among), most)
-
-    def score(self, query: str, among: Among | None = None) -> tuple[Numbers, NDArray[np.float64]]:
-        """Return the ids of all entries that match a query, in no order, and their scores.
 
         An entry that has nothing but common words of the query does not match, unless the query has no others.
         """
@@ -247,11 +199,11 @@ class TextIndex:
 def _match(
     part: _IndexedSegment, telling: WeightedTerms, others: WeightedTerms, average: float, among: Among | None
 ) -> tuple[Numbers, NDArray[np.float64]]:
-    """Return the ids and scores of the entries of a segment that hold a telling term, are shown and may be found."""
+    """Return the ids and scores of the entries of a segment that hold a telling term and may be found."""
     lengths = K1 * (1 - B) + K1 * B / average * part.postings.lengths
     scores = np.zeros(len(part.postings.ids))
     _add_scores(scores, part, telling, lengths)
-    found = np.flatnonzero((scores > 0) & part.shown if part.hidden else scores)
+    found = np.flatnonzero(scores)
     if among is not None:
         found = found[among(part.postings.ids[found])]
     _add_scores(scores, part, others, lengths)
@@ -295,10 +247,10 @@ def _keep_best(ids: Numbers, scores: NDArray[np.float64], most: int) -> tuple[Nu
     return ids, scores
 
 
-def best_of(ids: Numbers, scores: NDArray[np.float64], most: int) -> list[Hit]:
-    """Return the best of some hits, ties by id; of an id that stands in several segments the best score."""
+def best_of(ids: Numbers, scores: NDArray[np.float64], most: int) -> dict[int, float]:
+    """Return the scores of the best, in order, ties by id; of an id that stands in several segments the best score."""
     if most < 1:
-        return []
+        return {}
     if len(ids) > most:
         # Twice as many, for ids that stand twice; and all that score as the last of them does.
         ids, scores = _keep_best(ids, scores, 2 * most)
@@ -308,4 +260,4 @@ def best_of(ids: Numbers, scores: NDArray[np.float64], most: int) -> list[Hit]:
         if len(found) == most:
             break
         found.setdefault(id_, score)
-    return [Hit(id_, score) for id_, score in found.items()]
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +10,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from batos.memory.indexes.entries import Among, Hit, Numbers
+from batos.memory.indexes.entries import Among, Numbers
 from batos.memory.indexes.segment_bytes import pack, unpack
 from batos.memory.indexes.text import best_of
 from batos.protocol.errors import IndexDamaged
@@ -41,24 +41,20 @@ class VectorPart:
         """Return how many numbers each vector has."""
         return int(self.matrix.shape[1])
 
-    def cosines(self, vector: NDArray[np.float16], allowed: Allowed | None) -> tuple[Numbers, NDArray[np.float64]]:
+    def cosines(self, vector: NDArray[np.float16], among: Among | None) -> tuple[Numbers, NDArray[np.float64]]:
         """Return the ids that may be found, and the product of a vector with that of each."""
         ids, matrix = self.ids, self.matrix
-        if allowed is not None and FEW * np.count_nonzero(allowed) < len(ids):
-            ids, matrix, allowed = ids[allowed], matrix[allowed], None
+        allowed: Allowed = np.ones(len(ids), bool) if among is None else among(ids)
+        if FEW * np.count_nonzero(allowed) < len(ids):
+            ids, matrix = ids[allowed], matrix[allowed]
+            allowed = np.ones(len(ids), bool)
         if not len(ids):
             return ids, np.empty(0)
         products = np.asarray(simsimd.cdist(vector[None], matrix, "dot"))[0]
-        return (ids, products) if allowed is None else (ids[allowed], products[allowed])
+        return (ids, products) if allowed.all() else (ids[allowed], products[allowed])
 
 
-def build(vectors: Mapping[int, Sequence[float]]) -> bytes:
-    """Return a segment of the vectors of some ids."""
-    ids = np.fromiter(vectors, np.int64, len(vectors))
-    return build_matrix(ids, np.array([*vectors.values()], np.float32).reshape(len(ids), -1 if vectors else 0))
-
-
-def build_matrix(ids: Numbers, matrix: NDArray[Any]) -> bytes:
+def build(ids: Numbers, matrix: NDArray[Any]) -> bytes:
     """Return a segment of vectors, a row for each id. Each is made of length 1; what is not finite is made zero."""
     order = np.argsort(ids, kind="stable")
     whole = np.nan_to_num(matrix[order].astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)
@@ -114,14 +110,10 @@ def merge(segments: Sequence[bytes], gone: Container[int] = frozenset()) -> byte
 
 
 class VectorIndex:
-    """The segments of vectors of one model by their keys, searched as one; what is hidden is not found.
-
-    An id stands in one segment. An id that is hidden stays so in segments that come later, until it is shown.
-    """
+    """The segments of vectors of one model by their keys, searched as one. An id stands in one segment."""
 
     def __init__(self) -> None:
         self._parts: dict[Hashable, VectorPart] = {}
-        self._hidden: set[int] = set()
 
     def add(self, key: Hashable, segment: bytes) -> None:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
@@ -137,17 +129,9 @@ class VectorIndex:
         """Leave out the segment of a key; an unknown key is no fault."""
         self._parts.pop(key, None)
 
-    def hide(self, ids: Iterable[int]) -> None:
-        """Hide entries, also such as come later: they are not found."""
-        self._hidden.update(ids)
-
-    def show(self, ids: Iterable[int]) -> None:
-        """Show entries again that were hidden."""
-        self._hidden.difference_update(ids)
-
     def ids(self) -> set[int]:
-        """Return the ids of all entries that can be found."""
-        return {id_ for part in self._parts.values() for id_ in part.ids.tolist()} - self._hidden
+        """Return the ids of all entries."""
+        return {id_ for part in self._parts.values() for id_ in part.ids.tolist()}
 
     @property
     def dimensions(self) -> int:
@@ -155,10 +139,8 @@ class VectorIndex:
         return next((part.dimensions for part in self._parts.values()), 0)
 
     def vectors_of(self, ids: Sequence[int] | Numbers) -> tuple[Numbers, Matrix]:
-        """Return those of some ids that have a vector and are not hidden, each once, in order, and their vectors."""
+        """Return those of some ids that have a vector, each once, in order, and their vectors."""
         wanted = np.unique(np.asarray(ids, np.int64))
-        if self._hidden:
-            wanted = wanted[~np.isin(wanted, [*self._hidden])]
         matrix: Matrix = np.zeros((len(wanted), self.dimensions), np.float32)
         found: Allowed = np.zeros(len(wanted), bool)
         for part in self._parts.values():
@@ -169,24 +151,16 @@ class VectorIndex:
             matrix[first + here], found[first + here] = part.matrix[rows[here]], True
         return wanted[found], matrix[found]
 
-    def search(self, query: Sequence[float] | Matrix, most: int, among: Among | None = None) -> list[Hit]:
-        """Return the entries that are nearest to a query, at most `most`, the best first and ties by id.
+    def search(self, query: Sequence[float] | Matrix, most: int, among: Among | None = None) -> dict[int, float]:
+        """Return the scores of the entries that are nearest to a query, at most `most`, the best first, ties by id.
 
         A score is the cosine of the angle. `among` takes an array of ids and tells of each if it may be found.
         """
         vector = np.nan_to_num(np.asarray(query, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
         length = float(np.linalg.norm(vector))
         if most < 1 or length == 0.0 or vector.shape != (self.dimensions,):
-            return []
+            return {}
         half = (vector / length).astype(np.float16)
-        found = [part.cosines(half, self._choose(part.ids, among)) for part in self._parts.values()]
+        found = [part.cosines(half, among) for part in self._parts.values()]
         ids, scores = (np.concatenate(each) for each in zip(*found, strict=True))
         return best_of(ids, scores, most)
-
-    def _choose(self, ids: Numbers, among: Among | None) -> Allowed | None:
-        """Return which of some ids may be found; None: all of them."""
-        allowed = None if among is None else among(ids)
-        if self._hidden:
-            shown = ~np.isin(ids, [*self._hidden])
-            allowed = shown if allowed is None else allowed & shown
-        return None if allowed is None or allowed.all() else allowed

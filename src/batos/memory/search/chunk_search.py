@@ -227,7 +227,7 @@ class ChunkSearch:
         vectors_ = self._vectors.setdefault(vector.digest, VectorIndex()) if vector else VectorIndex()
         if extra.vectors is not None and len(extra.vectors):
             numbers = np.array([number for number, *_ in extra.chunks()], np.int64)
-            vectors_.add(EXTRA, vectors.build_matrix(numbers, extra.vectors))
+            vectors_.add(EXTRA, vectors.build(numbers, extra.vectors))
         try:
             yield
         finally:
@@ -240,11 +240,11 @@ class ChunkSearch:
         said = SaidWords(self._text.rarity(wanted), wanted)
         ids, scores = self._text.score(query.words, within.mask)
         count = _count_different(ids)
-        words = {} if query.mode == "vectors" else {hit.id: hit.score for hit in best_of(ids, scores, most)}
+        words = {} if query.mode == "vectors" else best_of(ids, scores, most)
         index = self._vectors.get(query.vector.digest) if query.vector else None
         if index is None or query.vector is None or query.mode == "text":
             return Legs(words, {}, said), count
-        cosines = {hit.id: hit.score for hit in index.search(query.vector.vector, most, within.mask)}
+        cosines = index.search(query.vector.vector, most, within.mask)
         if words:
             kept = np.isin(ids, np.fromiter(cosines, np.int64), kind="table")  # many ids: numpy's choice is slower
             words.update(zip(ids[kept].tolist(), scores[kept].tolist(), strict=True))
