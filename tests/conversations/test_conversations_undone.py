@@ -20,7 +20,6 @@ from batos.conversations import compaction, conversations
 from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.indexes import kinds
 from batos.memory.records import retractions
 from batos.protocol.errors import OllamaUnreachable, Refused
 
@@ -145,7 +144,7 @@ async def test_an_answer_that_is_retracted_during_a_compaction_is_in_no_summary(
 
     def retract(root: Root) -> None:
         (document,) = retractions.names_from_source(root, "/lamp.md", "ann")
-        done = retractions.retract(root, [document], ("ann", AT), kinds.without, cascade=True)
+        done = retractions.retract(root, [document], ("ann", AT), cascade=True)
         assert done.missions == (shown["id"],)
 
     told = await changed_meanwhile(mind, name, lambda: change(mind.uvm, retract), user="ann")

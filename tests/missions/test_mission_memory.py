@@ -10,8 +10,8 @@ import pytest
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.corrections import Corrections
+from batos.memory.document_chunks import document_chunks
 from batos.memory.document_store import Incoming
 from batos.memory.exchanges import IndexedDocument, pack
 from batos.memory.records import memory_standings

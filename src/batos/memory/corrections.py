@@ -11,7 +11,6 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
-from batos.memory.indexes import kinds
 from batos.memory.records import (
     memory_folding,
     memory_pins,
@@ -56,7 +55,7 @@ class Corrections:
                 found = retractions.names_from_source(root, source, user)
                 names += found or _names(root, [source], user)
             names = list(dict.fromkeys(names))
-            done = retractions.retract(root, names, (user, at), kinds.without, cascade=cascade)
+            done = retractions.retract(root, names, (user, at), cascade=cascade)
             return {
                 "retracted": _lines(root, done.memories),
                 "pins": len(done.pins),
@@ -95,7 +94,7 @@ class Corrections:
             names = _names(root, named, user)
             for each in names:
                 _check_recalled(root, each)
-            memory_folding.unfold_covering(root, names, kinds.without)  # what is pinned is never folded
+            memory_folding.unfold_covering(root, names)  # what is pinned is never folded
             for each in names:
                 memory_pins.pin(root, each, at)
             return {"memories": _lines(root, names), "pinned": True}
@@ -183,7 +182,7 @@ def _take_place(root: Root, name: str, at: str) -> None:
     """Let a memory be recalled in the place of another wording of it, whose pin it takes over."""
     wordings = [each for each in memory_wordings.wordings_of(root, name) if each != name]
     recalled = [each for each in wordings if memory_standings.standing_of(root, each) in memory_standings.RECALLED]
-    memory_folding.unfold_covering(root, recalled, kinds.without)
+    memory_folding.unfold_covering(root, recalled)
     for each in recalled:
         memory_standings.set_standing(root, each, "edited")
     if memory_standings.standing_of(root, name) in _HISTORY:

@@ -15,8 +15,8 @@ from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory import freed_memory
-from batos.memory.chunking.document_chunks import document_chunks
 from batos.memory.claims.hearing import ClaimOutcome, hear
+from batos.memory.document_chunks import document_chunks
 from batos.memory.edits import check_editable
 from batos.memory.forgetting import forget_all, going_with
 from batos.memory.indexes import kinds
@@ -175,10 +175,10 @@ class DocumentStore:
                 for each in documents
                 if memory_places.find_by_source(root, each.user, each.scope, each.place) is not None
             }
-            memory_folding.unfold_places(root, documents, copies, kinds.without)
-            memory_records.add_places(root, copies, kinds.without)
-            memory_records.add(root, documents, first, segments, kinds.without)
-            memory_records.add_places(root, copies, kinds.without)  # of documents that are there only now
+            memory_folding.unfold_places(root, documents, copies)
+            memory_records.add_places(root, copies)
+            memory_records.add(root, documents, first, segments)
+            memory_records.add_places(root, copies)  # of documents that are there only now
             outcomes = hear(root, documents)
             also(root)
             return _StoreReport(before, outcomes)
@@ -249,9 +249,9 @@ class DocumentStore:
                     check_editable(own_slots(root[roots.DOCUMENTS][before["name"]]), text)
                 except BriefError as error:  # somebody else has retracted it meanwhile
                     return error
-                memory_folding.unfold_covering(root, [before["name"]], kinds.without)
+                memory_folding.unfold_covering(root, [before["name"]])
                 memory_standings.set_standing(root, before["name"], "edited")
-                memory_records.add(root, [document], first, segments, kinds.without)
+                memory_records.add(root, [document], first, segments)
                 made = root[roots.DOCUMENTS][document.name]
                 setattr(made, memory_lineage.EDITS, (before["name"],))
                 hear(root, [document])
@@ -317,8 +317,8 @@ class _StoreReport:
 
 
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
-    memory_folding.unfold_places(root, (), copies, kinds.without)
-    memory_records.add_places(root, copies, kinds.without)
+    memory_folding.unfold_places(root, (), copies)
+    memory_records.add_places(root, copies)
 
 
 def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> NewDocument:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from batos.image.ids import document_id, iso
 from batos.image.records import Brief
-from batos.memory.chunking.document_chunks import document_chunks
+from batos.memory.document_chunks import document_chunks
 from batos.memory.evidence import Passage
 from batos.memory.records.memory_records import BY_METHOD, SAID, MemoryKind, NewDocument
 from batos.memory.stated_sentences import statements_of

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.indexes import kinds
 from batos.memory.records import memory_folding, memory_quotes, memory_records, memory_wordings
 from batos.memory.search.recollection import line_of
 from batos.objects.prototype import UvmObject, own_slots
@@ -40,9 +39,9 @@ def forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
     All else that a summary stood for comes back.
     """
     lines = _lines_of_all(root, found)
-    memory_folding.unfold_all(root, lines, kinds.without)
+    memory_folding.unfold_all(root, lines)
     left = [name for name in lines if name in root[roots.DOCUMENTS]]  # a summary goes as it is unfolded
-    memory_records.forget(root, left, kinds.without)
+    memory_records.forget(root, left)
     return list(lines.values())
 
 

@@ -19,7 +19,6 @@ from batos.image.roots import Root
 from batos.memory.curation import recall_counts
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import documents_of
-from batos.memory.indexes import kinds
 from batos.memory.records import memory_pins, memory_places, memory_quotes, memory_records, retractions
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.terms import line_of
@@ -99,7 +98,7 @@ class MissionMemory:
             return
         if memory_quotes.cites_what_is_gone(root, mission):
             answer = memory_places.names_with_source(root, mission)
-            memory_records.forget(root, list(answer), kinds.without)
+            memory_records.forget(root, list(answer))
         retractions.retract_later(root, mission)
 
     def _join_equal_questions(self, root: Root, documents: Iterable[NewDocument]) -> None:
@@ -117,7 +116,7 @@ class MissionMemory:
                 stays = slots.get("is_evidence", True) and not document.is_evidence
                 kept, gone = (former, document.name) if stays else (document.name, former)
                 self._store.forget_exactly(root, [gone])
-            memory_records.add_places(root, [(kept, asked)], kinds.without)
+            memory_records.add_places(root, [(kept, asked)])
 
 
 def _drop_known(root: Root, made: Iterable[NewDocument]) -> list[NewDocument]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.image.open_image import open_image
 from tests.memory.records.test_memory_folding import fold
-from tests.memory.records.test_memory_records import add, document, without
+from tests.memory.records.test_memory_records import add, document
 
 from batos.image.roots import Root
 from batos.memory.curation.recall_counts import RecallTally, count_recalls, find_last_recalls, shown_memories
@@ -26,7 +26,7 @@ async def test_recalls_are_counted_by_memory() -> None:
             fold(root, "d-9", "d-8")
             count_recalls(root, {"d-1": 1}, "2026-11-27")
             assert find_last_recalls(root)[6] == "2026-11-27"
-            memory_records.forget(root, ["d-2"], without)
+            memory_records.forget(root, ["d-2"])
             assert 3 not in find_last_recalls(root)
 
         await image.writer.apply(change)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.image.open_image import open_image
-from tests.memory.records.test_memory_records import add, document, without
+from tests.memory.records.test_memory_records import add, document
 
 from batos.image import roots
 from batos.image.roots import Root
@@ -38,7 +38,7 @@ async def test_claims_are_listed_newest_first_and_by_key() -> None:
             assert memory_claims.newest_claims_within(root, "an", None, 3) == []
             assert memory_claims.facts_of_family(root, "ann", "default", "date", 4) == ["d-3", "d-2", "d-1"]
             assert memory_claims.facts_of_family(root, "ann", "default", "dat", 4) == []
-            memory_records.forget(root, ["d-2"], without)
+            memory_records.forget(root, ["d-2"])
             assert memory_claims.newest_claims(root, "ann", "default", 9) == ["d-3", "d-1"]
             assert memory_claims.facts_of_family(root, "ann", "default", "date", 4) == ["d-3", "d-1"]
 
@@ -57,7 +57,7 @@ async def test_what_is_said_of_a_subject_is_listed_until_it_is_forgotten() -> No
             about = memory_claims.statements_about(root, "ann", "default", "launch orion")
             assert about == [("d-2", "2"), ("d-1", "1")]
             assert memory_claims.statements_about(root, "ann", "work", "launch orion") == []
-            memory_records.forget(root, ["d-2"], without)
+            memory_records.forget(root, ["d-2"])
             assert memory_claims.statements_about(root, "ann", "default", "launch orion") == [("d-1", "1")]
             assert memory_claims.statements_about(root, "ann", "default", "launch") == []
 
@@ -79,7 +79,7 @@ async def test_marks_stay_until_their_maker_is_forgotten() -> None:
             memory_claims.note_marked(maker, "d-1")
             memory_claims.note_marked(maker, "d-1")
             memory_standings.supersede(root, "d-1", "d-2", "2026-11-24T00:00:00Z")
-            memory_records.forget(root, ["d-2"], without)
+            memory_records.forget(root, ["d-2"])
             assert memory_claims.marks_of(chunk) == (ClaimMark(5, 6, "asked"),)
             slots = own_slots(root[roots.DOCUMENTS]["d-1"])
             assert slots["standing"] == "current"

@@ -9,7 +9,7 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.image.open_image import open_image
-from tests.memory.records.test_memory_records import add, document, without
+from tests.memory.records.test_memory_records import add, document, indexed_numbers, segment_of
 
 from batos.image import roots
 from batos.image.roots import Root
@@ -30,9 +30,9 @@ def fold(root: Root, name: str, *names: str) -> bool:
         (ChunkText(0, "", f"what {name} says"),), "summary",
     )  # fmt: skip
     first = memory_records.reserve(root, 1)
-    archived = [NewSegment("text", bytes(numbers), numbers[0], numbers[-1])] if numbers else []
-    region = FoldedRegion(summary, first, {"text": bytes([first])}, parts, archived, {"reason": "cold"})
-    return memory_folding.fold(root, region, without)
+    archived = [NewSegment("text", segment_of(numbers), numbers[0], numbers[-1])] if numbers else []
+    region = FoldedRegion(summary, first, {"text": segment_of([first])}, parts, archived, {"reason": "cold"})
+    return memory_folding.fold(root, region)
 
 
 def state_of(root: Root) -> dict[str, object]:
@@ -45,7 +45,7 @@ def state_of(root: Root) -> dict[str, object]:
         },
         "ranges": list(memory_records.ranges_of(root)),
         "present": list(memory_segments.present_ranges(root)),
-        "indexed": sorted(number for _, row in memory_segments.segments_of(root) for number in row.segment.data),
+        "indexed": sorted(number for numbers in indexed_numbers(root) for number in numbers),
         "named": [dict(trees_of(root)[tree]) for tree in ("sources", "digests")],
         "apart": [dict(trees_of(root)[tree]) for tree in ("archives", "folded", "stale")],
     }
@@ -92,7 +92,7 @@ async def test_what_is_unfolded_is_as_it_was(texts: Sequence[Sequence[str]], dat
             assert fold(root, "d-t", "d-s")
             assert memory_folding.list_below(root, "d-t") == ["d-s", *chosen]
             assert memory_folding.list_above(root, chosen) == ["d-s", "d-t"]
-            assert memory_folding.unfold(root, ["d-s"], without) == chosen
+            assert memory_folding.unfold(root, ["d-s"]) == chosen
             assert state_of(root) == before
 
         await image.writer.apply(change)
@@ -111,11 +111,11 @@ async def test_what_a_summary_stands_for_is_found_and_brought_back() -> None:
             assert "d-21" in (told.value.remedy or "")
             with pytest.raises(NotFound, match="no document"):
                 memory_folding.find_summary(root, "d-21", "bob")
-            memory_folding.unfold_covering(root, ["d-12", "d-13", "d-none"], without)
+            memory_folding.unfold_covering(root, ["d-12", "d-13", "d-none"])
             assert set(root[roots.DOCUMENTS]) == {"d-11", "d-12", "d-13"}
             fold(root, "d-22", "d-11", "d-12")
             fold(root, "d-23", "d-22", "d-13")
-            memory_folding.unfold_all(root, ["d-23", "d-22", "d-11"], without)
+            memory_folding.unfold_all(root, ["d-23", "d-22", "d-11"])
             assert set(root[roots.DOCUMENTS]) == {"d-11", "d-12", "d-13"}
             assert not memory_archives.is_summary(root, "d-22")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.image.open_image import open_image
-from tests.memory.records.test_memory_records import add, data_of, document, without
+from tests.memory.records.test_memory_records import add, document, indexed_numbers
 
 from batos.image.roots import Root
 from batos.memory.records import memory_segments
@@ -25,21 +25,15 @@ async def test_segments_are_replaced_together_or_not() -> None:
 
 
 async def test_only_segments_that_hold_it_are_written_anew() -> None:
-    """A segment of other chunks keeps its number, and its bytes are not asked for."""
+    """A segment of other chunks keeps its number."""
     async with open_image(None) as image:
 
         def change(root: Root) -> None:
             add(root, document("d-1"))
             add(root, document("d-2"))
-            asked: list[bytes] = []
-
-            def noted(kind: str, data: bytes, gone: object) -> bytes:
-                asked.append(data)
-                return without(kind, data, gone)  # type: ignore[arg-type]
-
-            memory_segments.take_out(root, [range(3, 4)], noted)
-            assert asked == [b"\3\4"]
-            assert data_of(root) == [b"\1\2", b"\4"]
+            memory_segments.take_out(root, [range(3, 4)])
+            assert [number for number, _ in memory_segments.segments_of(root)] == [1, 3]
+            assert indexed_numbers(root) == [[1, 2], [4]]
             assert list(memory_segments.present_ranges(root)) == [(1, 2), (4, 4)]
 
         await image.writer.apply(change)
@@ -68,7 +62,7 @@ async def test_chunks_without_vectors_are_told_as_ranges() -> None:
             memory_segments.note_embedded(root, "a", [2, 3])
             assert list(memory_segments.missing_vectors(root, "a")) == [(1, 1), (4, 5)]
             assert list(memory_segments.missing_vectors(root, "b")) == [(1, 5)]
-            memory_segments.take_out(root, [range(3, 5)], without)
+            memory_segments.take_out(root, [range(3, 5)])
             assert list(memory_segments.missing_vectors(root, "a")) == [(1, 1), (5, 5)]
             assert memory_segments.embedded_digests(root) == ["a"]
             memory_segments.drop_vectors(root, "a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.image.open_image import open_image
-from tests.memory.records.test_memory_records import add, document, without
+from tests.memory.records.test_memory_records import add, document
 
 from batos.image import roots
 from batos.image.roots import Root
@@ -39,12 +39,12 @@ async def test_the_first_of_a_chain_does_not_hold_again_when_the_second_goes(is_
         def change(root: Root) -> None:
             prepare(root)
             if is_forgotten:
-                memory_records.forget(root, ["d-2"], without)
+                memory_records.forget(root, ["d-2"])
             else:
                 memory_standings.set_standing(root, "d-2", "retracted")
             assert (standings(root)["d-1"], standings(root)["d-3"]) == ("superseded", "current")
             assert root[roots.DOCUMENTS]["d-1"].superseded_by == "d-3"
-            memory_records.forget(root, ["d-3"], without)
+            memory_records.forget(root, ["d-3"])
             assert standings(root)["d-1"] == "current"
 
         await image.writer.apply(change)

@@ -13,7 +13,6 @@ from tests.records.test_memory_lineage import ASKED, LAMP, ask
 
 from batos.image import roots
 from batos.memory.corrections import Corrections
-from batos.memory.indexes import kinds
 from batos.memory.records import memory_pins, memory_records, memory_segments, retractions
 from batos.memory.records.retractions import Retraction
 from batos.objects.method import Intent, Method
@@ -51,7 +50,7 @@ def name_of(root: Any, source: str = "/lamp.md") -> str:
 async def retract(uvm: UVM, *, cascade: bool) -> Retraction:
     """Retract the file."""
     return await uvm.image.writer.apply(
-        lambda root: retractions.retract(root, [name_of(root)], ("ann", AT), kinds.without, cascade=cascade)
+        lambda root: retractions.retract(root, [name_of(root)], ("ann", AT), cascade=cascade)
     )
 
 

@@ -13,7 +13,6 @@ from batos.memory.claims.adjudication import adjudicate
 from batos.memory.claims.claim_statements import ClaimText, Statement, family, statements_of
 from batos.memory.claims.comparisons import RANKS
 from batos.memory.claims.restatements import LONGEST, mark_chunk, restate
-from batos.memory.indexes import kinds
 from batos.memory.records import memory_claims, memory_folding, memory_records, memory_standings
 from batos.memory.records.memory_claims import ASKED, ClaimMark
 from batos.memory.records.memory_records import NewDocument
@@ -142,7 +141,7 @@ def _write_marks(
         document = heard[number]
         marks = [(each, mark) for each in several if (mark := _mark_of(each, heard)) is not None]
         if marks:  # an archive is never changed
-            memory_folding.unfold_covering(root, [own_slots(document)["name"]], kinds.without)
+            memory_folding.unfold_covering(root, [own_slots(document)["name"]])
         chunks = list(memory_records.chunks_of(root, document)) if marks else []
         fresh = [mark for chunk in chunks for mark in mark_chunk(chunk, [mark for _, mark in marks])]
         replaced = next((each for each, _ in marks if each.is_replaced), None)

@@ -10,7 +10,6 @@ from batos.image import roots
 from batos.image.records import TRUST
 from batos.image.roots import Root
 from batos.memory.claims.assertions import Assertion, assertions_of
-from batos.memory.indexes import kinds
 from batos.memory.records import memory_claims, memory_folding, memory_records
 from batos.memory.records.memory_claims import ClaimMark
 from batos.memory.records.memory_records import NewDocument
@@ -67,7 +66,7 @@ def _compare(
     if not (earlier.gives_way(later) and _speak_of_one(older, newer, later) and _may(older, newer)):
         return
     by = own_slots(newer)
-    memory_folding.unfold_covering(root, [own_slots(older)["name"]], kinds.without)  # an archive is never changed
+    memory_folding.unfold_covering(root, [own_slots(older)["name"]])  # an archive is never changed
     mark = ClaimMark(earlier.start, earlier.end, "superseded", "", by["name"], memory_claims.stated_at(by))
     for chunk in memory_records.chunks_of(root, older):
         if mark_chunk(chunk, [mark]):

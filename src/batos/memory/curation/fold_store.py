@@ -145,7 +145,7 @@ class FoldStore:
             count = made.document.numbers
             first = await self._image.shared.apply(lambda root: memory_records.reserve(root, count))
             folded = await asyncio.to_thread(self._build, read, made, written, first)
-            done = await self._image.shared.apply(lambda root: memory_folding.fold(root, folded, kinds.without))
+            done = await self._image.shared.apply(lambda root: memory_folding.fold(root, folded))
         await self._store.merge()
         return _line(read, made, written, made.document.name) if done else None
 
@@ -157,7 +157,7 @@ class FoldStore:
                 name = memory_folding.find_summary(root, named, user)
             except NotFound as error:
                 return error  # a refusal that is raised would fail the other changes of the same commit
-            back = memory_folding.unfold(root, [name], kinds.without)
+            back = memory_folding.unfold(root, [name])
             return {"summary": name, "documents": [line_of(root[roots.DOCUMENTS][each]) for each in back]}
 
         async with self._store.exclusively():

@@ -14,7 +14,6 @@ from batos.image.roots import Root
 from batos.memory.records.memory_segments import (
     VECTORS,
     NewSegment,
-    Without,
     add_segment,
     note_embedded,
     note_present,
@@ -93,7 +92,7 @@ def put_away(root: Root, name: str, parts: Parts, segments: Sequence[NewSegment]
     return touched
 
 
-def bring_back(root: Root, names: Sequence[str], without: Without) -> list[str]:
+def bring_back(root: Root, names: Sequence[str]) -> list[str]:
     """Put the parts of archives back as they were, with their numbers; return the names of their memories.
 
     A memory that was taken out of recall meanwhile stays so.
@@ -101,18 +100,18 @@ def bring_back(root: Root, names: Sequence[str], without: Without) -> list[str]:
     archives = [trees_of(root)["archives"].pop(name) for name in names]
     unpacked = [unpack(each.texts) for each in archives]
     back = [name for parts in unpacked for name in parts]
-    _clear_stale(root, [own_slots(root[roots.DOCUMENTS][each])["chunks"] for each in back], without)
+    _clear_stale(root, [own_slots(root[roots.DOCUMENTS][each])["chunks"] for each in back])
     for archive, parts in zip(archives, unpacked, strict=True):
         _bring_back_one(root, archive, parts)
     return back
 
 
-def _clear_stale(root: Root, spans: Sequence[tuple[int, int]], without: Without) -> None:
+def _clear_stale(root: Root, spans: Sequence[tuple[int, int]]) -> None:
     """Take parts out of the segments that may still hold them, so that none stands there twice."""
     stale = trees_of(root)["stale"]
     left = [range(first, last + 1) for first, last in spans if has_any(stale, first, last)]
     if left:
-        take_out(root, left, without)
+        take_out(root, left)
         for each in left:
             remove_range(stale, each.start, each.stop - 1)
 

@@ -12,7 +12,7 @@ from batos.memory.records import memory_archives, memory_places, memory_records
 from batos.memory.records.memory_archives import PART_SLOTS, ArchivedPart, Parts
 from batos.memory.records.memory_claims import ClaimMark
 from batos.memory.records.memory_records import NewDocument
-from batos.memory.records.memory_segments import NewSegment, Without, count_change, trees_of
+from batos.memory.records.memory_segments import NewSegment, count_change, trees_of
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound
 
@@ -37,11 +37,11 @@ class FoldedRegion:
     about: Mapping[str, Any] = field(default_factory=dict)
 
 
-def fold(root: Root, region: FoldedRegion, without: Without) -> bool:
+def fold(root: Root, region: FoldedRegion) -> bool:
     """Put a summary in the place of its memories; False if one of these is gone, or no longer as it was."""
     if any(foldable_parts(root, name) != list(parts) for name, parts in region.parts.items()):
         return False
-    memory_records.add(root, [region.summary], region.first, region.segments, without)
+    memory_records.add(root, [region.summary], region.first, region.segments)
     summary = root[roots.DOCUMENTS][region.summary.name]
     for name, value in {STANDS_FOR: tuple(region.parts), **region.about}.items():
         setattr(summary, name, value)
@@ -72,7 +72,7 @@ def pinned_names(root: Root) -> frozenset[str]:
     return frozenset(key.rpartition("\0")[2] for key in trees_of(root).get("pins", ()))
 
 
-def unfold(root: Root, names: Iterable[str], without: Without) -> list[str]:
+def unfold(root: Root, names: Iterable[str]) -> list[str]:
     """Bring the memories of summaries back as they were, and remove the summaries; return the names of the memories.
 
     A summary that is folded itself comes back first.
@@ -84,24 +84,22 @@ def unfold(root: Root, names: Iterable[str], without: Without) -> list[str]:
         left.update(dict.fromkeys(list_above(root, left)))
         left = {name: None for name in left if name not in outer}
         if outer:
-            back += memory_archives.bring_back(root, outer, without)
-            memory_records.forget(root, outer, without)
+            back += memory_archives.bring_back(root, outer)
+            memory_records.forget(root, outer)
     back = [name for name in back if name in root[roots.DOCUMENTS]]
     count_change(root, [(first, first) for first in (_first(root, each) for each in back)])
     return back
 
 
-def unfold_covering(root: Root, names: Iterable[str], without: Without) -> None:
+def unfold_covering(root: Root, names: Iterable[str]) -> None:
     """Bring back what the summaries stand for that stand for one of some memories; those of nothing are left."""
     known = (root[roots.DOCUMENTS][name] for name in names if name in root[roots.DOCUMENTS])
     above = dict.fromkeys(filter(None, map(memory_archives.summary_of, known)))
     if above:
-        unfold(root, above, without)
+        unfold(root, above)
 
 
-def unfold_places(
-    root: Root, documents: Iterable[NewDocument], copies: Iterable[tuple[str, str]], without: Without
-) -> None:
+def unfold_places(root: Root, documents: Iterable[NewDocument], copies: Iterable[tuple[str, str]]) -> None:
     """Bring back what is folded and came from places that new documents, and copies of documents, come from."""
     taken = [memory_places.find_by_source(root, each.user, each.scope, each.place) for each in documents]
     for name, place in copies:
@@ -109,15 +107,15 @@ def unfold_places(
             slots = own_slots(root[roots.DOCUMENTS][name])
             before = memory_places.find_by_source(root, slots["user"], slots["scope"], place)
             taken.append(None if before == name else before)
-    unfold_covering(root, filter(None, taken), without)
+    unfold_covering(root, filter(None, taken))
 
 
-def unfold_all(root: Root, names: Collection[str], without: Without) -> None:
+def unfold_all(root: Root, names: Collection[str]) -> None:
     """Bring back what stands under summaries among some memories, and what is covered by one; the summaries go."""
-    unfold_covering(root, names, without)
+    unfold_covering(root, names)
     left = [name for name in names if memory_archives.is_summary(root, name)]
     if left:
-        unfold(root, left, without)
+        unfold(root, left)
 
 
 def find_summary(root: Root, named: str, user: str | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from batos.image import roots
 from batos.image.number_ranges import has_number
 from batos.image.roots import Root
+from batos.memory.indexes import kinds
 from batos.memory.records import memory_archives, memory_claims, memory_copies, memory_pins, memory_standings
 from batos.memory.records.memory_places import (
     find_by_source,
@@ -21,7 +22,6 @@ from batos.memory.records.memory_places import (
 )
 from batos.memory.records.memory_segments import (
     NewSegment,
-    Without,
     add_segment,
     count_change,
     note_present,
@@ -148,9 +148,7 @@ def reserve(root: Root, count: int) -> int:
     return first
 
 
-def add(
-    root: Root, documents: Sequence[NewDocument], first: int, segments: Mapping[str, bytes], without: Without
-) -> list[str]:
+def add(root: Root, documents: Sequence[NewDocument], first: int, segments: Mapping[str, bytes]) -> list[str]:
     """Add documents with their chunks, numbered from `first` on, and the segments over these, one for each index.
 
     A document that came from the same source before, for the same user and scope, goes in the same change, unless its
@@ -167,16 +165,16 @@ def add(
         first = _add_document(root, document, first)
         if is_pinned and name not in root[roots.DOCUMENTS]:
             memory_pins.pin(root, document.name, document.at)
-    take_out(root, [each for each in old if each], without)
+    take_out(root, [each for each in old if each])
     count_change(root, [(begin, first), *((each.start, each.start) for each in old)])
     missing = {number for each in old for number in each if number >= begin}  # a source may come twice in a batch
     for kind, data in segments.items():
-        left = without(kind, data, missing) if missing else data
+        left = kinds.without(kind, data, missing) if missing else data
         add_segment(root, NewSegment(kind, left, begin, first - 1))
     return [name for name in before if name not in root[roots.DOCUMENTS]]
 
 
-def add_places(root: Root, places: Sequence[tuple[str, str]], without: Without) -> None:
+def add_places(root: Root, places: Sequence[tuple[str, str]]) -> None:
     """Note that contents of documents, by their names, came from further places; what came from there before goes."""
     kept, documents = trees_of(root), root[roots.DOCUMENTS]
     fresh: dict[str, tuple[str, str]] = {}
@@ -197,7 +195,7 @@ def add_places(root: Root, places: Sequence[tuple[str, str]], without: Without) 
             if is_pinned and former not in documents:
                 memory_pins.pin(root, name, own_slots(documents[name])["remembered_at"])
     kept["sources"].update({key: name for key, (name, _) in fresh.items()})
-    take_out(root, [each for each in old if each], without)
+    take_out(root, [each for each in old if each])
     count_change(root, [(each.start, each.start) for each in old])
 
 
@@ -248,13 +246,13 @@ def _add_document(root: Root, document: NewDocument, first: int) -> int:
     return first + document.numbers
 
 
-def forget(root: Root, names: Sequence[str], without: Without) -> int:
+def forget(root: Root, names: Sequence[str]) -> int:
     """Take documents, their chunks and these in the indexes out of the image as it is now; return how many chunks went.
 
     A segment that holds some of them is written anew, once.
     """
     gone = [_remove_document(root, name) for name in names]
-    take_out(root, gone, without)
+    take_out(root, gone)
     count_change(root, [(each.start, each.start) for each in gone])
     return sum(map(len, gone))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from BTrees.IOBTree import IOBTree
 
@@ -11,9 +11,7 @@ from batos.image import roots
 from batos.image.number_ranges import add_range, difference, remove_range
 from batos.image.records import Segment
 from batos.image.roots import Root
-
-#: Returns the bytes of a segment of a kind without some chunks; b"" if it has no others.
-Without: TypeAlias = Callable[[str, bytes, Container[int]], bytes]
+from batos.memory.indexes import kinds
 
 #: The segments of vectors: `about` is the digest of the model that made them.
 VECTORS: Final = "vectors"
@@ -106,7 +104,7 @@ def replace_segments(root: Root, numbers: Sequence[int], merged: NewSegment) -> 
     return True
 
 
-def take_out(root: Root, gone: Sequence[range], without: Without) -> None:
+def take_out(root: Root, gone: Sequence[range]) -> None:
     """Take chunks out of every index: the segments that hold one of them are written anew, once each."""
     kept = trees_of(root)
     for each in gone:
@@ -115,7 +113,7 @@ def take_out(root: Root, gone: Sequence[range], without: Without) -> None:
             remove_range(embedded, each.start, each.stop - 1)
     for number, row in list(segments_of(root)):
         within = {one for each in gone for one in each if row.first <= one <= row.last}
-        if within and (less := without(row.kind, row.segment.data, within)) != row.segment.data:
+        if within and (less := kinds.without(row.kind, row.segment.data, within)) != row.segment.data:
             del kept["segments"][number]
             add_segment(root, NewSegment(row.kind, less, row.first, row.last, row.about))
     count_change(root)

@@ -19,7 +19,7 @@ from batos.memory.records import (
     memory_standings,
 )
 from batos.memory.records.memory_records import ChunkRange
-from batos.memory.records.memory_segments import Without, trees_of
+from batos.memory.records.memory_segments import trees_of
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 from batos.records import memory_lineage, withdrawals
@@ -69,9 +69,7 @@ class Retraction:
         return Withdrawal(self.at, self.by, f"retracted with {self.origins[0]}")
 
 
-def retract(
-    root: Root, origins: Sequence[str], told: tuple[str, str], without: Without, *, cascade: bool
-) -> Retraction:
+def retract(root: Root, origins: Sequence[str], told: tuple[str, str], *, cascade: bool) -> Retraction:
     """Take memories out of recall and pins, and with `cascade` all that they caused, out of methods too.
 
     A summary goes with what it stands for; of a summary that quotes one of them the other memories come back. `told`
@@ -81,7 +79,7 @@ def retract(
     below = [each for name in origins for each in memory_folding.list_below(root, name)]
     meant = list(dict.fromkeys((*origins, *below)))
     caused = memory_lineage.find_caused(root, meant) if cascade else MemoryEffects()
-    memory_folding.unfold_covering(root, _list_quoted(root, (*meant, *caused.memories), origins), without)
+    memory_folding.unfold_covering(root, _list_quoted(root, (*meant, *caused.memories), origins))
     there = [each for each in dict.fromkeys((*meant, *caused.memories)) if each in root[roots.DOCUMENTS]]
     names = [each for each in there if _standing(root, each) in _RECALLED]
     taken = {_name_of(each) for other in _list_all(root) for kind in _KINDS for each in getattr(other, kind)}

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batos.image.roots import Root
-from batos.memory.indexes import links, metadata, text, vectors
+from batos.memory.indexes import links, text, vectors
 from batos.memory.indexes.entries import Entry, Numbers
 from batos.memory.indexes.links import LinkIndex
-from batos.memory.indexes.metadata import MetadataIndex
 from batos.memory.indexes.postings import Postings
 from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
@@ -25,8 +24,9 @@ from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_archives, memory_records, memory_segments
 from batos.memory.records.memory_records import ChunkRange, NewDocument
 from batos.memory.records.memory_segments import VECTORS
-from batos.memory.search import linked_recall
+from batos.memory.search import linked_recall, metadata
 from batos.memory.search.linked_recall import NOTHING_SAID, Legs, Link, RankedChunk, RecallMode, SaidWords
+from batos.memory.search.metadata import MetadataIndex
 from batos.memory.search.names_within import NamesWithin
 from batos.objects.prototype import UvmObject, own_slots
 

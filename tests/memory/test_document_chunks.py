@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.chunking.test_units import PIECES
 
-from batos.memory.chunking.document_chunks import document_chunks
+from batos.memory.document_chunks import document_chunks
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
