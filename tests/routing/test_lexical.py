@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from batos.routing import lexical
 from batos.routing.features import HEAD, TAIL, features, looked_at
 from batos.routing.lessons import Lesson
-from batos.routing.lexical import Lexical, Triggers
+from batos.routing.lexical import Triggers
 
 LESSONS = (
     Lesson("ROBIN", ("lonely", "孤独"), ("I feel lost today.", "My heart is heavy.")),
@@ -21,7 +21,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 def test_words_read_back_say_the_same(text: str) -> None:
     """What is kept as bytes is the classifier that it was."""
     made = lexical.learn(LESSONS)
-    again = Lexical.unpack(made.labels, made.packed_model)
+    again = lexical.unpack(made.labels, made.packed_model["features"], made.packed_model["counts"])
     assert len(again) == len(made)
     assert again.logs(text) == made.logs(text)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from batos.routing import lexical
 from batos.routing.lexical import Lexical
 from batos.routing.semantic import Semantic, log_shares
 
@@ -43,4 +44,4 @@ class Classifier:
         Raises: ValueError, KeyError or zlib.error: the bytes are no such classifiers.
         """
         meaning = Semantic.unpack(labels, kept) if "meaning" in kept else None
-        return cls(Lexical.unpack(labels, kept), meaning)
+        return cls(lexical.unpack(tuple(labels), kept["features"], kept["counts"]), meaning)

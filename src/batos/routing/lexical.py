@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-import sys
 import zlib
-from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import mul
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from batos.memory.terms import line_of
 from batos.routing.features import features, is_word, looked_at
@@ -33,6 +35,8 @@ LITTLE = frozenset(
 _SMOOTHING = 0.3
 #: Classifiers that a process remembers: a codex has one for its personas and one for the protocols of each.
 _REMEMBERED = 16
+#: The counts as the image stores them.
+_STORED: Final = "<u4"
 #: The first character of the scripts without blanks between words; all of them come later than those with.
 _UNSPACED = "\u0e00"
 
@@ -44,15 +48,13 @@ class Lexical:
     thousands.
     """
 
-    def __init__(self, labels: Sequence[str], index: Mapping[str, int], counts: array[int]) -> None:
-        self.labels = tuple(labels)
+    def __init__(self, labels: tuple[str, ...], index: Mapping[str, int], counts: NDArray[Any]) -> None:
+        """Take the place of each feature, and the counts: a row for each feature, a column for each label."""
+        self.labels = labels
         self._index = index
-        #: The counts of the feature at place i begin at i times the number of labels.
         self._counts = counts
-        width = len(self.labels)
         room = _SMOOTHING * (len(index) + 1)
-        totals = [math.log(sum(counts[place::width]) + room) for place in range(width)]
-        self._totals = totals
+        self._totals = [math.log(total + room) for total in counts.sum(axis=0, dtype=np.int64).tolist()]
         self._rows: dict[str, tuple[float, ...]] = {}
 
     def __len__(self) -> int:
@@ -62,8 +64,7 @@ class Lexical:
         """Return the logarithms of a known feature, in the labels' order."""
         row = self._rows.get(feature)
         if row is None:
-            first = self._index[feature] * len(self._totals)
-            counts = self._counts[first : first + len(self._totals)]
+            counts = self._counts[self._index[feature]].tolist()
             row = tuple(_log(count) - total for count, total in zip(counts, self._totals, strict=True))
             self._rows[feature] = row
         return row
@@ -96,15 +97,7 @@ class Lexical:
     def packed_model(self) -> Mapping[str, bytes]:
         """Return the model as plain bytes: the features a line each, the counts as little-endian numbers of 32 bits."""
         lines = "\n".join(self._index).encode("utf-8", "surrogatepass")
-        return {"features": zlib.compress(lines, 6), "counts": zlib.compress(_swap_bytes(self._counts).tobytes(), 6)}
-
-    @classmethod
-    def unpack(cls, labels: Sequence[str], kept: Mapping[str, bytes]) -> Lexical:
-        """Return the model that `packed` stored.
-
-        Raises: ValueError or zlib.error: the bytes are no such model.
-        """
-        return _unpack(tuple(labels), kept["features"], kept["counts"])
+        return {"features": zlib.compress(lines, 6), "counts": zlib.compress(self._counts.astype(_STORED).tobytes(), 6)}
 
 
 class Triggers:
@@ -120,30 +113,27 @@ class Triggers:
         return sorted(found, key=lambda trigger: (-len(trigger), trigger))
 
 
-def learn(lessons: Sequence[Lesson]) -> Lexical:
-    """Count the features of every trigger and exemplar; takes some 300 ms of CPU for a thousand, so not on the loop."""
-    return _learn(tuple(lessons))
-
-
 @lru_cache(maxsize=_REMEMBERED)
-def _learn(lessons: tuple[Lesson, ...]) -> Lexical:
+def learn(lessons: tuple[Lesson, ...]) -> Lexical:
+    """Count the features of every trigger and exemplar; takes some 300 ms of CPU for a thousand, so not on the loop."""
     counts = [_count(lesson) for lesson in lessons]
     index = {feature: at for at, feature in enumerate(sorted(set().union(*counts)))}
-    flat = array("I", [0]) * (len(index) * len(lessons))
-    for place, count in enumerate(counts):
-        for feature, number in count.items():
-            flat[index[feature] * len(lessons) + place] = number
-    return Lexical([lesson.label for lesson in lessons], index, flat)
+    counted = np.array([[count[feature] for count in counts] for feature in index], np.int64)
+    return Lexical(tuple(lesson.label for lesson in lessons), index, counted.reshape(len(index), len(lessons)))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _unpack(labels: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
+def unpack(labels: tuple[str, ...], lines: bytes, counted: bytes) -> Lexical:
+    """Return the model whose features and counts `packed_model` made bytes of.
+
+    Raises: ValueError or zlib.error: the bytes are no such model.
+    """
     names = zlib.decompress(lines).decode("utf-8", "surrogatepass").split("\n")
-    counts = array("I")
-    counts.frombytes(zlib.decompress(counted))
+    counts = np.frombuffer(zlib.decompress(counted), _STORED)
     if len(counts) != len(names) * len(labels):
         raise ValueError("the router's counts are not of its features")
-    return Lexical(labels, {name: at for at, name in enumerate(names)}, _swap_bytes(counts))
+    index = {name: at for at, name in enumerate(names)}
+    return Lexical(labels, index, counts.reshape(len(names), len(labels)))
 
 
 def _count(lesson: Lesson) -> Counter[str]:
@@ -171,12 +161,3 @@ def _log(count: int) -> float:
 def _stands(trigger: str, line: str) -> bool:
     """Test if a trigger occurs as whole words, or anywhere in scripts without blanks between words."""
     return trigger in line or (trigger[1:2] >= _UNSPACED and trigger.strip() in line)
-
-
-def _swap_bytes(counts: array[int]) -> array[int]:
-    """Convert counts between this machine's byte order and little-endian."""
-    if sys.byteorder == "little":
-        return counts
-    other = array("I", counts)
-    other.byteswap()
-    return other

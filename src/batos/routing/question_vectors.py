@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import sys
-from array import array
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
+
+import numpy as np
 
 from batos.image.ids import iso
 from batos.inference.embedder import OPTIONS, Embedder, clip
@@ -17,30 +17,8 @@ from batos.inference.journaled_requests import embedding_key
 
 #: The place of the route's vector in the cycle.
 PATH: Final = "route#0"
-
-
-class Vectors(Protocol):
-    """Says where the vector of a question comes from."""
-
-    def find(self, embedder: Embedder, text: str) -> list[float] | None:
-        """Return the vector that was paid for; None: nobody paid for one."""
-        ...
-
-    async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
-        """Return the vector as the embedder gives it now. Unembedded: there is none."""
-        ...
-
-
-class NoVectors:
-    """Knows of no vector and keeps none."""
-
-    def find(self, embedder: Embedder, text: str) -> list[float] | None:
-        """Return None."""
-        return None
-
-    async def pay(self, embedder: Embedder, text: str, seconds: float) -> list[float]:
-        """Return the vector as the embedder gives it now. Unembedded: there is none."""
-        return await embedder.vector(text, seconds)
+#: The numbers of a vector as the journal has them, which is how precise a daemon's vectors are.
+_STORED: Final = "<f4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +84,10 @@ def _in_lines(texts: Sequence[str]) -> str:
 
 
 def _pack(vector: Sequence[float]) -> str:
-    """Return a vector as base64 of 32-bit little-endian floats, which is how precise a daemon's vectors are."""
-    floats = array("f", vector)
-    if sys.byteorder == "big":
-        floats.byteswap()
-    return base64.b64encode(floats.tobytes()).decode()
+    """Return a vector as base64 of its numbers."""
+    return base64.b64encode(np.array(vector, _STORED).tobytes()).decode()
 
 
 def _unpack(packed: str) -> list[float]:
-    floats = array("f", base64.b64decode(packed))
-    if sys.byteorder == "big":
-        floats.byteswap()
-    return floats.tolist()
+    numbers: list[float] = np.frombuffer(base64.b64decode(packed), _STORED).tolist()
+    return numbers

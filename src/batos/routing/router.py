@@ -7,7 +7,8 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import structlog
 
@@ -20,7 +21,7 @@ from batos.routing.classifier import Classifier
 from batos.routing.features import HEAD, looked_at
 from batos.routing.lessons import ORDINARY, Lesson
 from batos.routing.lexical import Triggers
-from batos.routing.question_vectors import NoVectors, Vectors
+from batos.routing.question_vectors import JournaledVectors
 from batos.routing.training import LearntLessons, find_or_learn, learn_words
 
 #: A question of up to so many words, without files, is short: its words alone decide, since a vector of them is not
@@ -38,8 +39,6 @@ EMBED_SECONDS, LEFT_ALONE = 10.0, 60.0
 CHOSEN = "the asker chose"
 #: The step that `genesis.step` tells of.
 LEARNING = "learn the router"
-
-_UNKEPT: Final = NoVectors()
 
 _log = structlog.get_logger("batos.router")
 
@@ -150,14 +149,14 @@ class Router:
         persona: str | None = None,
         effort: str | None = None,
         before: str | None = None,
-        vectors: Vectors = _UNKEPT,
+        vectors: JournaledVectors | None = None,
     ) -> Route:
         """Decide a mission's route: the same text gets the same decision. The asker's `persona` and `effort` win.
 
         A single call answers unless the text asks for several points of view: more calls are made where the asker wants
         them. A short question is scored by its words alone. `before` is the persona of the turn before: a text that is
-        too short to tell stays with it. If both are given nothing is embedded. `vectors` has the paid vectors, or pays
-        for them. Never fails because of the embedder.
+        too short to tell stays with it. If both are given nothing is embedded. `vectors` has the paid vectors, and
+        keeps those that are paid for. Never fails because of the embedder.
         """
         asked = asks_for_everybody(text)
         found = effort or ("reflex" if asked is None else "council")
@@ -203,20 +202,21 @@ class Router:
         """Score each persona by a text's words, and its vector if there is one; the scores sum to 1."""
         return self.learnt.personas.shares(text, vector)
 
-    async def _score(self, text: str, vectors: Vectors, *, worth_it: bool) -> _PersonaScores:
+    async def _score(self, text: str, vectors: JournaledVectors | None, *, worth_it: bool) -> _PersonaScores:
         """Score a question by words and meaning; no vector is paid for if the asker chose the persona."""
         if not worth_it or not text.strip():
             return _PersonaScores(self.scores(text))
         if self._embedder is None:
             without = self.learnt.without
             return _PersonaScores(self.scores(text), without=without and f"by words alone ({without})")
-        known = vectors.find(self._embedder, text)
+        known = vectors.find(self._embedder, text) if vectors is not None else None
         if known is None and not self.may_embed:
             return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model} failed just now)")
         try:
             if known is not None:
                 return _PersonaScores(self.scores(text, known), known)
-            vector = await vectors.pay(self._embedder, text, EMBED_SECONDS)
+            paying = self._embedder.vector if vectors is None else partial(vectors.pay, self._embedder)
+            vector = await paying(text, EMBED_SECONDS)
             return _PersonaScores(self.scores(text, vector), vector, embeds=1)
         except (Unembedded, ValueError) as error:
             self.leave_alone()

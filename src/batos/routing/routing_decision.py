@@ -9,7 +9,7 @@ from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import MissionBrief
-from batos.routing.question_vectors import Vectors
+from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Route, Router
 
 #: The journal note of an attempt's beginning has the route under this name.
@@ -17,7 +17,7 @@ ROUTE_NOTE = "route"
 
 
 async def decide(
-    router: Router, brief: MissionBrief, root: Root, notes: Iterable[Mapping[str, Any]], vectors: Vectors
+    router: Router, brief: MissionBrief, root: Root, notes: Iterable[Mapping[str, Any]], vectors: JournaledVectors
 ) -> Route:
     """Decide who takes a mission, and how; `vectors` has what was embedded for it, or pays for it.
 

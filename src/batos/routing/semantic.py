@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-import sys
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +20,8 @@ ROUNDS, STEP, PULL = 6, 2.0, 2e-4
 #: An exemplar that is told apart as well as this moves nothing.
 _ENOUGH = 0.02
 _SEED = 7
+#: The weights as the image stores them.
+_STORED: Final = "<f4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +48,20 @@ class Semantic:
         return log_shares([sum(map(mul, row, placed)) for row in self.weights])
 
     def pack(self) -> dict[str, bytes]:
-        """Return the model as plain bytes: little-endian numbers of 32 bits, the centre, then each persona's
-        weights.
-        """
-        return {
-            "meaning": _swap_bytes(
-                array("f", (*self.centre, *(each for row in self.weights for each in row)))
-            ).tobytes()
-        }
+        """Return the model as plain bytes: the centre, then each persona's weights."""
+        return {"meaning": np.array([self.centre, *self.weights], _STORED).tobytes()}
 
     @classmethod
     def unpack(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Semantic:
-        """Return the model that `packed` stored.
+        """Return the model that `pack` stored.
 
         Raises: ValueError: the bytes are no such model.
         """
-        numbers = array("f")
-        numbers.frombytes(kept["meaning"])
-        width, odd = divmod(len(numbers), len(personas) + 1)
-        if odd or not width:
+        numbers = np.frombuffer(kept["meaning"], _STORED)
+        if not len(numbers) or len(numbers) % (len(personas) + 1):
             raise ValueError("the router's weights are not of its personas")
-        rows = [tuple(_swap_bytes(numbers)[at : at + width]) for at in range(0, len(numbers), width)]
-        return cls(tuple(personas), rows[0], tuple(rows[1:]))
+        centre, *weights = map(tuple, numbers.reshape(len(personas) + 1, -1).tolist())
+        return cls(tuple(personas), centre, tuple(weights))
 
 
 def learn(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float]]]) -> Semantic:
@@ -120,12 +112,3 @@ def _normal(vector: Iterable[float]) -> list[float]:
     numbers = list(vector)
     length = math.sqrt(sum(map(mul, numbers, numbers))) or 1.0
     return [number / length for number in numbers]
-
-
-def _swap_bytes(numbers: array[float]) -> array[float]:
-    """Convert numbers between this machine's byte order and little-endian."""
-    if sys.byteorder == "little":
-        return numbers
-    other = array("f", numbers)
-    other.byteswap()
-    return other

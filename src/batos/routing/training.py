@@ -63,7 +63,7 @@ class LearntLessons:
 def learn_words(lessons: Sequence[Lesson]) -> LearntLessons:
     """Learn the words of personas and protocols; takes half a second of CPU for a thousand exemplars."""
     protocols = {each.label: Classifier(lexical.learn(each.choices)) for each in lessons if each.protocols}
-    return LearntLessons(digest_of(lessons), Classifier(lexical.learn(lessons)), protocols)
+    return LearntLessons(digest_of(lessons), Classifier(lexical.learn(tuple(lessons))), protocols)
 
 
 Tell = Callable[[int, int], None]
