@@ -15,7 +15,7 @@ from transaction.interfaces import TransientError
 from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
-from batos.protocol.errors import InternalError
+from batos.protocol.errors import BriefError, InternalError, NotFound, Refused
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -80,6 +80,23 @@ class Writer(Generic[R]):
             self._flushing = True
             loop.call_soon(self._next, loop)
         return await finish_despite_cancel(waiting.done)
+
+    async def apply_or_refuse(self, change: Callable[[R], T]) -> T:
+        """Make a change that may refuse before it changes anything; then the refusal is raised here.
+
+        Raised in the writer, it would fail the other changes of the same commit.
+        """
+
+        def attempt(root: R) -> T | NotFound | Refused | BriefError:
+            try:
+                return change(root)
+            except (NotFound, Refused, BriefError) as refusal:
+                return refusal
+
+        told = await self.apply(attempt)
+        if isinstance(told, NotFound | Refused | BriefError):
+            raise told
+        return told
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let the commit thread make what waits by then: other commits may stand before it."""

@@ -23,7 +23,7 @@ from batos.memory.records import (
 from batos.memory.records.retractions import Retraction
 from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import NotFound, Refused
+from batos.protocol.errors import Refused
 from batos.protocol.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
 
 T = TypeVar("T")
@@ -113,23 +113,9 @@ class Corrections:
         return await self._apply(change)
 
     async def _apply(self, change: Callable[[Root], T]) -> T:
-        """Make a change. A refusal is raised here: within the writer it would fail the other changes of its commit.
-
-        Each change refuses before it changes anything. Nothing may come back from an archive while segments are rid of
-        archived parts.
-        """
-
-        def attempt(root: Root) -> T | NotFound | Refused:
-            try:
-                return change(root)
-            except (NotFound, Refused) as error:
-                return error
-
+        """Make a change. Nothing may come back from an archive while segments are rid of archived parts."""
         async with self._store.exclusively():
-            told = await self._image.shared.apply(attempt)
-        if isinstance(told, NotFound | Refused):
-            raise told
-        return told
+            return await self._image.shared.apply_or_refuse(change)
 
 
 def _names(root: Root, named: Sequence[str], user: str) -> list[str]:

@@ -34,7 +34,7 @@ from batos.memory.records.memory_records import MemoryKind, NewDocument
 from batos.memory.records.memory_segments import NewSegment, SegmentRow
 from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import BatosError, BriefError, NotFound
+from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
 from batos.records import memory_lineage
 
@@ -242,13 +242,10 @@ class DocumentStore:
             first = await self._image.shared.apply(lambda root: memory_records.reserve(root, document.numbers))
             segments = await asyncio.to_thread(_segments_of, [document], first)
 
-            def change(root: Root) -> EditedPage | BatosError:
+            def change(root: Root) -> EditedPage:
                 if before["name"] not in root[roots.DOCUMENTS]:
-                    return NotFound(f"{named} was forgotten meanwhile", field="name")
-                try:
-                    check_editable(own_slots(root[roots.DOCUMENTS][before["name"]]), text)
-                except BriefError as error:  # somebody else has retracted it meanwhile
-                    return error
+                    raise NotFound(f"{named} was forgotten meanwhile", field="name")
+                check_editable(own_slots(root[roots.DOCUMENTS][before["name"]]), text)  # or retracted by somebody else
                 memory_folding.unfold_covering(root, [before["name"]])
                 memory_standings.set_standing(root, before["name"], "edited")
                 memory_records.add(root, [document], first, segments)
@@ -259,11 +256,9 @@ class DocumentStore:
                     memory_pins.pin(root, document.name, document.at)
                 return {"edited": line_of(made), "before": before["name"]}
 
-            told = await self._image.shared.apply(change)
+            edited = await self._image.shared.apply_or_refuse(change)
             await self._merge()
-        if isinstance(told, BatosError):
-            raise told
-        return told
+        return edited
 
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
         """Take documents out of the present image: all that are named, or none; and the answers that quote them.
@@ -276,18 +271,13 @@ class DocumentStore:
         async with self.exclusively():
             others = await asyncio.to_thread(self._going_with, named, user)
 
-            def change(root: Root) -> list[MemoryLine] | NotFound:
-                try:
-                    found = [each for name in named for each in memory_records.find_documents(root, name, user)]
-                except NotFound as error:
-                    return error  # a refusal that is raised would fail the other changes of the same commit
+            def change(root: Root) -> list[MemoryLine]:
+                found = [each for name in named for each in memory_records.find_documents(root, name, user)]
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
                 return forget_all(root, found)
 
-            told = await self._image.shared.apply(change)
-        if isinstance(told, NotFound):
-            raise told
-        return {"forgotten": told, "note": STILL_HELD}
+            forgotten = await self._image.shared.apply_or_refuse(change)
+        return {"forgotten": forgotten, "note": STILL_HELD}
 
     def forget_in(self, root: Root, names: Sequence[str]) -> None:
         """Forget documents within a change of the image, with what goes with them; inside `exclusively`."""

@@ -34,7 +34,6 @@ from batos.memory.records.memory_segments import VECTORS, NewSegment, trees_of
 from batos.memory.search.chunk_search import ChunkSearch
 from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import NotFound
 from batos.protocol.memory_documents import FoldedRegionLine, MemoryLine, UnfoldedPage
 
 #: The share of all parts that may be left in segments after they were archived, before these are written anew.
@@ -152,20 +151,15 @@ class FoldStore:
     async def unfold(self, named: str, user: str | None) -> UnfoldedPage:
         """Bring back what a summary stands for, byte for byte. Raises: NotFound."""
 
-        def change(root: Root) -> UnfoldedPage | NotFound:
-            try:
-                name = memory_folding.find_summary(root, named, user)
-            except NotFound as error:
-                return error  # a refusal that is raised would fail the other changes of the same commit
+        def change(root: Root) -> UnfoldedPage:
+            name = memory_folding.find_summary(root, named, user)
             back = memory_folding.unfold(root, [name])
             return {"summary": name, "documents": [line_of(root[roots.DOCUMENTS][each]) for each in back]}
 
         async with self._store.exclusively():
-            told = await self._image.shared.apply(change)
-        if isinstance(told, NotFound):
-            raise told
+            page = await self._image.shared.apply_or_refuse(change)
         await self._store.merge()
-        return told
+        return page
 
     async def tidy(self) -> None:
         """Write the segments anew that still hold archived parts, each in a commit, once these are many."""
