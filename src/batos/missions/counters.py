@@ -15,26 +15,14 @@ from batos.image import roots
 from batos.image.ids import begun_at, iso
 from batos.image.roots import Root
 from batos.protocol.event_payloads import (
-    CellKill,
     GuardianVerdict,
     InferenceEnd,
-    InferenceFirstToken,
-    InferenceStart,
-    MethodInstalled,
-    MethodRepair,
-    MethodRetired,
     MethodTried,
     MissionAccepted,
     MissionDone,
     MissionEnded,
-    MissionState,
-    QueueBusy,
-    TransactionAbort,
-    TransactionCommit,
-    TransactionConflict,
 )
 from batos.protocol.image_documents import CountersDocument
-from batos.protocol.mission_documents import PlacementDocument
 from batos.records.erased_words import MARK
 
 T = TypeVar("T")
@@ -138,18 +126,12 @@ class Counters:
         total = self._pending["total"]
         total["queue_highest"] = max(total.get("queue_highest", 0), keys["waiting"])
 
-    def _on_call(self, keys: InferenceStart) -> None:
-        self._count("calls")
-
     def _on_answer(self, keys: InferenceEnd) -> None:
         if keys["from_journal"]:
             self._count("from_journal")
             return
         self._count("prompt_tokens", keys["prompt_tokens"])
         self._count("answer_tokens", keys["answer_tokens"])
-
-    def _on_first_token(self, keys: InferenceFirstToken) -> None:
-        self._observe("first_token", keys["seconds"], FIRST_TOKEN)
 
     def _on_done(self, keys: MissionDone) -> None:
         self._count_end(keys, "done")
@@ -184,28 +166,6 @@ class Counters:
         if wasted := cost.get("wasted"):
             self._count("wasted", wasted)
 
-    def _on_busy(self, keys: QueueBusy) -> None:
-        self._count("busy")
-
-    def _on_state(self, keys: MissionState) -> None:
-        self._count("transitions", 1, keys["state"])
-
-    def _on_commit(self, keys: TransactionCommit) -> None:
-        # A batch of the writer names its database and the number of changes; a thought names its mission.
-        self._count("commits", 1, keys["what"] if "changes" in keys else "thoughts")
-
-    def _on_abort(self, keys: TransactionAbort) -> None:
-        self._count("aborts")
-
-    def _on_conflict(self, keys: TransactionConflict) -> None:
-        self._count("conflicts")
-
-    def _on_sample(self, keys: PlacementDocument) -> None:
-        self._pending["vram"].append({"at": iso(self._clock()), **keys})
-
-    def _on_spill(self, keys: PlacementDocument) -> None:
-        self._count("spills")
-
     def _on_verdict(self, keys: GuardianVerdict) -> None:
         self._count("verdicts", 1, "accepted" if keys["accepted"] else "refused")
         for rule in set(keys["faults"]):
@@ -214,18 +174,6 @@ class Counters:
     def _on_trial(self, keys: MethodTried) -> None:
         self._count("mutants", keys["mutants"])
         self._count("mutants_killed", keys["killed"])
-
-    def _on_kill(self, keys: CellKill) -> None:
-        self._count("kills", 1, keys["limit"])
-
-    def _on_repair(self, keys: MethodRepair) -> None:
-        self._count("repairs")
-
-    def _on_installed(self, keys: MethodInstalled) -> None:
-        self._count("installs")
-
-    def _on_retired(self, keys: MethodRetired) -> None:
-        self._count("retired")
 
     # -- keeping
 
@@ -258,26 +206,30 @@ class Counters:
         return _newest_first(root, kept)
 
 
+#: How each event is counted.
 _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
     "mission.accepted": Counters._on_accepted,
     "mission.done": Counters._on_done,
     "mission.failed": Counters._on_failed,
-    "queue.busy": Counters._on_busy,
-    "inference.start": Counters._on_call,
-    "inference.first_token": Counters._on_first_token,
+    "queue.busy": lambda counters, keys: counters._count("busy"),
+    "inference.start": lambda counters, keys: counters._count("calls"),
+    "inference.first_token": lambda counters, keys: counters._observe("first_token", keys["seconds"], FIRST_TOKEN),
     "inference.end": Counters._on_answer,
-    "mission.state": Counters._on_state,
-    "txn.commit": Counters._on_commit,
-    "txn.abort": Counters._on_abort,
-    "txn.conflict": Counters._on_conflict,
-    "vram.sample": Counters._on_sample,
-    "vram.spill": Counters._on_spill,
+    "mission.state": lambda counters, keys: counters._count("transitions", 1, keys["state"]),
+    # A batch of the writer names its database and the number of changes; a thought names its mission.
+    "txn.commit": lambda counters, keys: counters._count(
+        "commits", 1, keys["what"] if "changes" in keys else "thoughts"
+    ),
+    "txn.abort": lambda counters, keys: counters._count("aborts"),
+    "txn.conflict": lambda counters, keys: counters._count("conflicts"),
+    "vram.sample": lambda counters, keys: counters._pending["vram"].append({"at": iso(counters._clock()), **keys}),
+    "vram.spill": lambda counters, keys: counters._count("spills"),
     "guardian.verdict": Counters._on_verdict,
-    "cell.kill": Counters._on_kill,
-    "method.repair": Counters._on_repair,
+    "cell.kill": lambda counters, keys: counters._count("kills", 1, keys["limit"]),
+    "method.repair": lambda counters, keys: counters._count("repairs"),
     "method.tried": Counters._on_trial,
-    "method.installed": Counters._on_installed,
-    "method.retired": Counters._on_retired,
+    "method.installed": lambda counters, keys: counters._count("installs"),
+    "method.retired": lambda counters, keys: counters._count("retired"),
 }
 
 
