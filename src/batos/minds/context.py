@@ -258,10 +258,6 @@ class MindContext:
         """Return this context where no intent is interpreted; all that it does is noted in the same trace."""
         return self._under(interpret="never")
 
-    def lenient(self) -> MindContext:
-        """Return this context where an intent without a method is no failure, and nobody's yes is waited for."""
-        return self._under(interpret="allow")
-
     def at_once(self) -> MindContext:
         """Return this context, but one that makes a method before the answer where it may make one."""
         return self._under(install="now") if self.mind.policy.install == "auto" else self
@@ -282,7 +278,9 @@ class MindContext:
         """Tell and note that a rule made the decision of the call at `path`: the replies were of no use, or it was not
         asked.
         """
-        self.trace.note_rule(RuleDocument(path=path, decision=decision, why=why))
+        decided = RuleDocument(path=path, decision=decision, why=why)
+        if decided not in self.trace.rules:  # an attempt of a mind that thinks once more tells the same again
+            self.trace.rules.append(decided)
         told = MissionRule(mission=self.mission.id, path=path, decision=decision, why=why)
         self.io.events.emit(MISSION_RULE, told)
 

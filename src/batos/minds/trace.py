@@ -125,22 +125,6 @@ class Trace:
     #: The places that were cited in what is streamed and not withdrawn: (document, start).
     stream_cited: set[tuple[int, int]] = field(default_factory=set)
 
-    def note_run(self, told: RanDocument) -> None:
-        """Note that an intent was interpreted or a method run."""
-        self.behaviour.append(told)
-
-    def note_told(self, told: ToldAnswer | None) -> None:
-        """Note the answer of a mission that only tells something, None for any other."""
-        self.told = told
-
-    def note_use(self, use: MethodUse) -> None:
-        """Note how a use of a slot went, for the slot's ledger."""
-        self.uses.append(use)
-
-    def note_changes(self, slots: Iterable[dict[str, Any]]) -> None:
-        """Note slots that methods have changed in the image, with their former values."""
-        self.written.extend(slots)
-
     def note_reads(self, slots: Iterable[Mapping[str, str]]) -> None:
         """Note slots of shared objects that methods have read."""
         self.read.update({(each["oid"], each["slot"]): None for each in slots})
@@ -154,19 +138,6 @@ class Trace:
         shown = [FocusSpan(document=each.number, start=each.start, length=len(each.text)) for each in passages]
         self.focus[path] = FocusDocument(path=path, shown=shown, omitted=omitted)
 
-    def note_rule(self, told: RuleDocument) -> None:
-        """Note that a rule decided; an attempt of a mind that thinks once more tells the same again."""
-        if told not in self.rules:
-            self.rules.append(told)
-
-    def note_trust(self, trust: str) -> None:
-        """Note how far a method's result is to be trusted."""
-        self.trusts.append(trust)
-
-    def note_evidence(self, evidence: Evidence) -> None:
-        """Note what a method recalled."""
-        self.seen.append(evidence)
-
     def note_memory(self, found: Sequence[Passage]) -> None:
         """Note what a question found in a memory that is not empty; what is near hides what perhaps is."""
         perhaps = tuple(each for each in found if each.is_perhaps)
@@ -175,10 +146,6 @@ class Trace:
         else:
             several = {(each.chunk, each.start): each for each in (*self.memory.perhaps, *perhaps)}
             self.memory = FoundMemory("perhaps" if several else "nothing", tuple(several.values()))
-
-    def note_document(self, document: IndexedDocument) -> None:
-        """Note a document that is remembered once the mission is done."""
-        self.indexed.append(document)
 
     def note_forgetting(self, documents: Iterable[str]) -> None:
         """Note documents of which a person is asked, once the mission is done, whether they may be forgotten."""
@@ -208,14 +175,6 @@ class Trace:
     def note_method(self, holder: str, selector: str, method: Method) -> None:
         """Note the method that was made for a slot; the first one that was made stands."""
         self.generated.setdefault((holder, selector), method)
-
-    def note_learning(self, told: LearntDocument) -> None:
-        """Note that a method was made, waited for or tried."""
-        self.learned.append(told)
-
-    def note_tool(self, tool: dict[str, Any]) -> None:
-        """Note a tool that is declared with the thought's commit."""
-        self.forged.append(tool)
 
     def learn_ratios(self, measured: Mapping[str, tuple[int, int]]) -> None:
         """Take the ratios that were measured so far: by model, bytes sent and tokens counted."""

@@ -67,9 +67,7 @@ class MissionInterpreter:
         """
         moved = None if self._buffer is None else self._buffer.stale_read()
         if moved is None and self._buffer is not None:
-            self.context.trace.note_changes(self._buffer.merge_down())
-            self.context.trace.note_reads(self._buffer.list_reads())
-            self.context.trace.note_effects(self._buffer.list_staged())
+            method_run.merge_writes(self._buffer, self.context.trace)
         return moved
 
     def in_voice(self, context: MindContext) -> MissionInterpreter:

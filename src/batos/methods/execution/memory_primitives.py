@@ -42,7 +42,7 @@ def index_document(
         return
     if len(context.trace.indexed) >= MOST_DOCUMENTS:
         raise ObjectError(f"a mission remembers at most {MOST_DOCUMENTS} documents of methods")
-    context.trace.note_document(document)
+    context.trace.indexed.append(document)
 
 
 def forget(context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

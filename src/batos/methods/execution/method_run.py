@@ -17,6 +17,7 @@ from batos.methods.execution.resolution import ToMethod
 from batos.methods.execution.usage import record_method
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MethodCell
+from batos.minds.trace import Trace
 from batos.objects.prototype import label
 from batos.protocol.errors import CellMissing, MethodFailed
 
@@ -71,18 +72,23 @@ async def run_until_unchanged(
         if moved is None:
             takes(invocation, ran)
             # No await since the comparison: so the reads are still current when the writes are merged.
-            invocation.context.trace.note_changes(buffer.merge_down())
-            invocation.context.trace.note_reads(buffer.list_reads())
-            invocation.context.trace.note_effects(buffer.list_staged())
+            merge_writes(buffer, invocation.context.trace)
             invocation.limits.spend(ran.seconds)
             if invocation.below is None:
-                invocation.context.trace.note_trust(ran.trust)
+                invocation.context.trace.trusts.append(ran.trust)
             return ran
     raise MethodFailed(
         f"{moved} was changed by other parts of the mission each of the {MOST_RUNS} times "
         f"that {invocation.message.selector!r} ran",
         remedy="Let each part write slots of its own.",
     )
+
+
+def merge_writes(buffer: WriteBuffer, trace: Trace) -> None:
+    """Merge the writes of a buffer into what lies below it, and note what reaches the mission by that."""
+    trace.written.extend(buffer.merge_down())
+    trace.note_reads(buffer.list_reads())
+    trace.note_effects(buffer.list_staged())
 
 
 async def _once(

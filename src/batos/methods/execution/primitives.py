@@ -152,7 +152,7 @@ async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: 
     found = await send(invocation.interpreter, invocation.context.mind.persona, "recall_", query, room)
     if not isinstance(found, Evidence):
         raise ObjectError(f"`recall_` answers no evidence but a {type(found).__name__}")
-    invocation.context.trace.note_evidence(found)
+    invocation.context.trace.seen.append(found)
     return found
 
 

@@ -33,7 +33,7 @@ async def record_method(invocation: Invocation[ToMethod], work: Awaitable[T]) ->
         "as": "method, made in this mission" if made else "method",
         "path": invocation.path,
     }
-    context.trace.note_run(told)
+    context.trace.behaviour.append(told)
     return await _SlotUse(invocation).during(work, method.revision, control=False)
 
 
@@ -45,7 +45,7 @@ async def record_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) ->
     message, control = invocation.message, invocation.message.because == CONTROL
     told = _slot_fields(message)
     told |= {"revision": tid_text(message.intent._p_serial), "as": message.because}
-    invocation.context.trace.note_run(told)
+    invocation.context.trace.behaviour.append(told)
     if message.because == CELLLESS or not (control or message.intent.may_learn):
         return await work
     return await _SlotUse(invocation).during(work, message.revision, control=control)
@@ -76,7 +76,7 @@ class _SlotUse:
         def record(outcome: Outcome) -> None:
             spent = session.spending_at(self._path) - before
             seconds = spent.seconds + self._limits.seconds - own
-            self._context.trace.note_use(
+            self._context.trace.uses.append(
                 MethodUse(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
             )
 

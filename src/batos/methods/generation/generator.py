@@ -71,7 +71,7 @@ class MethodGenerator:
             return self._existing_method(context, found, selector, there)
         log = there.log(self.deps.dialect_digest)
         told = LearntDocument(receiver=there.name, selector=selector, outcome="", calls=0, tokens=0, generation=log)
-        context.trace.note_learning(told)
+        context.trace.learned.append(told)
         request = _request_of(context, there, told)
         if context.mind.policy.install == "auto" and not request.insists:
             await self._later(context, request)

@@ -122,7 +122,7 @@ def _make_tool(context: MindContext, generator: MethodMaker, selector: str, inte
     failure = generator.recent_failure(holder, selector, intent)
     if failure is not None:
         raise GenerationFailed(f"the tool {selector!r} was not made: {failure.message}") from failure
-    context.trace.note_tool({"selector": selector, "intent": intent.as_dict(), "trust": trust})
+    context.trace.forged.append({"selector": selector, "intent": intent.as_dict(), "trust": trust})
     asks = context.mind.policy.install == "ask" or trust not in tool_declarations.OWN
     wish = WishDocument(
         holder=reference(holder),
@@ -133,7 +133,7 @@ def _make_tool(context: MindContext, generator: MethodMaker, selector: str, inte
         asks=asks,
     )
     if all(each.get("wish") != wish for each in context.trace.learned):
-        context.trace.note_learning(
+        context.trace.learned.append(
             LearntDocument(receiver=roots.TOOLS, selector=selector, outcome=wishes.LATER, calls=0, tokens=0, wish=wish)
         )
     then = " and waits for your approval then: `batos approvals`" if asks else ""
