@@ -38,7 +38,7 @@ from batos.inference.ollama.opening import bridge
 from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
-from batos.methods.lifecycle.control_group import Rules
+from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.stopping import StopRequest

@@ -172,14 +172,14 @@ def test_a_retired_method_is_not_made_again(root: Any) -> None:
     """Not by the same coder for the same wish; by another coder, or for another wish, it may be."""
     holder = root["traits_obj"]
     install(root, holder, "say_", "one")
-    assert methods.may_generate(holder, "say_", CODER)
+    assert not methods.bar_reason(holder, "say_", CODER)
     methods.retire(lineage_of(root), "it failed 4 of 5 times", AT)
     assert lineage_of(root).retired == {1: {"at": AT, "reason": "it failed 4 of 5 times"}}
     assert methods.bar_reason(holder, "say_", CODER) == "it failed 4 of 5 times"
-    assert methods.may_generate(holder, "say_", "another coder")
-    assert methods.may_generate(holder, "ask_", CODER)
+    assert not methods.bar_reason(holder, "say_", "another coder")
+    assert not methods.bar_reason(holder, "ask_", CODER)
     methods.redeclare(root, holder, "say_", Intent("say hello twice"), AT)
-    assert methods.may_generate(holder, "say_", CODER)
+    assert not methods.bar_reason(holder, "say_", CODER)
 
 
 def test_an_intent_put_back_by_a_person_stays(root: Any) -> None:
@@ -189,7 +189,7 @@ def test_an_intent_put_back_by_a_person_stays(root: Any) -> None:
     methods.restore(root, lineage_of(root), 0, AT, "tester")
     assert isinstance(own_slots(holder)["say_"], Intent)
     assert lineage_of(root).history[2]["reason"] == "the intent took the place of revision 1"
-    assert not methods.may_generate(holder, "say_", "any coder")
+    assert methods.bar_reason(holder, "say_", "any coder")
     methods.restore(root, lineage_of(root), 1, AT, "tester")
     assert own_slots(holder)["say_"].source == "one"
 

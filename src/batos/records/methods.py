@@ -214,11 +214,6 @@ def lift_bar(lineage: Lineage) -> None:
     lineage.barred = None
 
 
-def may_generate(holder: UvmObject, selector: str, coder: str) -> bool:
-    """Test if the model with the digest `coder` may generate a method for a slot, which a retired method can forbid."""
-    return bar_reason(holder, selector, coder) == ""
-
-
 def bar_reason(holder: UvmObject, selector: str, coder: str) -> str:
     """Return the reason why the model with the digest `coder` may not generate for a slot; empty if it may."""
     if holder._p_jar is None or holder._p_oid is None:

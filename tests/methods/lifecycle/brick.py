@@ -16,7 +16,7 @@ from batos.guardian.audit import Context, audit
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
-from batos.methods.lifecycle.control_group import Rules
+from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference

@@ -93,7 +93,7 @@ async def test_a_method_that_fails_is_retired() -> None:
         )
         assert shown["barred"] == reason
         with brick.image.snapshot() as root:
-            assert not brick.lifecycle.may_generate(named_objects(root)[NAME], "plan_facet_", CODER)
+            assert methods.bar_reason(named_objects(root)[NAME], "plan_facet_", CODER)
 
 
 async def test_one_bad_use_retires_nobody_twice() -> None:

@@ -15,12 +15,10 @@ from batos.image.publisher import Telling
 from batos.image.records import Lineage
 from batos.image.roots import Root
 from batos.methods.execution.compilation import program_of
-from batos.methods.lifecycle import control_group, installation, ledger, method_reports
-from batos.methods.lifecycle.control_group import Rules
-from batos.methods.lifecycle.ledger import Retirement
+from batos.methods.lifecycle import active_methods, method_reports
+from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.objects.method import Method
-from batos.objects.prototype import UvmObject
 from batos.protocol.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
 from batos.protocol.method_documents import MethodDocument, UsePayload
 from batos.records import methods, object_installation, tools
@@ -53,22 +51,15 @@ class MethodLifecycle(MethodReader):
 
     def is_control(self, mission: str, selector: str) -> bool:
         """Test if this mission interprets the method's intent, as a control that the method is compared with."""
-        return control_group.is_control(mission, selector, self.rules.every)
-
-    def may_generate(self, holder: UvmObject, selector: str, coder: str) -> bool:
-        """Test if the coder (a model's digest) may make a method for the slot.
-
-        A coder may not make again a method that was retired for the same intent.
-        """
-        return methods.may_generate(holder, selector, coder)
+        return active_methods.is_control(mission, selector, self.rules.every)
 
     def fold(self, root: Root, mission: str, payload: UsePayload) -> list[Telling]:
         """Apply an entry of the kind `method` for the publisher.
 
         The use is added to its ledger; functions that emit the events are returned.
         """
-        gone = ledger.fold(root, mission, payload, self.rules, self._now())
-        return [] if gone is None else [lambda: self._emit_retired(gone)]
+        gone = active_methods.fold(root, mission, payload, self.rules, self._now())
+        return self._retired_events([] if gone is None else [gone])
 
     async def count(self, mission: str, payloads: Iterable[UsePayload]) -> None:
         """Add the uses of a failed mission, whose thought is never published.
@@ -77,11 +68,11 @@ class MethodLifecycle(MethodReader):
         """
         told = list(payloads)
         if told:
-            self._emit_all(await self._image.shared.apply(lambda root: self._count_all(root, mission, told)))
-
-    def _count_all(self, root: Root, mission: str, payloads: list[UsePayload]) -> list[Telling]:
-        """Add several uses within one commit."""
-        return [telling for payload in payloads for telling in self.fold(root, mission, payload)]
+            self._emit_all(
+                await self._image.shared.apply(
+                    lambda root: [telling for payload in told for telling in self.fold(root, mission, payload)]
+                )
+            )
 
     # -- installing
 
@@ -111,7 +102,7 @@ class MethodLifecycle(MethodReader):
             made: list[Method] = []
             tellings: list[Telling] = []
             for candidate in wanted:
-                method, new, gone = installation.install(root, candidate, self.rules, at)
+                method, new, gone = active_methods.install(root, candidate, self.rules, at)
                 made.append(Method(**method.as_dict()))
                 receiver = roots.name_of_object(root, methods.find_holder(root, candidate.holder))
                 if new:
@@ -141,7 +132,7 @@ class MethodLifecycle(MethodReader):
         if not lineage.active:
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
-        gone = installation.enforce_limit(root, lineage, self.rules, at)
+        gone = active_methods.enforce_limit(root, lineage, self.rules, at)
         receiver = roots.name_of_object(root, lineage.holder)
         return [self._installed_event(receiver, method), *self._retired_events(gone)]
 
@@ -156,7 +147,7 @@ class MethodLifecycle(MethodReader):
         at = self._now()
         with self._image.snapshot() as root:
             lineage = method_reports.find_lineage(root, name)
-            number = installation.previous_revision(root, lineage) if revision is None else revision
+            number = active_methods.previous_revision(root, lineage) if revision is None else revision
             former = lineage.revisions.get(number)
             candidate = None if former is None else Method(**former.as_dict())
         if candidate is not None:
@@ -164,7 +155,7 @@ class MethodLifecycle(MethodReader):
 
         def change(root: Root) -> tuple[MethodDocument, list[Telling]]:
             lineage = method_reports.find_lineage(root, name)
-            gone = installation.roll_back(root, lineage, number, self.rules, at, by)
+            gone = active_methods.roll_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []
             if number:
                 receiver = roots.name_of_object(root, lineage.holder)
@@ -198,13 +189,6 @@ class MethodLifecycle(MethodReader):
             ),
         )
 
-    def _retired_events(self, gone: Iterable[Retirement]) -> list[Telling]:
+    def _retired_events(self, gone: Iterable[MethodRetired]) -> list[Telling]:
         """Return functions that emit the events of these retirements."""
-        return [lambda each=each: self._emit_retired(each) for each in gone]  # type: ignore[misc]
-
-    def _emit_retired(self, gone: Retirement) -> None:
-        """Emit the event of a retirement."""
-        self._events.emit(
-            METHOD_RETIRED,
-            MethodRetired(receiver=gone.receiver, selector=gone.selector, revision=gone.revision, reason=gone.reason),
-        )
+        return [partial(self._events.emit, METHOD_RETIRED, each) for each in gone]

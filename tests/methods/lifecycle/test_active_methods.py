@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.image.records import Lineage
-from batos.methods.lifecycle import control_group
+from batos.methods.lifecycle import active_methods
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
 from batos.protocol.method_documents import no_use
@@ -27,16 +27,16 @@ def lived(selector: str, calls: int, bad: int, since: int = 0) -> Lineage:
 @given(st.text(max_size=30), st.text(max_size=30), st.integers(1, 50))
 def test_the_choice_is_made_once(mission: str, selector: str, every: int) -> None:
     """Asked again, also by a later attempt or another process, it is the same."""
-    first = control_group.is_control(mission, selector, every)
-    assert first == control_group.is_control(mission, selector, every)
-    assert not control_group.is_control(mission, selector, 0)
-    assert control_group.is_control(mission, selector, 1)
+    first = active_methods.is_control(mission, selector, every)
+    assert first == active_methods.is_control(mission, selector, every)
+    assert not active_methods.is_control(mission, selector, 0)
+    assert active_methods.is_control(mission, selector, 1)
 
 
 def test_about_one_in_so_many() -> None:
     """Of a thousand missions a tenth, and not the same ones for two methods."""
-    chosen = [control_group.is_control(f"m-{number}", "sage_facet_", 10) for number in range(1_000)]
-    others = [control_group.is_control(f"m-{number}", "other_facet_", 10) for number in range(1_000)]
+    chosen = [active_methods.is_control(f"m-{number}", "sage_facet_", 10) for number in range(1_000)]
+    others = [active_methods.is_control(f"m-{number}", "other_facet_", 10) for number in range(1_000)]
     assert 70 < sum(chosen) < 130
     assert sum(one and other for one, other in zip(chosen, others, strict=True)) < 30
 
@@ -44,14 +44,14 @@ def test_about_one_in_so_many() -> None:
 def test_the_worst_by_outcome() -> None:
     """What fails most, not what is old or unused."""
     kept: list[tuple[str, Any]] = [("a_", (50, 2)), ("b_", (6, 5)), ("c_", (0, 0)), ("d_", (200, 60))]
-    assert control_group.worst(lived(name, *did) for name, did in kept).selector == "b_"
+    assert active_methods.worst(lived(name, *did) for name, did in kept).selector == "b_"
 
 
 def test_the_unused_goes_before_the_proved() -> None:
     """Where nothing fails, who was never used goes first; of two of these the first by name."""
-    assert control_group.worst([lived("a_", 9, 0), lived("c_", 0, 0), lived("b_", 0, 0)]).selector == "b_"
+    assert active_methods.worst([lived("a_", 9, 0), lived("c_", 0, 0), lived("b_", 0, 0)]).selector == "b_"
 
 
 def test_what_was_before_does_not_count() -> None:
     """A revision that was brought back is not the worst for what it did before."""
-    assert control_group.worst([lived("a_", 30, 20, since=30), lived("b_", 30, 20)]).selector == "b_"
+    assert active_methods.worst([lived("a_", 30, 20, since=30), lived("b_", 30, 20)]).selector == "b_"
