@@ -15,5 +15,5 @@ def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[s
     try:
         return dict(signature.bind(*args, **kwargs).arguments)
     except TypeError as error:
-        taken = ", ".join(str(each).partition(":")[0] for each in signature.parameters.values())
+        taken = ", ".join(str(each).partition(":")[0].partition("=")[0] for each in signature.parameters.values())
         raise ObjectError(f"`{name}` takes ({taken}): {error}") from None

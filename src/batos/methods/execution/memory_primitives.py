@@ -32,7 +32,7 @@ def index_document(
 
     Raises: ObjectError: an argument is wrong, there are too many documents, or the mission keeps nothing in memory.
     """
-    given = bind_arguments(_index_document, "index_document_", args, kwargs)
+    given = bind_arguments(lambda title, text: None, "index_document_", args, kwargs)
     title, text = _check_text("title", given["title"], MOST_TITLE), _check_text("text", given["text"], MOST_TEXT)
     policy = context.mission.brief.policy
     if policy is not None and policy.memory == NO_MEMORY:
@@ -52,7 +52,7 @@ def forget(context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any])
 
     Raises: ObjectError: an argument is wrong, or there is no such document.
     """
-    named = bind_arguments(_forget, "forget_", args, kwargs)["documents"]
+    named = bind_arguments(lambda documents: None, "forget_", args, kwargs)["documents"]
     several = [named] if isinstance(named, str) else named
     if not isinstance(several, list | tuple) or not 1 <= len(several) <= MOST_DOCUMENTS:
         raise ObjectError(f"`forget_` takes the name of a document, or a list of 1 to {MOST_DOCUMENTS} names")
@@ -79,7 +79,7 @@ async def embed(
 
     Raises: ObjectError: an argument is wrong, or no embedder gives a vector.
     """
-    texts = bind_arguments(_embed, "embed_", args, kwargs)["texts"]
+    texts = bind_arguments(lambda texts: None, "embed_", args, kwargs)["texts"]
     several = [texts] if isinstance(texts, str) else texts
     if not isinstance(several, list | tuple) or not 1 <= len(several) <= MOST_EMBEDDED:
         raise ObjectError(f"`embed_` takes a text, or a list of 1 to {MOST_EMBEDDED} texts")
@@ -90,18 +90,6 @@ async def embed(
         raise ObjectError("`embed_`: there is no embedder, or it gives no vector")
     found = [[float(number) for number in vector] for vector in vectors]
     return found[0] if isinstance(texts, str) else found
-
-
-def _index_document(title: Any, text: Any) -> None:
-    """Declare the parameters of `index_document_`."""
-
-
-def _forget(documents: Any) -> None:
-    """Declare the parameters of `forget_`."""
-
-
-def _embed(texts: Any) -> None:
-    """Declare the parameters of `embed_`."""
 
 
 def _check_text(name: str, value: Any, most: int, selector: str = "index_document_") -> str:

@@ -55,7 +55,7 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
 
     Raises: ObjectError: an argument is wrong; the message names it.
     """
-    given = bind_arguments(_infer, "infer_", args, kwargs)
+    given = bind_arguments(lambda prompt, system=None, **options: None, "infer_", args, kwargs)
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
     for name, value in (("prompt", text), ("system", system)):
         if not isinstance(value, str) and not (name == "system" and value is None):
@@ -67,14 +67,6 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
     return ModelQuestion(
         text, system, {name: _option(name, value) for name, value in options.items() if value is not None}
     )
-
-
-def _infer(prompt: Any, system: Any = None, **options: Any) -> None:
-    """Declare the parameters of `infer_`."""
-
-
-def _recall(query: Any, room: Any = ROOM) -> None:
-    """Declare the parameters of `recall_`; `room` is in bytes."""
 
 
 def _option(name: str, value: Any) -> int | float:
@@ -143,7 +135,7 @@ async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: 
 
     Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
     """
-    given = bind_arguments(_recall, "recall_", args, kwargs)
+    given = bind_arguments(lambda query, room=ROOM: None, "recall_", args, kwargs)
     query, room = given["query"], given.get("room", ROOM)
     if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_PROMPT:
         raise ObjectError("`recall_` takes a text: what is looked for")

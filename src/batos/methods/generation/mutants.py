@@ -79,20 +79,21 @@ def _changes(node: ast.AST) -> Iterator[Change]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for number, statement in enumerate(node.body):
             if _matters(statement):
-                yield partial(_leave_out, node, number)
-    elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
-        yield partial(_return_none, node)
+                yield partial(node.body.__setitem__, number, ast.Pass())
+    elif isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+        yield partial(setattr, node, "value", ast.Constant(None))
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED:
-        yield partial(_swap_comparison, node)
+        yield partial(node.ops.__setitem__, 0, _COMPARED[type(node.ops[0])]())
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _COMPUTED:
-        yield partial(_swap_operator, node)
+        yield partial(setattr, node, "op", _COMPUTED[type(node.op)]())
     elif isinstance(node, ast.BoolOp):
-        yield partial(_swap_and_or, node)
+        yield partial(setattr, node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
-        yield partial(_negate_condition, node)
+        yield partial(setattr, node, "test", ast.UnaryOp(ast.Not(), node.test))
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         # Texts stay unchanged: a check cannot see the wording of a prompt.
-        yield partial(_change_constant, node)
+        other = not node.value if isinstance(node.value, bool) else node.value + 1
+        yield partial(setattr, node, "value", other)
 
 
 def _matters(statement: ast.stmt) -> bool:
@@ -112,47 +113,3 @@ def _is_marker(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and any(
         isinstance(target, ast.Attribute) and target.attr == "_p_changed" for target in statement.targets
     )
-
-
-def _is_none(value: ast.expr) -> bool:
-    """Test if the expression is the constant None."""
-    return isinstance(value, ast.Constant) and value.value is None
-
-
-def _leave_out(node: ast.FunctionDef | ast.AsyncFunctionDef, number: int) -> None:
-    """Replace a statement of the body with `pass`."""
-    node.body[number] = ast.Pass()
-
-
-def _return_none(node: ast.Return) -> None:
-    """Make a return statement return None."""
-    node.value = ast.Constant(None)
-
-
-def _swap_comparison(node: ast.Compare) -> None:
-    """Replace the first comparison operator with its opposite."""
-    node.ops[0] = _COMPARED[type(node.ops[0])]()
-
-
-def _swap_operator(node: ast.BinOp | ast.AugAssign) -> None:
-    """Replace an arithmetic operator."""
-    node.op = _COMPUTED[type(node.op)]()
-
-
-def _swap_and_or(node: ast.BoolOp) -> None:
-    """Replace `and` with `or`, and the reverse."""
-    node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-
-
-def _negate_condition(node: ast.If | ast.IfExp | ast.While) -> None:
-    """Replace a condition with its negation."""
-    node.test = ast.UnaryOp(ast.Not(), node.test)
-
-
-def _change_constant(node: ast.Constant) -> None:
-    """Replace a truth value with its opposite, and a number with the next."""
-    value = node.value
-    if isinstance(value, bool):
-        node.value = not value
-    elif isinstance(value, int | float):
-        node.value = value + 1
