@@ -11,6 +11,7 @@ from batos.methods.generation import lean_request
 from batos.methods.generation.check_lines import parse_lines
 from batos.methods.generation.coder_examples import EXAMPLES, FACET, KEEPING, PLAIN, PROTOCOL, CoderExample, example_for
 from batos.methods.generation.lean_dialogue import spoken_checks
+from batos.methods.generation.method_spec import parameter_names
 from batos.methods.generation.rehearsal import LIMITS
 from batos.methods.generation.trial import Trial
 from batos.methods.generation.written_source import read_source
@@ -23,13 +24,13 @@ async def test_an_example_is_accepted_and_passes_its_checks(example: CoderExampl
     """By the guardian and in a cell, without any change; its checks are written as they are asked for."""
     selector = example.signature.partition("(")[0]
     wanted = wish(selector=selector, signature=example.signature, kind=KINDS[example])
-    names = tuple(each.strip() for each in lean_request.inside(example.signature).split(","))
-    checks, faults = parse_lines(lean_request.fence(example.checks), selector, names)
+    names = parameter_names(example.signature)
+    checks, faults = parse_lines(lean_request.fence(example.checks), selector, tuple(names))
     cell = Cell(1, LIMITS)
     try:
         judged = await Trial(wanted, cell, Events(log=False)).source(
             read_source(lean_request.fence(example.source), selector, example.signature).source,
-            checks or spoken_checks(wanted.kind, wanted.signature),
+            checks or spoken_checks(wanted),
         )
     finally:
         await cell.aclose()

@@ -2,6 +2,9 @@
 
 The form is `size_("abc") == 3`, with or without `assert`. `self.count = 2` before a call sets a slot, `self.count == 3`
 behind it compares one. Lines of another form are passed over: only literals are read, and nothing is run.
+
+Checks that stand in the wish itself are right whoever writes the method, because they were asked for, and no model has
+to write others.
 """
 
 from __future__ import annotations
@@ -13,19 +16,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
+from batos.methods.generation.code_text import tree_of
 from batos.methods.generation.method_checks import Check, display, equal
+from batos.methods.generation.method_spec import MethodSpec, parameter_names
 from batos.protocol.errors import UsageError
 
-#: The most checks that are read.
+#: The most checks that are read, and the most of a wish.
 MOST: Final = 4
+MOST_WISHED: Final = 8
 _MARK: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 _CALL: Final = re.compile(r"^(?:assert[ \t]+)?(?:not[ \t]+)?(\w+)\(", re.MULTILINE)
 _BUILTINS: Final = frozenset(dir(builtins))
 _PROMPT: Final = re.compile(r"^[ \t]*(?:>>>[ \t]*|[-*][ \t]+|\d+[.)][ \t]+)")
 _SHOWN: Final = re.compile(r"^print\((?P<call>.*)\)[ \t]*#[ \t]*(?:->|=>|==|=|[A-Za-z ]{0,20}:)?[ \t]*(?P<value>.+)$")
 _ARROW: Final = re.compile(r"^(?P<call>\w+\(.*\))[ \t]*(?:->|=>|#[ \t]*(?:->|=>|returns)?)[ \t]*(?P<value>.+)$")
+
+#: A call at a prompt of Python, and its result on the next line.
+_PROMPTED: Final = re.compile(r"^[ \t]*>>>[ \t]*(.+\))[ \t]*\n[ \t]*(?!>>>)(\S.*)$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -61,6 +69,19 @@ def parse_lines(
     if len(joined) < len({_key(check) for check in checks}):
         faults.append("a call has two results")
     return joined[:most], faults
+
+
+def wish_checks(wanted: MethodSpec) -> tuple[Check, ...]:
+    """Return the calls with results in the examples and the text of a wish, each on a line of its own.
+
+    A call with two results is left out, because the wish contradicts itself there. A facet or protocol has none.
+    """
+    if wanted.speaks:
+        return ()
+    said = _PROMPTED.sub(r"\1 == \2", "\n".join((wanted.text, *wanted.examples)))
+    call = f"{wanted.selector.strip('_')}("
+    lines = [line.strip() for line in said.splitlines() if call in line.replace("_(", "(") or "self." in line]
+    return parse_lines("\n".join(lines), wanted.selector, tuple(parameter_names(wanted.signature)), MOST_WISHED)[0]
 
 
 def join_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -110,11 +131,9 @@ def _statement(line: str) -> ast.stmt | None:
     """Return a line as a statement; a call that shows its value becomes an `assert`."""
     shown = _SHOWN.match(line) or _ARROW.match(line)
     for text in (f"assert {shown['call']} == {shown['value']}" if shown else line, line):
-        try:
-            body = parse(text).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        return body[0] if len(body) == 1 else None
+        tree = tree_of(text)
+        if tree is not None:
+            return tree.body[0] if len(tree.body) == 1 else None
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterator
@@ -180,9 +181,12 @@ def _cuts(code: str) -> Iterator[str]:
 
 
 def _is_python(code: str) -> bool:
-    """Test if a text is Python."""
+    return tree_of(code) is not None
+
+
+def tree_of(code: str) -> ast.Module | None:
+    """Return the tree of a text that is Python; None for any other."""
     try:
-        parse(code)
+        return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from batos.guardian.audit import Context, audit
-from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.guardian.tidying import bound_names
 from batos.guardian.tidying.bound_names import Def
 from batos.guardian.verdict import SourceFault, Verdict
+from batos.methods.generation.code_text import tree_of
 
 _MARKER: Final = f"{SHIPPED.receiver}.{SHIPPED.marker} = True"
 #: Words of other languages that mean one of Python's.
@@ -77,7 +77,7 @@ def missing_return(source: str, selector: str) -> str:
     >>> missing_return("def size_(self, text):\\n    size = len(text)\\n", "size_")
     'line 2: write `return size` after `size = len(text)`: the method returns nothing'
     """
-    tree = _tree(source)
+    tree = tree_of(source)
     method = (
         next((node for node in tree.body if isinstance(node, Def) and node.name == selector), None) if tree else None
     )
@@ -119,7 +119,7 @@ def _candidates(source: str, lines: Sequence[str], fault: SourceFault, context: 
     if fault.rule == "parse":
         yield from _syntax(line, fault.line)
         return
-    tree = _tree(source)
+    tree = tree_of(source)
     if tree is None:
         return
     if fault.rule in ("selector", "shape") and context.signature:
@@ -249,10 +249,3 @@ def _holds(node: ast.stmt, line: int) -> bool:
 def _replace(line: str, old: str, new: str) -> str:
     """Replace a name in a line, where it stands as a whole word and behind no dot."""
     return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", lambda _: new, line)
-
-
-def _tree(source: str) -> ast.Module | None:
-    try:
-        return parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None

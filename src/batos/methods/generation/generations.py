@@ -332,13 +332,9 @@ class NegativeCache:
         before = opened.before
         if before is None or before["ended"] != "failed":
             return None
-        at = datetime.fromisoformat(before["at"])
-        until = at + timedelta(seconds=self.seconds)
-        if self.clock() >= until:
-            return None
-        error = _again(before["failed"])
-        self._known[opened.log] = (until, error)
-        return error
+        until = datetime.fromisoformat(before["at"]) + timedelta(seconds=self.seconds)
+        self._known[opened.log] = (until, _again(before["failed"]))
+        return self.failure(opened.log)
 
 
 def _again(failed: Mapping[str, Any]) -> BatosError:

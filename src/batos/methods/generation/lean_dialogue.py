@@ -15,12 +15,12 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.methods.generation import lean_request
 from batos.methods.generation import method_checks as checking
-from batos.methods.generation.check_lines import MOST, beside, join_checks, parse_lines
+from batos.methods.generation.check_lines import MOST, beside, join_checks, parse_lines, wish_checks
 from batos.methods.generation.dialogue import REPAIRS, Dialogue
 from batos.methods.generation.method_checks import Check
+from batos.methods.generation.method_spec import MethodSpec, parameter_names
 from batos.methods.generation.quota import MORE_CALLS
 from batos.methods.generation.trial import Trial, TrialResult
-from batos.methods.generation.wish_checks import wish_checks
 from batos.minds.prompt import Message
 from batos.protocol.errors import AnswerUnreadable
 
@@ -78,7 +78,7 @@ class LeanDialogue(Dialogue):
             return draft
         same = self._draft is not None and draft.source == self._draft.source
         self._draft = draft
-        spoken = spoken_checks(self.wanted.kind, self.wanted.signature)
+        spoken = spoken_checks(self.wanted)
         if spoken:
             judged = await self.trial.source(draft.source, spoken)
             return replace(judged, changes=(*draft.changes, BY_RULE))
@@ -107,7 +107,7 @@ class LeanDialogue(Dialogue):
 
     async def _judge_checks(self, text: str) -> TrialResult:
         """Read checks, and run them; if they fail, the method is asked for again."""
-        names = tuple(each.strip() for each in lean_request.inside(self.wanted.signature).split(",") if each.strip())
+        names = tuple(parameter_names(self.wanted.signature))
         checks, faults = parse_lines(text, self.wanted.selector, names)
         draft = self._draft
         if draft is None or draft.verdict is None:
@@ -174,13 +174,9 @@ def whole_method(text: str, until: int) -> str:
     return head if _METHOD.search(head) else ""
 
 
-def spoken_checks(kind: str, signature: str) -> Sequence[Check]:
+def spoken_checks(wanted: MethodSpec) -> Sequence[Check]:
     """Return the checks of a facet or protocol with one parameter: it asks the model, and returns what that answers."""
-    if (
-        kind not in lean_request.SPEAKS
-        or lean_request.inside(signature).count(",")
-        or not lean_request.inside(signature)
-    ):
+    if not wanted.speaks or len(parameter_names(wanted.signature)) != 1:
         return ()
     return tuple(_spoken_check(asked, answer) for asked, answer in _SPOKEN)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from batos.methods.generation.coder_examples import KEEPING, LISTING, PLAIN, CoderExample, example_for, kept_slots
 from batos.methods.generation.coder_prompt import shorten
-from batos.methods.generation.method_spec import MethodSpec
+from batos.methods.generation.method_spec import MethodSpec, parameter_names
 from batos.minds.prompt import Message
 
 HEAD: Final = "You write one Python method. Answer with the code alone."
@@ -19,8 +19,6 @@ CHECKS_HEAD: Final = "You write calls of a function and what they return."
 AGAIN: Final = "Write the whole method again."
 #: The most faults of an attempt that a small coder is told.
 FAULTS: Final = 3
-#: The kinds whose methods ask the model.
-SPEAKS: Final = frozenset({"facet", "protocol"})
 
 
 def method_messages(wanted: MethodSpec) -> tuple[Message, ...]:
@@ -65,7 +63,7 @@ def fence(code: str) -> str:
 
 def _method_task(lines: str, signature: str, wanted: MethodSpec) -> str:
     """Return the task with the first line of the method last."""
-    start = "async def" if wanted.kind in SPEAKS else "def"
+    start = "async def" if wanted.speaks else "def"
     return f"{lines}\n\n{start} {signature}:"
 
 
@@ -81,15 +79,15 @@ def _task_lines(example: CoderExample) -> str:
 
 def _wanted_lines(wanted: MethodSpec) -> str:
     """Return the task of a method, with its arguments and slots."""
-    title = f"{wanted.title}: " if wanted.title and wanted.kind in SPEAKS else ""
+    title = f"{wanted.title}: " if wanted.title and wanted.speaks else ""
     task = " ".join(f"{title}{wanted.text}".split())
     return _lines(task, wanted.signature, wanted.arguments, kept_slots(wanted))
 
 
 def _lines(task: str, signature: str, arguments: Sequence[str], slots: Sequence[tuple[str, str]]) -> str:
     """Return a task on one line, and on another one what the method is given and keeps, where that is known."""
-    names = [each.split(":")[0].split("=")[0].strip() for each in inside(signature).split(",")]
-    given = [f"{name} ({kind})" for name, kind in zip(names, arguments, strict=False) if name and kind != "None"]
+    named = zip(parameter_names(signature), arguments, strict=False)
+    given = [f"{name} ({kind})" for name, kind in named if kind != "None"]
     kept = [f"self.{name} ({kind})" for name, kind in slots]
     return f"{task}\nGiven: {', '.join((*given, *kept))}" if given or kept else task
 
@@ -100,10 +98,5 @@ def _call_form(signature: str) -> str:
     >>> _call_form("size_(self, text)"), _call_form("tick_(self)")
     ('size_(text)', 'tick_()')
     """
-    return f"{signature.partition('(')[0]}({inside(signature)})"
-
-
-def inside(signature: str) -> str:
-    """Return the parameters of a signature behind the receiver."""
     inside = signature.partition("(")[2].rpartition(")")[0]
-    return inside.partition(",")[2].strip()
+    return f"{signature.partition('(')[0]}({inside.partition(',')[2].strip()})"

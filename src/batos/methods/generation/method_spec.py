@@ -104,6 +104,11 @@ class MethodSpec:
     former: FormerRevision | None = None
 
     @property
+    def speaks(self) -> bool:
+        """Test if the method asks the model in the voice of a persona."""
+        return self.kind in ("facet", "protocol")
+
+    @property
     def key(self) -> tuple[str, str, str]:
         """Return holder, selector and intent: requests with the same key share one generation."""
         return self.holder, self.selector, self.intent
@@ -170,7 +175,7 @@ def spec_of_intent(
         inspiration=intent.inspiration,
         examples=tuple(map(_line, intent.examples[:MOST])),
         owner=_owner(root, holder, intent),
-        arguments=args[: _parameters(intent.signature)],
+        arguments=args[: _parameter_count(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
         messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
         trust=least_trust("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
@@ -268,15 +273,21 @@ def _identity(holder: UvmObject) -> dict[str, str]:
     return {slot: each.value for slot, each in found.items() if each is not None and isinstance(each.value, str)}
 
 
-def _parameters(signature: str) -> int | None:
-    """Return the number of parameters of a signature beside `self`; None for any number.
+def parameter_names(signature: str) -> list[str]:
+    """Return the names of a signature's parameters behind the receiver.
 
-    >>> _parameters("guide_facet_(self, query)"), _parameters("tick_(self)"), _parameters("sum_(self, *items)")
-    (1, 0, None)
+    >>> parameter_names("guide_facet_(self, query: str = '')"), parameter_names("tick_(self)")
+    (['query'], [])
     """
     inside = signature.partition("(")[2].rpartition(")")[0]
-    names = [each.strip() for each in inside.split(",") if each.strip() not in ("", "self", "/")]
-    return None if not inside or any(each.startswith("*") for each in names) else len(names)
+    names = [each.split(":")[0].split("=")[0].strip() for each in inside.split(",")]
+    return [name for name in names if name not in ("", "self", "/")]
+
+
+def _parameter_count(signature: str) -> int | None:
+    """Return the number of parameters of a signature beside `self`; None for any number."""
+    names = parameter_names(signature)
+    return None if "(" not in signature or any(each.startswith("*") for each in names) else len(names)
 
 
 def _slots(holder: UvmObject) -> Iterator[tuple[str, str]]:

@@ -17,23 +17,19 @@ from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
 from batos.methods.generation import method_checks as checking
-from batos.methods.generation.check_lines import beside
+from batos.methods.generation.check_lines import beside, wish_checks
 from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.fault_lines import fault_lines, missing_return
 from batos.methods.generation.method_checks import Check, display
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
 from batos.methods.generation.rehearsal import Rehearsal, ScriptedHost
-from batos.methods.generation.wish_checks import wish_checks
 from batos.methods.generation.written_source import read_source
-from batos.objects.method import IntentKind
 from batos.protocol.errors import CellMissing, DecisionInvalid, InternalError, MethodFailed
 from batos.protocol.event_payloads import GUARDIAN_VERDICT, GuardianVerdict
 from batos.protocol.method_documents import MutantsDocument
 
 _FENCE: Final = "```"
-#: Kinds whose methods speak for a persona.
-_SPEAKS: Final[frozenset[IntentKind]] = frozenset({"facet", "protocol"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class Trial:
     @property
     def _rehearsal(self) -> Rehearsal:
         """Return the rehearsal for this specification."""
-        return Rehearsal(self.cell, self.wanted.given, self.wanted.kind in _SPEAKS)
+        return Rehearsal(self.cell, self.wanted.given, self.wanted.speaks)
 
     async def reply(self, text: str) -> TrialResult:
         """Try a coder's whole reply. Raises: CellMissing: there is no cell."""
@@ -191,7 +187,7 @@ class Trial:
 
     def _textless_checks(self, checks: Sequence[Check]) -> list[str]:
         """Return a fault for each check of a facet or protocol whose expected result is no text."""
-        if self.wanted.kind not in _SPEAKS:
+        if not self.wanted.speaks:
             return []
         return [
             f"check {number}: a {self.wanted.kind} answers with text, not with {checking.display(check.result)}"

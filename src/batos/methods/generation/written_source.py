@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.guardian.tidying import bound_names
 from batos.guardian.tidying.bound_names import Def
-from batos.methods.generation.code_text import find_code
+from batos.methods.generation.code_text import find_code, tree_of
 
 RECEIVER: Final = SHIPPED.receiver
 _BUILTINS: Final = frozenset(dir(builtins))
@@ -59,9 +58,8 @@ def read_source(text: str, selector: str, signature: str) -> WrittenSource:
 
 def _change(source: str, selector: str, wanted: list[str] | None) -> tuple[str, str] | None:
     """Return the source after the first change that it needs, and what this was; None if it needs none."""
-    try:
-        tree = parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(source)
+    if tree is None:
         return None
     found = _unwrap_class(source, tree)
     if found is not None:
@@ -297,10 +295,8 @@ def _names(method: Def) -> list[str]:
 
 def _parameters(signature: str) -> list[str] | None:
     """Return the names of a signature's parameters, the receiver first; None if there is no signature."""
-    try:
-        made = parse(f"def {signature}: ...").body[0] if signature else None
-    except (SyntaxError, ValueError):
-        return None
+    tree = tree_of(f"def {signature}: ...")
+    made = tree.body[0] if tree else None
     return _names(made) if isinstance(made, ast.FunctionDef) else None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.methods.generation.generation_setup import wish
 
+from batos.methods.generation.check_lines import wish_checks
 from batos.methods.generation.method_checks import Check
-from batos.methods.generation.wish_checks import wish_checks
 
 TWO = [Check([[1, 2]], result=3).as_dict(), Check([[]], result=0).as_dict()]
 
