@@ -34,7 +34,7 @@ async def record_method(invocation: Invocation[ToMethod], work: Awaitable[T]) ->
         "path": invocation.path,
     }
     context.trace.behaviour.append(told)
-    return await _SlotUse(invocation).during(work, method.revision, control=False)
+    return await _record_use(invocation, work, method.revision, control=False)
 
 
 async def record_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) -> T:
@@ -48,7 +48,7 @@ async def record_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) ->
     invocation.context.trace.behaviour.append(told)
     if message.because == CELLLESS or not (control or message.intent.may_learn):
         return await work
-    return await _SlotUse(invocation).during(work, message.revision, control=control)
+    return await _record_use(invocation, work, message.revision, control=control)
 
 
 def _slot_fields(message: ResolvedMessage) -> RanDocument:
@@ -56,42 +56,36 @@ def _slot_fields(message: ResolvedMessage) -> RanDocument:
     return {"selector": message.selector, "holder": label(message.holder), "oid": reference(message.holder)}
 
 
-class _SlotUse:
-    """Measures one use of a slot: the tokens, answers and seconds that it spends, without waiting and repeated runs."""
+async def _record_use(
+    invocation: Invocation[ToMethod] | Invocation[ToIntent], work: Awaitable[T], revision: int, *, control: bool
+) -> T:
+    """Return the result of `work`, and record the use of a slot with its outcome and what it spent.
 
-    def __init__(self, invocation: Invocation[ToMethod] | Invocation[ToIntent]) -> None:
-        self._context = invocation.context
-        self._slot = reference(invocation.message.holder), invocation.message.selector
-        self._path = invocation.path
-        self._limits = invocation.limits
+    The tokens, answers and seconds are its own, without waiting and repeated runs. An error that is not the slot's
+    fault, such as a missing cell, is not recorded.
+    """
+    message, context, limits = invocation.message, invocation.context, invocation.limits
+    session = context.io.session
+    before, own = session.spending_at(invocation.path), limits.seconds
 
-    async def during(self, work: Awaitable[T], revision: int, *, control: bool) -> T:
-        """Return the result of `work`, and record the use with its outcome.
+    def record(outcome: Outcome) -> None:
+        spent = session.spending_at(invocation.path) - before
+        seconds = spent.seconds + limits.seconds - own
+        slot = (reference(message.holder), message.selector)
+        context.trace.uses.append(MethodUse(*slot, revision, outcome, control, seconds, spent.tokens, spent.answers))
 
-        An error that is not the slot's fault, such as a missing cell, is not recorded.
-        """
-        session = self._context.io.session
-        before, own = session.spending_at(self._path), self._limits.seconds
-
-        def record(outcome: Outcome) -> None:
-            spent = session.spending_at(self._path) - before
-            seconds = spent.seconds + self._limits.seconds - own
-            self._context.trace.uses.append(
-                MethodUse(*self._slot, revision, outcome, control, seconds, spent.tokens, spent.answers)
-            )
-
-        try:
-            found = await work
-        except CellMissing:
-            raise
-        except (MethodFailed, ObjectError):
+    try:
+        found = await work
+    except CellMissing:
+        raise
+    except (MethodFailed, ObjectError):
+        record("fault")
+        raise
+    except Refused as error:
+        # The mission fails of this: the use that spent most is counted, or its method would fail every mission.
+        spent = (session.spending_at(invocation.path) - before).answers
+        if is_spent(error) and spent > MANY and 4 * spent >= session.cost.calls:
             record("fault")
-            raise
-        except Refused as error:
-            # The mission fails of this: the use that spent most is counted, or its method would fail every mission.
-            spent = (session.spending_at(self._path) - before).answers
-            if is_spent(error) and spent > MANY and 4 * spent >= session.cost.calls:
-                record("fault")
-            raise
-        record("ok")
-        return found
+        raise
+    record("ok")
+    return found
