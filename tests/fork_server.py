@@ -25,7 +25,7 @@ from batos.cli import entry
 
 #: What verbs load when they are called, beside their own modules.
 _ALSO = (
-    "batos.cli.doors.local",
+    "batos.cli.doors.in_process",
     "batos.cli.verbs.adapter_folder",
     "batos.cli.doctor.residency",
     "batos.cli.doctor.doctor",

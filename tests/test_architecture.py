@@ -326,7 +326,6 @@ PARAGRAPHS = frozenset(
     """
     batos.agency.effect_places
     batos.cli.doctor.cellcheck
-    batos.cli.doors.followed_erasure
     batos.cli.render.correction_texts
     batos.cli.render.curation_texts
     batos.gate.growing

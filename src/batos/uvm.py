@@ -42,7 +42,6 @@ from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.stopping import StopRequest
-from batos.missions import reports
 from batos.missions.contributions import APPLIERS
 from batos.missions.counters import Counters
 from batos.missions.followups import FollowUps
@@ -51,13 +50,12 @@ from batos.missions.mission_memory import MissionMemory
 from batos.missions.missions import Missions
 from batos.missions.progress import RunningMissions
 from batos.missions.readiness import Ollama, Readiness, ReadinessParts
-from batos.missions.readings import Readings
+from batos.missions.readings import Doing, Readings
 from batos.missions.recovery import Recovery
 from batos.missions.sharing import Sharing
 from batos.missions.voters import VOTERS
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
-from batos.notation import mask_passwords
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.protocol.server_documents import MindStatus, StandingStatus
 from batos.records import forget_questions
@@ -134,25 +132,19 @@ class UVM(OpenedImage):
 
     def status(self, user: str | None = None) -> MindStatus:
         """Show one screen's worth, asking nobody; where a user is named, with no other's missions."""
-        lease = self.image.lease
+        lease, now = self.image.lease, self.clock()
         with self.image.snapshot() as root:
-            running = self.running_missions.snapshot()
-            screen = reports.screen(root, self.counters.snapshot(root), running, self.settings.queue)
-            return {
-                **(screen if user is None else reports.screen_of(root, screen, user)),
-                "learning": self.learning.snapshot(root),
-                "jobs": [job.line(self.clock()) for job in self.jobs],
-                "ollama": {"host": mask_passwords(self.settings.ollama_host)},
-                "image": {"uri": mask_passwords(self.image.uri), "error": None, **self.image.sizes()},
-                "holder": "",
-                "nodes": node_lines.list_nodes(root, lease.seconds, self.clock(), lease.fence) if lease else [],
-            }
+            doing = Doing(
+                self.counters.snapshot(root), self.running_missions.snapshot(), self.learning.snapshot(root),
+                [job.line(now) for job in self.jobs],
+                node_lines.list_nodes(root, lease.seconds, now, lease.fence) if lease else (),
+            )  # fmt: skip
+            return self.readings.status(root, doing, user)
 
     async def standing(self, found: MindStatus) -> StandingStatus:
         """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
-        said = await standing.ask_standing(self.bridge, found["models"])
-        reasons = standing.reasons(said, self.image.refusing)
-        return {**found, "ollama": {**found["ollama"], **said}, "ready": not reasons, "reasons": reasons}
+        refusing = self.image.refusing
+        return await standing.add_standing(found, self.bridge, [] if refusing is None else [refusing.as_dict()])
 
 
 @asynccontextmanager

@@ -17,8 +17,7 @@ from tests.care.secret_mind import SECRET, ask, bridge, memory, tell, told_mind
 
 from batos.care import verification
 from batos.care.erasure import ErasureRequest
-from batos.cli.doctor.offline_status import status_document
-from batos.cli.doors.local import open_local
+from batos.cli.doors.in_process import open_here
 from batos.cli.verbs.status import status_text
 from batos.config import Settings
 from batos.history import record_chain
@@ -27,6 +26,7 @@ from batos.image.ids import utc_now
 from batos.image.image import Opening
 from batos.image.transactions import snapshot
 from batos.records import unfinished_erasure
+from batos.server.dispatch.looking import read_status
 from batos.uvm import UVM, Seams
 
 #: Opening and comparing whole minds is a burst of CPU.
@@ -127,8 +127,9 @@ async def erased(place: Path, told: Callable[[Acting, Path], Any], target: str) 
 
 async def finished(home: Path) -> str:
     """The stage at which a home was left; once it was opened for work, the secret is nowhere and the mind is whole."""
-    told = (await status_document(settings(home)))["erasure"]
-    async with open_local(settings(home), Seams(bridge=bridge())) as door:
+    told = (await read_status(settings(home)))["erasure"]
+    async with open_here(settings(home), Seams(bridge=bridge())) as door:
+        assert door.uvm is not None
         assert await asyncio.to_thread(faults, door.uvm) == []
         with door.uvm.image.snapshot() as root:
             assert unfinished_erasure.read(root) is None

@@ -36,7 +36,7 @@ def test_a_collector_that_was_off_stays_off() -> None:
 def test_a_question_without_a_server_loads_no_client() -> None:
     """What `ask` needs to answer by itself has neither sockets nor client in it."""
     code = (
-        "import sys, batos.cli.verbs.ask, batos.cli.doors.local\n"
+        "import sys, batos.cli.verbs.ask, batos.cli.doors.in_process\n"
         "print(sorted({'zmq', 'batos.client.asynchronous'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

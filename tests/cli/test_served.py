@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.doctor.test_offline_status import TOLD
 from tests.cli.gate import Gate, gate_before
 from tests.cli.processes import (
     ProcessResult,
@@ -28,6 +27,7 @@ from tests.cli.processes import (
     texts,
 )
 from tests.fork_server import ForkedCommand
+from tests.server.dispatch.test_looking import TOLD
 from tests.waiting import wait_until
 
 from batos import Client

@@ -74,6 +74,14 @@ class ScriptedUvm:
         """Nothing waits to be remembered."""
 
     @property
+    def workers(self) -> ScriptedUvm:
+        return self
+
+    def has(self, mission: str) -> bool:
+        """Whether it is begun."""
+        return f"begin {mission}" in self.calls
+
+    @property
     def follow_ups(self) -> ScriptedUvm:
         return self
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
 from tests.waiting import HANG
 
 from batos.genesis import standing
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
 from batos.protocol.errors import DiskFull, OllamaUnreachable
-from batos.protocol.image_documents import StandingDocument
+from batos.protocol.mission_documents import ErrorDocument
+from batos.protocol.server_documents import DaemonDocument, MindStatus
 from batos.testing import ScriptedBridge
 
 MODELS = {"BRICK": "batos-brick:1", "BABS": "batos-babs:1"}
@@ -49,11 +51,15 @@ class Has(ScriptedBridge):
         return [RunnerRow(name, "d", 10, 10, 4096, None) for name in self.names[:1]]
 
 
-async def said(bridge: ScriptedBridge, models: dict[str, str] = MODELS) -> tuple[StandingDocument, list[str]]:
+async def said(
+    bridge: ScriptedBridge, models: dict[str, str] = MODELS, before: Sequence[ErrorDocument] = ()
+) -> tuple[DaemonDocument, list[str]]:
     """What is said, and the codes of what is in the way."""
     patience = 0.05 if isinstance(bridge, Slow) else HANG  # any pace: only what never answers is not waited for
-    found = await standing.ask_standing(bridge, models, patience=patience)
-    return found, [each["code"] for each in standing.reasons(found, None)]
+    mind = cast("MindStatus", {"models": models, "ollama": {"host": "here"}})
+    found = await standing.add_standing(mind, bridge, before, patience)
+    assert found["ready"] is not bool(found["reasons"])
+    return found["ollama"], [each["code"] for each in found["reasons"]]
 
 
 async def test_a_daemon_with_all_models_is_ready() -> None:
@@ -84,6 +90,5 @@ async def test_what_is_in_the_way_is_an_error_with_its_remedy() -> None:
 
 async def test_an_image_that_takes_nothing_comes_first() -> None:
     """What was asked would be refused there."""
-    found, _ = await said(Away())
-    full = DiskFull("there is no room")
-    assert [each["code"] for each in standing.reasons(found, full)] == ["disk_full", "ollama_unreachable"]
+    _, codes = await said(Away(), before=[DiskFull("there is no room").as_dict()])
+    assert codes == ["disk_full", "ollama_unreachable"]

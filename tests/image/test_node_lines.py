@@ -13,13 +13,13 @@ from tests.image.open_image import brief, open_image
 from tests.image.servers import zeo_server, zeo_uri
 from tests.waiting import until
 
-from batos.cli.doctor.offline_status import status_document
 from batos.cli.verbs.status import status_text
 from batos.config import Settings
 from batos.image import node_lines, roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.protocol.image_documents import NodeLine
+from batos.server.dispatch.looking import read_status
 
 pytestmark = pytest.mark.blocks_loop
 
@@ -60,7 +60,7 @@ async def test_each_node_is_told_with_its_part(tmp_path: Path) -> None:
         assert [each["publishes"] for each in lines(second)] == [False, True]
         assert [each["state"] for each in lines(second, later=LEASE + 1)] == ["silent", "silent"]
         settings = Settings(home=tmp_path / "third", image=server, ollama_host="http://127.0.0.1:9")
-        read = (await status_document(settings))["nodes"]
+        read = (await read_status(settings))["nodes"]
         assert [(each["here"], each["running"]) for each in read] == [(False, 0), (False, 1)]
 
         def end(root: roots.Root) -> None:

@@ -15,7 +15,8 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from batos.cli.completions import COMPLETIONS
-from batos.cli.doors.door import Door, Opened, open_door
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Door, Opened
 from batos.cli.past_moments import past_moment, tell_moment
 from batos.cli.shared_options import examples, given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server

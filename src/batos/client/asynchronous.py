@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
@@ -14,13 +13,13 @@ from typing import Any, Self, TypeAlias
 from batos import config
 from batos.client.line import Find, Line, Patience
 from batos.client.named_documents import Document, Mission, MissionLine, Token
+from batos.client.sending import send_files
 from batos.client.wire import server_address, server_life
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.protocol.brief import File, read_file
-from batos.protocol.errors import BriefError, Busy, NoServer
-from batos.protocol.wire_messages import PIECE_BYTES
+from batos.protocol.errors import NoServer
 
 #: A file to ask about: the path of a text file, or what `as_file` made of bytes.
 Attached: TypeAlias = str | Path | File
@@ -210,37 +209,7 @@ class AsyncClient:
             each if isinstance(each, File) else await asyncio.to_thread(read_file, Path(each), _LARGEST)
             for each in files
         ]
-        for file in found:
-            for tries in range(3):
-                if await self._sent(file, again=tries > 0):
-                    break
-            else:
-                raise BriefError(f"{file.ref.name} did not arrive whole", field="attachments", remedy="Send it again.")
-        return [file.ref.model_dump() for file in found]
-
-    async def _sent(self, file: File, *, again: bool) -> bool:
-        """Send the part of a file that the server lacks, or `again` all of it; return True if that completes it."""
-        told = await self._piece(file, 0, b"")
-        at = 0 if again else int(told["have"])
-        while "size" not in told and at < len(file.data):
-            piece = file.data[at : at + PIECE_BYTES]
-            try:
-                told = await self._piece(file, at, piece)
-            except BriefError as error:
-                if error.field == "attachments" and "agree" in error.message:
-                    return False
-                raise
-            at += len(piece)
-        return "size" in told
-
-    async def _piece(self, file: File, offset: int, piece: bytes) -> Document:
-        args = {"sha256": file.ref.sha256, "offset": offset, "data": base64.b64encode(piece).decode()}
-        for pause in (0.1, 0.5, 2.0):
-            try:
-                return await self.call("attach", args)
-            except Busy:
-                await asyncio.sleep(pause)
-        return await self.call("attach", args)
+        return await send_files(self.call, found)
 
     # -- looking
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,11 +18,14 @@ T = TypeVar("T")
 class Portal:
     """Runs coroutines on its thread's loop, for any number of threads at once. The thread begins with the first one.
 
-    The thread is a daemon: a program that forgot to close a client ends all the same.
+    The thread is a daemon: a program that forgot to close a client ends all the same. `serve` runs what keeps its loop.
     """
 
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+    def __init__(self, serve: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run) -> None:
+        self._serve = serve
+        self._ready: Future[asyncio.AbstractEventLoop] = Future()
+        self._over: asyncio.Event
+        self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
         self._closed = False
@@ -32,7 +36,7 @@ class Portal:
         async def await_work() -> T:
             return await work(*args, **more)
 
-        loop = self._running()
+        loop = self.running()
         future = asyncio.run_coroutine_threadsafe(await_work(), loop)
         try:
             return future.result()
@@ -64,45 +68,45 @@ class Portal:
             self.run(held.__aexit__, None, None, None)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Await `last()` on the loop and end the thread; a second call does nothing."""
+        """Await `last()` on the loop, end the thread, and raise what ended it; a second call does nothing."""
         with self._guard:
-            loop, thread, began = self._loop, self._thread, not self._closed
+            thread, began = self._thread, not self._closed
             self._closed = True
-        if loop is None or thread is None or not began:
+        if thread is None or not began:
             return
+        loop = self._ready.result()
         try:
             if last is not None:
                 asyncio.run_coroutine_threadsafe(last(), loop).result()
         finally:
-            loop.call_soon_threadsafe(loop.stop)
+            loop.call_soon_threadsafe(self._over.set)
             thread.join()
+        if self._failure is not None:
+            raise self._failure
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def running(self) -> asyncio.AbstractEventLoop:
+        """Return the loop, whose thread begins with the first call. Raises: NoServer: it was closed."""
         with self._guard:
             if self._closed:
                 raise NoServer("this client was closed")
             if self._thread is threading.current_thread():
                 raise RuntimeError("a listener runs in the client's own thread: it cannot wait for the client there")
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="batos-client", daemon=True)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="batos-client", daemon=True)
                 self._thread.start()
-            return self._loop
+            return self._ready.result()
 
+    def _run(self) -> None:
+        try:
+            self._serve(self._keep())
+        except BaseException as error:  # raised by whoever ends the thread
+            self._failure = error
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is stopped; then end what is left on it."""
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-    finally:
-        loop.close()
+    async def _keep(self) -> None:
+        """Keep the loop until the end; whoever runs this cancels what is left on it."""
+        self._over = asyncio.Event()
+        self._ready.set_result(asyncio.get_running_loop())
+        await self._over.wait()
 
 
 @asynccontextmanager

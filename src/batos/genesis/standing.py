@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from batos.genesis import daemon_listing as daemons
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, Runners
 from batos.inference.vram.placement import place_of
-from batos.protocol.errors import BatosError, ImageError, ModelMissing, OllamaTimeout
+from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout
 from batos.protocol.image_documents import LoadedModel, StandingDocument
 from batos.protocol.mission_documents import ErrorDocument
+from batos.protocol.server_documents import MindStatus, StandingStatus
 
 #: Seconds that the daemon has to answer in.
 PATIENCE: Final = 1.5
@@ -70,7 +71,10 @@ def _lacks(models: Mapping[str, str], missing: list[str]) -> BatosError | None:
     return None
 
 
-def reasons(found: StandingDocument, refusing: ImageError | None) -> list[ErrorDocument]:
-    """List what keeps a question from being answered now; nothing if all is ready."""
-    first = [] if refusing is None else [refusing.as_dict()]
-    return first + ([] if found["error"] is None else [found["error"]])
+async def add_standing(
+    found: MindStatus, daemon: GenesisDaemon, before: Sequence[ErrorDocument] = (), patience: float = PATIENCE
+) -> StandingStatus:
+    """Add what the daemon says now, and what keeps a question from being answered, with what does so `before`."""
+    said = await ask_standing(daemon, found["models"], patience)
+    reasons = [*before, *([] if said["error"] is None else [said["error"]])]
+    return {**found, "ollama": {**found["ollama"], **said}, "ready": not reasons, "reasons": reasons}

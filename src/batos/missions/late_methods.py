@@ -176,6 +176,14 @@ class LateMethods:
         finally:
             alarm.cancel()
 
+    async def learn_after(self, mission: str, cost: CostDocument) -> LateReport:
+        """Make wishes within the setting `learn_seconds`, if one fits into that at the pace of an answered mission.
+
+        `new` is how many of those that are left that mission was the first to do without.
+        """
+        told = await self.briefly(self._parts.settings.learn_seconds, writing_seconds(cost))
+        return {**told, "new": sum(each["mission"] == mission for each in self.list_wishes())}
+
     def _next(self, left: set[str]) -> WishDocument | None:
         """Return the first wish that was not tried this time."""
         with self._parts.image.snapshot() as root:

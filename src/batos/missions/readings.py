@@ -11,6 +11,7 @@ from batos.config import Settings
 from batos.conversations import conversations
 from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
+from batos.image.roots import Root
 from batos.inference.journal import Entries
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
@@ -18,10 +19,32 @@ from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import MARKED, RecallView, Recollection
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.missions import reports
+from batos.notation import mask_passwords
 from batos.protocol.effect_documents import EffectDocument, GrantDocument
-from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames
+from batos.protocol.image_documents import (
+    ConversationPage,
+    CountersDocument,
+    InspectedDocument,
+    NodeLine,
+    ProgressLine,
+    RootNames,
+)
 from batos.protocol.memory_documents import MemoriesPage, RecalledPage, WholeMemory
 from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
+from batos.protocol.server_documents import JobLine, LearningStatus, MindStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """The work of the process that has the image open; `nodes` are all that have one on a server."""
+
+    counted: CountersDocument
+    running: Sequence[ProgressLine]
+    learning: LearningStatus
+    jobs: Sequence[JobLine] = ()
+    nodes: Sequence[NodeLine] = ()
+    #: The process, where another one asks; else "".
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +57,19 @@ class Readings:
     lifecycle: MethodReader
     clock: Callable[[], datetime] = utc_now
     recollection: Recollection = field(default_factory=Recollection)
+
+    def status(self, root: Root, doing: Doing, user: str | None = None) -> MindStatus:
+        """Return one screen's worth, asking nobody; where a user is named, with no other's missions."""
+        screen = reports.screen(root, doing.counted, doing.running, self.settings.queue)
+        return {
+            **(screen if user is None else reports.screen_of(root, screen, user)),
+            "learning": doing.learning,
+            "jobs": list(doing.jobs),
+            "ollama": {"host": mask_passwords(self.settings.ollama_host)},
+            "image": {"uri": mask_passwords(self.image.uri), "error": None, **self.image.sizes()},
+            "holder": doing.holder,
+            "nodes": list(doing.nodes),
+        }
 
     def mission(self, mission: str) -> MissionDocument:
         """Return the document of a mission, with its cost; raises NotFound."""

@@ -12,8 +12,7 @@ import pytest
 from tests.approvals.coder_bridge import BRICK, CYCLE, FACET, MESSAGE, Coding
 from tests.cli.doors.serving import client_of, serving
 
-from batos.cli.doors.door import Door, ServerDoor
-from batos.cli.doors.local import LocalDoor
+from batos.cli.doors.door import Door
 from batos.cli.render.mission import mission_error
 from batos.image.roots import named_objects
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
@@ -166,7 +165,7 @@ class TestLocal(Deciding):
     @asynccontextmanager
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         uploads = Uploads(uvm.settings.home / "uploads", 2**20)
-        yield LocalDoor(uvm, Dispatcher(uvm, uploads, works=False))
+        yield Door(Dispatcher(uvm, uploads, works=False).handle, uvm=uvm)
         await uploads.close()
 
 
@@ -178,4 +177,4 @@ class TestThroughServer(Deciding):
     @asynccontextmanager
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         async with serving(uvm), client_of(uvm) as client:
-            yield ServerDoor(client)
+            yield Door(client.call, client)

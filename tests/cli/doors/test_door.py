@@ -16,8 +16,8 @@ import pytest
 from tests.cli.doors.serving import Waiting, client_of, serving
 from tests.waiting import until
 
-from batos.cli.doors.door import Door, ServerDoor, open_door
-from batos.cli.doors.local import LocalDoor
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Door
 from batos.cli.verb_options import VerbCall
 from batos.client.wire import server_file
 from batos.config import LoadedSettings, Settings
@@ -251,7 +251,7 @@ class TestLocal(Doors):
     @asynccontextmanager
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         """A dispatcher that begins only what is followed."""
-        yield LocalDoor(uvm, Dispatcher(uvm, Uploads(uvm.settings.home / "up", 2**20), works=False))
+        yield Door(Dispatcher(uvm, Uploads(uvm.settings.home / "up", 2**20), works=False).handle, uvm=uvm)
 
     async def test_what_is_submitted_waits(self, tmp_path: Path) -> None:
         """Nobody runs it, and waiting for it is refused; begun here it can be waited for."""
@@ -264,11 +264,10 @@ class TestLocal(Doors):
             await way.begin(told["mission"])
             assert (await way.call("wait", {"mission": told["mission"], "follow": True}))["status"] == "done"
 
-    async def test_what_needs_a_server(self, tmp_path: Path) -> None:
-        """There is no status of nobody."""
+    async def test_the_status(self, tmp_path: Path) -> None:
+        """It says that no server tells it."""
         async with self.opened(tmp_path) as way:
-            with pytest.raises(NoServer):
-                await way.call("status")
+            assert (await way.call("status"))["server"] is None
             assert not way.served
 
 
@@ -279,7 +278,7 @@ class TestThroughServer(Doors):
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         """A client of a server."""
         async with serving(uvm), client_of(uvm) as client:
-            yield ServerDoor(client)
+            yield Door(client.call, client)
 
     async def test_what_is_submitted_is_run(self, tmp_path: Path) -> None:
         """It ends by itself, and status counts it."""
@@ -314,7 +313,7 @@ def left(home: Path, pid: int, born: str) -> None:
 def test_no_server(tmp_path: Path) -> None:
     """Where one is required and none is noted, that is said before anything is opened."""
     with pytest.raises(NoServer):
-        open_door(called(tmp_path), "required")
+        open_door(called(tmp_path), required=True)
     assert not (tmp_path / "live_image.fs").exists()
 
 
@@ -324,7 +323,7 @@ def test_a_stale_note_is_no_obstacle(tmp_path: Path) -> None:
         left(tmp_path, pid, born)
         said = io.StringIO()
         with pytest.raises(NoServer):
-            open_door(called(tmp_path, said), "required")
+            open_door(called(tmp_path, said), required=True)
         assert f"The server (process {pid}) has ended" in said.getvalue()
 
 
@@ -332,7 +331,7 @@ async def test_an_image_that_is_named_goes_past_the_server(tmp_path: Path) -> No
     """The home's server may hold another one."""
     left(tmp_path, os.getpid(), server_file.birth_time(os.getpid()) or "")
     with pytest.raises(NoServer):
-        open_door(called(tmp_path, image="memory://other"), "required")
+        open_door(called(tmp_path, image="memory://other"), required=True)
     async with open_door(called(tmp_path, image="memory://other")) as way:
         assert not way.served
 

@@ -11,8 +11,9 @@ import pytest
 from tests.conversations.written_turns import exchanges, recording, write_turns
 
 from batos import config
-from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.doors.local import LocalDoor, open_local
+from batos.cli.doors.door import Door
+from batos.cli.doors.following import FollowedMission
+from batos.cli.doors.in_process import open_here
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.verbs.ask import _ask
 from batos.protocol.errors import BatosError, OllamaUnfit
@@ -33,9 +34,9 @@ async def test_the_answer_comes_first_and_stands_whatever_comes_of_the_rest(
     compactions: list[object] = []
 
     @asynccontextmanager
-    async def prepared() -> AsyncIterator[LocalDoor]:
-        async with open_local(settings, Seams(bridge=bridge)) as way:
-            assert isinstance(way, LocalDoor)
+    async def prepared() -> AsyncIterator[Door]:
+        async with open_here(settings, Seams(bridge=bridge)) as way:
+            assert way.uvm is not None
             await way.uvm.readiness.genesis()
             brief["conversation"] = await write_turns(way.uvm, exchanges(20))
             yield way

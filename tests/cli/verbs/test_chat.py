@@ -20,7 +20,7 @@ from tests.conversations.written_turns import exchanges, is_record, recording, w
 from batos import config
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Door
-from batos.cli.doors.local import LocalDoor, open_local
+from batos.cli.doors.in_process import open_here
 from batos.cli.render.turns import history_text, recalled_text
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.chat_session import Chat
@@ -30,7 +30,7 @@ from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.protocol.errors import BatosError, NotFound, UsageError
 from batos.terminal.console import Console, Terminated
 from batos.testing import ScriptedBridge, plain_reply
-from batos.uvm import Seams
+from batos.uvm import UVM, Seams
 
 REFLEX = ("chat", "--effort", "reflex")
 
@@ -163,14 +163,14 @@ def at_hand(
     home.mkdir(parents=True, exist_ok=True)
     called = VerbCall(loaded, Console.from_streams(out, io.StringIO(), as_json=False), quiet=quiet)
     chat = Chat(called, {"effort": "reflex"}, "new", voices=False, stream=False)
-    with BackgroundDoor(open_local(loaded.settings, Seams(bridge=bridge))) as way:
-        way.do(lambda door: _local(door).uvm.readiness.genesis())
+    with BackgroundDoor(open_here(loaded.settings, Seams(bridge=bridge))) as way:
+        way.do(lambda door: _uvm(door).readiness.genesis())
         yield way, chat, out
 
 
-def _local(door: Door) -> LocalDoor:
-    assert isinstance(door, LocalDoor)
-    return door
+def _uvm(door: Door) -> UVM:
+    assert door.uvm is not None
+    return door.uvm
 
 
 def typed(way: BackgroundDoor, chat: Chat, name: str, rest: str = "") -> int:
@@ -179,9 +179,9 @@ def typed(way: BackgroundDoor, chat: Chat, name: str, rest: str = "") -> int:
 
 
 class CtrlCBridge(ScriptedBridge):
-    """Presses Ctrl-C when it is asked, and never answers; once."""
+    """Presses Ctrl-C when it is asked, or ends the process by another signal, and never answers; once."""
 
-    pressed = False
+    pressed, number = False, signal.SIGINT
 
     async def think(
         self, request: ChatRequest, on_token: Callable[[str], None] | None = None, *, stream: bool = True
@@ -191,7 +191,7 @@ class CtrlCBridge(ScriptedBridge):
             self.pressed = True
             main = threading.main_thread().ident
             assert main is not None
-            signal.pthread_kill(main, signal.SIGINT)
+            signal.pthread_kill(main, self.number)
             await asyncio.Event().wait()
         return await super().think(request, on_token, stream=stream)
 
@@ -268,16 +268,18 @@ def test_an_end_from_outside_cancels_the_answer_before_the_door_closes(tmp_path:
         raise Terminated
 
     def talks() -> None:
-        with at_hand(tmp_path / "home", CtrlCBridge()) as (way, chat, _):
+        bridge = CtrlCBridge()
+        bridge.number = signal.SIGTERM
+        with at_hand(tmp_path / "home", bridge) as (way, chat, _):
             way.do(lambda door: _watched(door, told))
             way.do(lambda door: chat.turn(door, "Stop me?"))
 
-    before = signal.signal(signal.SIGINT, terminated)
+    before = signal.signal(signal.SIGTERM, terminated)
     try:
         with pytest.raises(Terminated):
             talks()
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, before)
     assert told[-1] == "cancelled"
 
 
@@ -288,7 +290,7 @@ async def _watched(door: Door, told: list[str]) -> None:
         if event == "mission.status":
             told.append(keys["status"])
 
-    _local(door).uvm.events.subscribe(heard)
+    _uvm(door).events.subscribe(heard)
 
 
 def test_work_that_fails_raises_in_the_main_thread(tmp_path: Path) -> None:
@@ -304,7 +306,7 @@ def test_a_door_that_does_not_open_is_an_error_of_the_verb(tmp_path: Path) -> No
     (tmp_path / "no-folder").write_text("")
     image = f"file://{tmp_path}/no-folder/image.fs"
     settings = config.load({}, {"home": str(tmp_path / "home"), "image": image}).settings
-    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(open_local(settings)):
+    with pytest.raises(BatosError, match="no-folder"), BackgroundDoor(open_here(settings)):
         pass
 
 
@@ -388,11 +390,11 @@ def test_a_long_conversation_is_compacted_while_the_person_types(tmp_path: Path)
     """A turn that makes it due begins it; nobody waits for it, and the next answer is shown the summary."""
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     with at_hand(tmp_path / "home", bridge) as (way, chat, out):
-        chat.conversation = way.do(lambda door: write_turns(_local(door).uvm, exchanges(20)))
+        chat.conversation = way.do(lambda door: write_turns(_uvm(door), exchanges(20)))
         way.do(lambda door: chat.turn(door, "And now?"))
         typed(way, chat, "recalled")
         begun = out.getvalue().rpartition("compacted by ")[2].strip()
-        way.do(lambda door: _local(door).uvm.missions.wait_for_end(begun))
+        way.do(lambda door: _uvm(door).missions.wait_for_end(begun))
         way.do(lambda door: chat.turn(door, "And then?"))
         typed(way, chat, "recalled")
         assert "a summary of turns 1 to" in out.getvalue()
@@ -403,7 +405,7 @@ def test_a_chat_that_ends_waits_for_its_compaction(tmp_path: Path) -> None:
     """A pipe has nobody who would ask the next question: nothing is left in the queue."""
     bridge = ScriptedBridge(recording(lambda request: "Anna Lund sealed jars.", plain_reply))
     with at_hand(tmp_path / "home", bridge) as (way, chat, _):
-        chat.conversation = way.do(lambda door: write_turns(_local(door).uvm, exchanges(20)))
+        chat.conversation = way.do(lambda door: write_turns(_uvm(door), exchanges(20)))
         way.do(lambda door: chat.turn(door, "And now?"))
         assert chat.compaction is not None
         assert way.do(chat.settle) == 0
@@ -417,7 +419,7 @@ def test_compaction_on_demand_says_what_it_made(tmp_path: Path) -> None:
     with at_hand(tmp_path / "home", bridge) as (way, chat, out):
         with pytest.raises(NotFound):
             typed(way, chat, "compact")
-        chat.conversation = way.do(lambda door: write_turns(_local(door).uvm, exchanges(20)))
+        chat.conversation = way.do(lambda door: write_turns(_uvm(door), exchanges(20)))
         assert typed(way, chat, "compact") == 0
         assert "1 summary of turns 1 to" in out.getvalue()
         assert typed(way, chat, "compact", "afresh") == 0

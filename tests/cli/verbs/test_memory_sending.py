@@ -6,8 +6,9 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from batos.cli.doors.door import Door
 from batos.cli.render.remember_progress import RememberProgress
 from batos.cli.verbs.memory_files import FoundFile, SkippedFile, TextToSend
 from batos.cli.verbs.memory_sending import KEPT, TEXTS, MemorySender
@@ -18,8 +19,6 @@ from batos.terminal.console import Console
 
 class _Door:
     """Remembers all that it is sent, as a server does, and knows some digests already."""
-
-    served, holder = True, ""
 
     def __init__(self, known: Sequence[str] = (), busy: int = 0) -> None:
         self.known = known
@@ -49,26 +48,6 @@ class _Door:
         self.texts.append([data[each["sha256"]][slice(*each.get("span", (0, None)))] for each in args["files"]])
         return {"remembered": [_line(each, "new") for each in args["files"]]}
 
-    async def attends(self, mission: str) -> bool:
-        """Unused."""
-        raise NotImplementedError
-
-    async def left_behind(self) -> list[str]:
-        """Unused."""
-        raise NotImplementedError
-
-    async def begin(self, mission: str) -> None:
-        """Unused."""
-
-    async def start_due(self, mission: str) -> str | None:
-        """Unused."""
-
-    async def learn(self, mission: str) -> Any:
-        """Unused."""
-
-    async def keep_learning(self) -> None:
-        """Unused."""
-
 
 def _line(file: Mapping[str, Any], state: str) -> dict[str, Any]:
     return {"document": "d-1", "title": "t", "source": file.get("source", ""), "chunks": 2, "state": state}
@@ -77,7 +56,7 @@ def _line(file: Mapping[str, Any], state: str) -> dict[str, Any]:
 def sender_of(door: _Door) -> MemorySender:
     """A sender whose progress nobody sees."""
     return MemorySender(
-        door,
+        cast("Door", door),
         {"owner": "ann"},
         RememberProgress(Console(io.StringIO(), io.StringIO(), as_json=True, has_colour=False), quiet=True),
         pause=0,

@@ -16,7 +16,7 @@ from batos.config import Settings
 from batos.missions.missions import Missions
 from batos.missions.readings import Readings
 from batos.protocol.brief import as_file
-from batos.protocol.errors import BriefError, NotFound, ProtocolError, TimedOut
+from batos.protocol.errors import BriefError, NoServer, NotFound, ProtocolError
 from batos.protocol.event_payloads import EVENTS
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
@@ -213,7 +213,7 @@ async def test_a_door_that_does_not_work_leaves_what_is_not_followed(tmp_path: P
     left = await ask(door, "submit", brief={"text": "why?"})
     assert left["status"] == "queued"
     assert (await ask(door, "submit", brief={"text": "why?"}, follow=True))["status"] == "done"
-    with pytest.raises(TimedOut):
+    with pytest.raises(NoServer, match="no process runs"):
         await ask(door, "wait", mission=left["mission"], seconds=0.01)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import threading
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import CancelledError, Future
-from contextlib import suppress
-from types import TracebackType
+from concurrent.futures import CancelledError
+from functools import partial
+from types import FrameType, TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from batos import loopwatch
 from batos.cli.doors.door import Door, Opened
+from batos.client.portal import Portal, in_a_task
 
 T = TypeVar("T")
 
@@ -31,54 +31,40 @@ class BackgroundDoor:
     """
 
     def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self._ready: Future[asyncio.AbstractEventLoop] = Future()
-        self._leave = asyncio.Event()
-        self._failure: BaseException | None = None
-        #: Set as the door is entered: the door, and the loop of the thread.
+        self._held = in_a_task(opened)
+        self._portal = Portal(partial(loopwatch.run, debug=os.environ.get("BATOS_DEBUG_LOOP") == "1"))
+        #: Set as the door is entered.
         self._door: Door
-        self._loop: asyncio.AbstractEventLoop
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._thread = threading.Thread(target=self._run, name="batos-door")
 
     def __enter__(self) -> Self:
         # Threads inherit what is blocked: a signal that came to another one would not wake the main one from a read.
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
-            self._thread.start()
+            self._portal.running()
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         try:
-            self._loop = self._ready.result()
+            self._door = self._portal.run(self._held.__aenter__)
         except BaseException:
-            self._thread.join()
+            self._portal.close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._loop.call_soon_threadsafe(self._leave.set)
-        self._thread.join()
-        if self._failure is not None and raised is None:
-            raise self._failure
-
-    def _run(self) -> None:
         try:
-            loopwatch.run(self._keep(), debug=os.environ.get("BATOS_DEBUG_LOOP") == "1")
-        except BaseException as error:  # raised in the main thread: nobody waits for this one
-            self._failure = error
-            if not self._ready.done():
-                self._ready.set_exception(error)
+            self._portal.close(self._end)
+        except (Exception, SystemExit):
+            if raised is None:
+                raise
 
-    async def _keep(self) -> None:
-        async with self._opened as self._door:
-            self._ready.set_result(asyncio.get_running_loop())
-            await self._leave.wait()
-            # Whoever was told to end did not wait for it; the door may only close behind it.
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+    async def _end(self) -> None:
+        # Whoever was told to end did not wait for it; the door may only close behind it.
+        self._cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._held.__aexit__(None, None, None)
 
     def do(self, work: Callable[[Door], Coroutine[Any, Any, T]]) -> T:
         """Do work at the door and return its result, or raise its error; the main thread waits for it.
@@ -86,42 +72,41 @@ class BackgroundDoor:
         Ctrl-C cancels the work and waits for its end. Raises: Interrupted: it was cancelled so. KeyboardInterrupt: a
         second Ctrl-C came, which waits for nothing.
         """
-        done: Future[T] = Future()
-        tasks: list[asyncio.Task[T]] = []
+        heard: list[int] = []
+
+        def on_interrupt(number: int, frame: FrameType | None) -> None:
+            heard.append(number)
+            if len(heard) > 1:
+                raise KeyboardInterrupt
+            self._portal.running().call_soon_threadsafe(self._cancel)
+
+        before = signal.signal(signal.SIGINT, on_interrupt)
         try:
-            self._loop.call_soon_threadsafe(lambda: tasks.append(self._begin(work, done)))
-            return done.result()
-        except KeyboardInterrupt:
-            # There, not here: the task may not have begun.
-            self._loop.call_soon_threadsafe(lambda: _give_up(tasks, done))
-        with suppress(CancelledError):
-            done.result()
-        raise Interrupted
+            result = self._portal.run(self._work, work, heard)
+        except CancelledError:
+            raise Interrupted from None
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if heard:
+            raise Interrupted
+        return result
 
     @property
     def under_way(self) -> bool:
         """Test if work is under way."""
         return bool(self._tasks)
 
-    def _begin(self, work: Callable[[Door], Coroutine[Any, Any, T]], done: Future[T]) -> asyncio.Task[T]:
-        task = self._loop.create_task(work(self._door))
+    async def _work(self, work: Callable[[Door], Coroutine[Any, Any, T]], heard: Sequence[int]) -> T:
+        """Do work, unless it was `heard` before it began that it is to stop."""
+        if heard:
+            raise asyncio.CancelledError
+        task = asyncio.ensure_future(work(self._door))
         self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await task
 
-        def settle(ended: asyncio.Task[T]) -> None:
-            self._tasks.discard(ended)
-            error = CancelledError() if ended.cancelled() else ended.exception()
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(ended.result())
-
-        task.add_done_callback(settle)
-        return task
-
-
-def _give_up(tasks: Sequence[asyncio.Task[T]], done: Future[T]) -> None:
-    """Cancel the work; where Ctrl-C came before it was handed over there is none, and nothing is waited for."""
-    for task in tasks:
-        task.cancel()
-    if not tasks:
-        done.set_exception(CancelledError())
+    def _cancel(self) -> None:
+        """Cancel what is under way; what was told to end already goes on with its end."""
+        for task in self._tasks:
+            if not task.cancelling():
+                task.cancel()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from batos.cli.render.learning import learnt_lines
 from batos.cli.render.live import LiveLine
@@ -27,6 +29,8 @@ from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import Console
 from batos.terminal.short_names import moment_text
 
+#: Seconds between two drawings of the live line.
+_PACE: Final = 0.25
 #: Events that a program is told of while a mission runs.
 _TOLD = frozenset({"mission", "inference", "vram", "connection", "guardian", "cell", "method", "approval"})
 #: The errors of answers that are in the journal: the same question reads them there, and fails the same.
@@ -83,6 +87,26 @@ class MissionPrinter:
         """Begin to wait for another mission; `stop` says how to stop it."""
         self._streamed = ""
         self.live = LiveLine(self.live.clock, stop)
+
+    @asynccontextmanager
+    async def telling(self, stop: str) -> AsyncIterator[None]:
+        """Wait for another mission as `begin` says; the live line is kept up to date, and taken away in the end."""
+        self.begin(stop)
+        if not self.has_live_line:
+            yield
+            return
+        drawing = asyncio.ensure_future(self._draw())
+        try:
+            yield
+        finally:
+            drawing.cancel()
+            await asyncio.wait({drawing})
+            self.console.redraw([])
+
+    async def _draw(self) -> None:
+        while True:
+            self.tick()
+            await asyncio.sleep(_PACE)
 
     @property
     def has_live_line(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from batos.cli.declared import ask_once
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
 from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, common, run, with_server
 from batos.cli.wrong_usage import Subverbs

@@ -8,8 +8,9 @@ from typing import Any, cast
 import click
 
 from batos.cli.completions import mission_ids, object_names
-from batos.cli.doors.door import Door, Opened, open_door
-from batos.cli.doors.followed_mission import FollowedMission
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Door, Opened
+from batos.cli.doors.following import FollowedMission
 from batos.cli.past_moments import as_of_option
 from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.starting import image_alone
+from batos.cli.doors.choosing import image_alone
 from batos.cli.past_moments import past_moment
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run

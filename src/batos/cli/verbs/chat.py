@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
 from batos.cli.render.turns import history_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, terminating_signals, with_server

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from batos.cli.declared import ask
 from batos.cli.doors.door import Door
-from batos.cli.doors.followed_mission import FollowedMission
+from batos.cli.doors.following import FollowedMission
 from batos.cli.render.mission import cost_text, ended_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.turns import compacted_text

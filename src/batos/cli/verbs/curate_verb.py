@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from batos.cli.declared import ask
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
 from batos.cli.render.curation_texts import curated_text, unfolded_text
 from batos.cli.shared_options import given_options
 from batos.cli.verb_options import VerbCall, run, with_server

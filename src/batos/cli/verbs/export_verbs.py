@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.starting import image_alone
+from batos.cli.doors.choosing import image_alone
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run
 from batos.protocol.errors import UsageError

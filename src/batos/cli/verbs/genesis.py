@@ -9,7 +9,8 @@ from typing import cast
 import click
 
 from batos.cli.declared import ask
-from batos.cli.doors.door import Opened, open_door
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Opened
 from batos.cli.render.bars import Bars
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.doctor import tell_findings

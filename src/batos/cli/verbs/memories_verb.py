@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
 from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.correction_texts import edited_text, pinned_text, restored_text, retracted_text
 from batos.cli.render.memory_texts import forgotten_text, listing_text, whole_text

@@ -12,7 +12,7 @@ import click
 
 from batos.cli.completions import method_names, object_names
 from batos.cli.declared import ask_once
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render import method_texts as telling
 from batos.cli.render.learning import after_lines

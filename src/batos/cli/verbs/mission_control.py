@@ -10,8 +10,9 @@ import click
 
 from batos.cli.completions import mission_ids
 from batos.cli.declared import ask_once
-from batos.cli.doors.door import Door, Opened, open_door
-from batos.cli.doors.followed_mission import FollowedMission
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Door, Opened
+from batos.cli.doors.following import FollowedMission
 from batos.cli.render.mission import ended_text
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import given_name

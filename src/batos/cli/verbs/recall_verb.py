@@ -10,8 +10,8 @@ from typing import Any, Final, cast, get_args
 import click
 
 from batos.cli.declared import ask_once
-from batos.cli.doors import followed_erasure
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.following import erase as follow_erasure
 from batos.cli.past_moments import as_of_option, tell_moment
 from batos.cli.render.memory_texts import forgotten_text, recalled_text
 from batos.cli.shared_options import examples, given_moment, given_name, given_options
@@ -105,7 +105,7 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
     if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
         called.console.say("Nothing was erased.")
         return 4
-    told = run(followed_erasure.erase(open_door(called), args, called.console))
+    told = run(follow_erasure(open_door(called), args, called.console))
     called.answer(cast("ErasedPage", told), erased_text)
     return 0
 

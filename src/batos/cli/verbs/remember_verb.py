@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import click
 
-from batos.cli.doors.door import Door, Opened, open_door
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Door, Opened
 from batos.cli.render.memory_texts import remembered_text
 from batos.cli.render.remember_progress import RememberProgress
 from batos.cli.shared_options import file_names, given_name, given_names

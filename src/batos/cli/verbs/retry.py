@@ -7,8 +7,9 @@ from typing import Any, Final
 import click
 
 from batos.cli.completions import mission_ids
-from batos.cli.doors.door import Opened, open_door
-from batos.cli.doors.followed_mission import FollowedMission
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Opened
+from batos.cli.doors.following import FollowedMission
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server

@@ -11,7 +11,8 @@ import click
 
 from batos.cli.completions import mission_ids, object_names
 from batos.cli.declared import ask, ask_once
-from batos.cli.doors.door import Opened, open_door
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Opened
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render.mission_record import find_calls, mission_text, prompts_text
 from batos.cli.render.objects import inspected_text
@@ -45,7 +46,7 @@ def missions(called: VerbCall, limit: int, status: str | None, mine: bool, follo
     if mine:
         args["user"] = called.settings.asker
     if following:
-        return run(follow(called, open_door(called, "required"), args))
+        return run(follow(called, open_door(called, required=True), args))
     found, owner = run(_missions(open_door(called, reads=True), args))
     tell_lines(called, found, some=status is not None or mine)
     if any(each["status"] in ("queued", "running") for each in found):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from batos.cli.declared import ask_once
-from batos.cli.doors.door import chosen_server, open_door
+from batos.cli.doors.choosing import chosen_server, open_door
 from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.verb_options import VerbCall, run, with_server
@@ -36,14 +36,14 @@ def status(called: VerbCall, ready: bool) -> int:
     answer. With --ready the exit code is 6 when no server runs, 3 when Ollama does not answer or lacks a model, and 5
     when the image accepts no more changes.
     """
-    server = open_door(called, "required") if ready else chosen_server(called)
+    server = open_door(called, required=True) if ready else chosen_server(called)
     if server is not None:
         found: Mapping[str, Any] = {**run(ask_once(server, STATUS, {}))}
     else:
         called.ending.begin_log()
-        from batos.cli.doctor import offline_status  # a server's client loads nothing of the database
+        from batos.server.dispatch import looking  # a server's client loads nothing of the database
 
-        found = run(offline_status.status_document(called.settings))
+        found = {**run(looking.read_status(called.settings))}
     if ready:
         return _ready(called, found)
     if called.console.as_json:

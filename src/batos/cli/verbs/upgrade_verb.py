@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from batos.cli.doors.starting import image_alone
+from batos.cli.doors.choosing import image_alone
 from batos.cli.render.care_texts import upgraded_text
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, common, run

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from batos.cli.doors.door import Opened, ServerDoor
+from batos.cli.doors.door import Opened
 from batos.cli.render.mission import route_text
 from batos.cli.verb_options import VerbCall
 from batos.protocol.errors import NoServer
@@ -25,7 +25,7 @@ async def follow(called: VerbCall, opened: Opened, args: Mapping[str, Any]) -> i
     `args` are those of the verb `missions`.
     """
     async with opened as way:
-        if not isinstance(way, ServerDoor):
+        if way.client is None:
             raise NoServer("there is no server to follow")
         watcher = Watcher(called.console)
         heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

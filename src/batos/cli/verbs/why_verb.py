@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from batos.cli.declared import ask_once
-from batos.cli.doors.door import open_door
+from batos.cli.doors.choosing import open_door
 from batos.cli.past_moments import as_of_option, tell_moment, with_moment
 from batos.cli.render.why_tree import tree_text
 from batos.cli.shared_options import examples

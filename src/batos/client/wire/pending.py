@@ -16,7 +16,7 @@ OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 OnAcknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
-def _nobody(*_told: Any) -> None:
+def nobody(*_told: Any) -> None:
     """Do nothing with an event: a caller need not listen."""
 
 
@@ -33,8 +33,8 @@ class PendingCall:
         self._once = once
         self._sent = False
         self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._on_event = on_event or _nobody
-        self._on_acknowledged = on_acknowledged or _nobody
+        self._on_event = on_event or nobody
+        self._on_acknowledged = on_acknowledged or nobody
         self._mission: str | None = None
         self._streamed = False
         self._lost = False

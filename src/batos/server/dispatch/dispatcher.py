@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from batos import __version__
 from batos.client.wire.pending import OnAcknowledged, OnEvent
@@ -18,7 +18,7 @@ from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
 from batos.protocol.care_documents import PackedPage
-from batos.protocol.errors import BatosError, BriefError, NoServer, NotFound, Refused
+from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NoServer, NotFound, Refused
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
 from batos.protocol.genesis_documents import GenesisDocument
 from batos.protocol.image_documents import ConversationPage
@@ -47,7 +47,7 @@ from batos.server.dispatch import (
 from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.effect_changes import EffectChanges
 from batos.server.dispatch.event_relay import EventRelay
-from batos.server.dispatch.handling import Handler, bind
+from batos.server.dispatch.handling import Handler, answer, bind
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions, not_ended_error
 from batos.server.dispatch.reads import Reader
@@ -70,7 +70,7 @@ from batos.verbs.mission_verbs import (
     SubmitArgs,
     WaitArgs,
 )
-from batos.verbs.registry import VERBS, read_args
+from batos.verbs.registry import VERBS
 from batos.verbs.server_verbs import (
     ADAPTERS_USE,
     GENESIS,
@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from batos.uvm import UVM
 
 T = TypeVar("T")
+#: Nobody goes on with these by themselves while no server runs.
+_IDLE: Final = frozenset({"queued", "running", "waiting", "paused"})
 
 
 class Dispatcher:
@@ -163,13 +165,11 @@ class Dispatcher:
     async def handle(
         self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
     ) -> dict[str, Any]:
-        """Do what a verb says and give its result.
+        """Do what a verb says and give its result; raises as `answer`.
 
-        `on_event` is told the events that the request follows, `on_acknowledged` once that a mission is durable. Raises
-        BatosError: ProtocolError for what is no verb or not what it takes, else what the verb's work raises.
+        `on_event` is told the events that the request follows, `on_acknowledged` once that a mission is durable.
         """
-        given = read_args(verb, args)
-        return dict(await self._verbs[verb](given, on_event, on_acknowledged))
+        return await answer(self._verbs, verb, args, on_event, on_acknowledged)
 
     # -- asking
 
@@ -300,12 +300,15 @@ class Dispatcher:
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         try:
             mission = await self._reader.mission_id(given)
+            is_here = self._works or self.uvm.workers.has(mission)  # before it is read: it may end meanwhile
             found = await self._reader.report(mission)
         except NotFound:
             asked = await self._past.wait(given, told)
             if asked is None:
                 raise
             return asked
+        if not is_here:
+            _refuse_idle(found)
         on_acknowledged({"mission": mission, "status": found["status"], "attempt": 1})
         if given.follow:
             told.begin(self.uvm.events, mission)
@@ -334,8 +337,7 @@ class Dispatcher:
         if self._background_genesis is not None and (told := self._background_genesis.progress()) is not None:
             shown["genesis"], shown["ready"] = told, False
             shown["reasons"] = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
-        if self._about:
-            shown["server"] = self._about
+        shown["server"] = self._about or None
         return shown
 
     # -- steering
@@ -382,3 +384,13 @@ class Dispatcher:
 
     async def _reject(self, given: RejectArgs, *_told: object) -> RejectedDocument:
         return await self._run_shielded(approval_answers.reject(self.uvm, given))
+
+
+def _refuse_idle(found: MissionDocument) -> None:
+    """Refuse to wait for what nobody goes on with; what waits for a person is told at once."""
+    asks = found["status"] == "waiting" and (found.get("reason") or {}).get("code") == ApprovalNeeded.code
+    if found["status"] in _IDLE and not asks:
+        raise NoServer(
+            f"no server runs, so no process runs {found['id']} ({found['status']})",
+            remedy=f"Start one with `batos serve`, or run it here: `batos resume {found['id']}`.",
+        )

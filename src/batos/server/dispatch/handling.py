@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.protocol.errors import NoServer
+from batos.verbs.registry import read_args
 from batos.verbs.wire_verb import Args, Reply, WireVerb
 
 T = TypeVar("T")
@@ -26,3 +28,17 @@ def bind(
 ) -> tuple[str, Handler]:
     """Return a verb's name with the function that answers it."""
     return verb.name, handler
+
+
+async def answer(
+    verbs: Mapping[str, Handler], verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
+) -> dict[str, Any]:
+    """Do what a verb says and give its result.
+
+    Raises BatosError: ProtocolError for what is no verb or not what it takes, NoServer for what is not done by these
+    verbs, else what the verb's work raises.
+    """
+    given = read_args(verb, args)
+    if verb not in verbs:
+        raise NoServer(f"no server runs, and {verb} does more than read the image")
+    return dict(await verbs[verb](given, on_event, on_acknowledged))

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.doors.lone_door import LoneDoor
 from tests.cli.doors.serving import PATIENT, Waiting, serving
 from tests.waiting import HANG, until
 
-from batos.cli.doors.door import ServerDoor
-from batos.cli.doors.followed_mission import FollowedMission
-from batos.cli.doors.local import LocalDoor
+from batos.cli.doors.door import Door
+from batos.cli.doors.following import FollowedMission
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.client.asynchronous import AsyncClient
 from batos.client.wire.pending import OnAcknowledged, OnEvent
@@ -38,23 +36,19 @@ def followed(*, as_json: bool = False, patience: float = 0.2) -> tuple[FollowedM
     ), said
 
 
-class HandDoor(LoneDoor):
-    """A door by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
+class Hand:
+    """Answers by hand: acknowledges `mission` if it has one, then raises `error`, or hangs for ever."""
 
     def __init__(self, mission: str = "", error: BatosError | None = None) -> None:
         self.mission, self.error = mission, error
         self.asked: list[str] = []
 
-    async def call(
-        self,
-        verb: str,
-        args: Mapping[str, Any] | None = None,
-        on_event: OnEvent | None = None,
-        on_acknowledged: OnAcknowledged | None = None,
+    async def answer(
+        self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
     ) -> dict[str, Any]:
         """What it was made for."""
         self.asked.append(verb)
-        if self.mission and on_acknowledged is not None:
+        if self.mission:
             on_acknowledged({"mission": self.mission})
         if self.error is not None:
             raise self.error
@@ -65,7 +59,7 @@ class HandDoor(LoneDoor):
 async def test_ends_that_are_told(tmp_path: Path) -> None:
     """An answer is 0; a mission that failed is its reason's exit code, with what it cost."""
     async with scripted_uvm(tmp_path) as uvm:
-        way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
+        way = Door(Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False).handle, uvm=uvm)
         good, said = followed()
         assert await good.run(way, "submit", CYCLE) == 0
         assert good.mission in said.getvalue()
@@ -78,7 +72,7 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
     """The mission is cancelled with it, and its report is told before the end."""
     bridge = Waiting()
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        way = LocalDoor(uvm, Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False))
+        way = Door(Dispatcher(uvm, Uploads(tmp_path / "up", 1_000), works=False).handle, uvm=uvm)
         found, said = followed(as_json=True, patience=HANG)
         asked = asyncio.create_task(found.run(way, "submit", CYCLE))
         await bridge.asked.wait()
@@ -92,9 +86,9 @@ async def test_stopped_it_cancels(tmp_path: Path) -> None:
 
 async def test_stopped_before_it_was_accepted() -> None:
     """There is nothing to cancel, and nobody waits for ever to be sure of it."""
-    way = HandDoor()
+    way = Hand()
     found, said = followed()
-    asked = asyncio.create_task(found.run(way, "submit", CYCLE))
+    asked = asyncio.create_task(found.run(Door(way.answer), "submit", CYCLE))
     await asyncio.sleep(0)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -104,9 +98,9 @@ async def test_stopped_before_it_was_accepted() -> None:
 
 async def test_a_server_that_does_not_answer() -> None:
     """Nobody waits for ever to cancel: that it could not be done is said, and where the mission is."""
-    way = HandDoor("m-1")
+    way = Hand("m-1")
     found, said = followed()
-    asked = asyncio.create_task(found.run(way, "submit", CYCLE))
+    asked = asyncio.create_task(found.run(Door(way.answer), "submit", CYCLE))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     asked.cancel()
@@ -120,7 +114,7 @@ async def test_what_is_not_accepted_is_an_error() -> None:
     """It is raised as it is; there is no mission to speak of."""
     found, said = followed()
     with pytest.raises(Busy):
-        await found.run(HandDoor(error=Busy("as many wait as may")), "submit", CYCLE)
+        await found.run(Door(Hand(error=Busy("as many wait as may")).answer), "submit", CYCLE)
     assert said.getvalue() == ""
 
 
@@ -128,7 +122,7 @@ async def test_a_server_that_is_lost_after_it_accepted() -> None:
     """The error is NoServer, and where the mission is found is said."""
     found, said = followed()
     with pytest.raises(NoServer):
-        await found.run(HandDoor("m-1", NoServer("it has stopped")), "submit", CYCLE)
+        await found.run(Door(Hand("m-1", NoServer("it has stopped")).answer), "submit", CYCLE)
     assert said.getvalue() == "m-1 is in the image: `batos show m-1`.\n"
 
 
@@ -140,7 +134,7 @@ async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
         client = AsyncClient(tmp_path, patience=replace(PATIENT, reconnect=0.2))  # any pace: none comes back
         async with serving(uvm):
             await client.__aenter__()
-            asked = asyncio.create_task(found.run(ServerDoor(client), "submit", CYCLE))
+            asked = asyncio.create_task(found.run(Door(client.call, client), "submit", CYCLE))
             await bridge.asked.wait()
             await until(lambda: found.mission, "the acknowledgement")
         with pytest.raises(NoServer) as caught:

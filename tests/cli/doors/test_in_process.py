@@ -6,17 +6,28 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, emulator, held
 from tests.fork_server import ForkedCommand
 
-from batos.cli.doors import read_only_door
-from batos.cli.doors.read_only_door import ReadOnlyDoor
+from batos.cli.doors.door import Door
+from batos.cli.doors.in_process import open_to_read
 from batos.config import Settings
+from batos.protocol.brief import as_file
 from batos.protocol.errors import NoServer, NotFound
 
 QUESTION = "How does a sluice gate hold back the water of a canal?"
+
+
+async def _nothing(*_asked: object) -> dict[str, Any]:
+    """Answer nothing."""
+    return {}
+
+
+#: The door that is opened where an image cannot be read beside its owner.
+OTHER = Door(_nothing)
 READING = (
     ("status",),
     ("missions",), ("show", "last"), ("show", "last", "--prompts"), ("inspect",), ("inspect", "last"),
@@ -95,12 +106,11 @@ def test_a_look_changes_nothing(user: User) -> None:
 
 async def test_only_looks_go_through_it(grown: Path) -> None:
     """What asks, steers or hands over is refused by name."""
-    async with read_only_door.open_read_only_door(Settings(home=grown), nullcontext()) as way:
-        assert isinstance(way, ReadOnlyDoor)
+    async with open_to_read(Settings(home=grown), nullcontext(OTHER)) as way:
         assert (await way.call("missions"))["missions"] == []
         with pytest.raises(NoServer, match="cancel does more than read the image"):
             await way.call("cancel", {"mission": "last"})
-        for refused in (way.attach([]), way.begin("m-1")):
+        for refused in (way.attach([as_file("a.txt", b"The pier broke.")]), way.begin("m-1")):
             with pytest.raises(NoServer):
                 await refused
         assert (await way.left_behind(), way.served, way.holder) == ([], False, "")
@@ -109,14 +119,14 @@ async def test_only_looks_go_through_it(grown: Path) -> None:
 async def test_an_image_that_is_on_no_disk_is_opened_by_the_other_door(tmp_path: Path) -> None:
     """Whether there is one shows when that opens it."""
     settings = Settings(home=tmp_path, image="memory://image")
-    async with read_only_door.open_read_only_door(settings, nullcontext()) as way:
-        assert way is None
+    async with open_to_read(settings, nullcontext(OTHER)) as way:
+        assert way is OTHER
 
 
 async def test_reading_makes_no_image(tmp_path: Path) -> None:
     """A home that has none, or is misspelt, is told so and stays empty: a backup can still be restored there."""
     with pytest.raises(NotFound, match="no image yet"):
-        async with read_only_door.open_read_only_door(Settings(home=tmp_path), nullcontext()):
+        async with open_to_read(Settings(home=tmp_path), nullcontext(OTHER)):
             pass
     assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from tests.cli.processes import User, status_with_daemon
 
-from batos.cli.doctor import offline_status
 from batos.config import Settings
+from batos.protocol.server_documents import StatusDocument
+from batos.server.dispatch.looking import read_status
 
 #: The keys of a status, with a server and without one.
 TOLD = {
@@ -46,10 +46,10 @@ def test_the_image_is_looked_at_and_ollama_asked(user: User) -> None:
     assert user.run("show", name, "--json").document["data"]["status"] == "queued"
 
 
-async def looked_at(home: Path) -> dict[str, Any]:
+async def looked_at(home: Path) -> StatusDocument:
     """The status of a home whose daemon is away; asked until that is heard in the 1.5 s that a daemon has to answer."""
     while True:
-        found = await offline_status.status_document(Settings(home=home, ollama_host="http://127.0.0.1:9"))
+        found = await read_status(Settings(home=home, ollama_host="http://127.0.0.1:9"))
         if "ollama_timeout" not in [each["code"] for each in found["reasons"]]:
             return found
 
@@ -60,7 +60,9 @@ async def test_a_home_in_which_nothing_is(tmp_path: Path) -> None:
     found = await looked_at(home)
     assert found.keys() == TOLD
     assert [each["code"] for each in found["reasons"]] == ["no_server", "image", "ollama_unreachable"]
-    assert (found["image"]["error"]["remedy"], found["ollama"]["answers"]) == ("Run `batos genesis`.", False)
+    error = found["image"]["error"]
+    assert error is not None
+    assert (error["remedy"], found["ollama"]["answers"]) == ("Run `batos genesis`.", False)
     assert not home.exists()
 
 
@@ -68,5 +70,6 @@ async def test_an_image_that_is_damaged(tmp_path: Path) -> None:
     """What is wrong with it is told, and is no reason to say nothing."""
     (tmp_path / "live_image.fs").write_bytes(b"this is no database")
     found = await looked_at(tmp_path)
+    assert found["image"]["error"] is not None
     assert found["image"]["error"]["code"] == "image_damaged"
     assert "image_damaged" in [each["code"] for each in found["reasons"]]

@@ -8,29 +8,24 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from tests.cli.doors.lone_door import LoneDoor
 
-from batos.cli.doors.followed_erasure import erase
+from batos.cli.doors.door import Door
+from batos.cli.doors.following import erase
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.protocol.errors import BatosError, NoServer, NotFound
 from batos.terminal.console import Console
 
 
-class LosingDoor(LoneDoor):
-    """A door whose server is lost, if `events` say so, and that raises `error` in the end."""
+class Losing:
+    """Answers as a server that is lost, if `events` say so, and raises `error` in the end."""
 
     def __init__(self, events: list[str], error: BatosError | None) -> None:
         self.events, self.error = events, error
 
-    async def call(
-        self,
-        verb: str,
-        args: Mapping[str, Any] | None = None,
-        on_event: OnEvent | None = None,
-        on_acknowledged: OnAcknowledged | None = None,
+    async def answer(
+        self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
     ) -> dict[str, Any]:
         """What it was made for."""
-        assert on_event is not None
         for each in self.events:
             on_event(each, {})
         if self.error is not None:
@@ -43,7 +38,7 @@ async def erased(events: list[str], error: BatosError | None = None) -> tuple[st
     said = io.StringIO()
     console = Console(said, said, False, has_colour=False)
     try:
-        await erase(nullcontext(LosingDoor(events, error)), {"target": "walrus"}, console)
+        await erase(nullcontext(Door(Losing(events, error).answer)), {"target": "walrus"}, console)
     except BatosError as raised:
         assert raised is error
         return said.getvalue(), raised.remedy

@@ -1,18 +1,25 @@
-"""A mission that a verb follows at a door: its events are printed until it ends, and Ctrl-C cancels it."""
+"""Missions and erasures that a verb follows at a door: a mission is printed until it ends, and Ctrl-C cancels it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from batos.cli.doors.door import Door
+from batos.cli.doors.door import Door, Opened
 from batos.cli.render.learning import after_lines
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.protocol.errors import BatosError, Refused
+from batos.protocol.errors import BatosError, NoServer, NotFound, Refused
 from batos.protocol.mission_documents import MissionDocument
+from batos.terminal.console import Console
+
+_GONE: Final = "The server is gone; the next one finishes what was begun of the erasure, and this command waits for it."
+_UNFINISHED: Final = "Start one with `batos serve`: it finishes what was begun of the erasure."
+_FINISHED: Final = (
+    "The server that was lost may have begun to erase it, and the next one finished that: `batos doctor`."
+)
 
 
 @dataclass(slots=True)
@@ -23,8 +30,6 @@ class FollowedMission:
     mission: str = ""
     #: Seconds in which a mission is to be cancelled and to tell its end.
     patience: float = 10.0
-    #: Seconds between two drawings of the live line.
-    pace: float = 0.25
     #: The database that has the mission.
     kept_in: str = "image"
     #: The document of the last mission that has ended.
@@ -43,7 +48,7 @@ class FollowedMission:
         )
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
-            async with self._telling("Ctrl-C stops it"):
+            async with self.printer.telling("Ctrl-C stops it"):
                 self.found = await asyncio.shield(asked)
             return self.printer.print_end(cast("MissionDocument", self.found))
         except asyncio.CancelledError:
@@ -56,29 +61,9 @@ class FollowedMission:
 
     async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
-        async with self._telling("Ctrl-C leaves it"):
+        async with self.printer.telling("Ctrl-C leaves it"):
             found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
         return self.printer.print_end(cast("MissionDocument", found))
-
-    @asynccontextmanager
-    async def _telling(self, stop: str) -> AsyncIterator[None]:
-        """Keep the live line up to date, where there is one, and take it away in the end."""
-        self.printer.begin(stop)
-        if not self.printer.has_live_line:
-            yield
-            return
-        drawing = asyncio.ensure_future(self._draw())
-        try:
-            yield
-        finally:
-            drawing.cancel()
-            await asyncio.wait({drawing})
-            self.printer.console.redraw([])
-
-    async def _draw(self) -> None:
-        while True:
-            self.printer.tick()
-            await asyncio.sleep(self.pace)
 
     async def learn(self, door: Door) -> None:
         """Let the door make what the mission did without, and tell what came of it.
@@ -129,3 +114,30 @@ class FollowedMission:
         with suppress(Refused):  # it has just ended by itself
             await door.call("cancel", {"mission": self.mission})
         await asyncio.wait({asked})
+
+
+async def erase(opened: Opened, args: Mapping[str, Any], console: Console) -> dict[str, Any]:
+    """Erase what is named, say if the server is lost, and return what was erased.
+
+    Raises: NoServer, NotFound: the remedy tells what became of an erasure whose server was lost.
+    """
+    lost: list[str] = []
+
+    def on_event(event: str, keys: Mapping[str, Any]) -> None:
+        if event == "connection.lost":
+            lost.append(event)
+            console.say(_GONE)
+        elif event == "connection.restored":
+            console.say("The server is back.")
+
+    try:
+        async with opened as way:
+            return await way.call("erase", args, on_event)
+    except NoServer as error:
+        if lost:
+            error.advise(_UNFINISHED)
+        raise
+    except NotFound as error:  # a client asks again, and the words are gone by then
+        if lost:
+            error.advise(_FINISHED)
+        raise
