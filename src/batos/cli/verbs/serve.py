@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,6 +14,7 @@ import structlog
 
 from batos import __version__
 from batos.agency.records import staged_effects
+from batos.cli import user_unit
 from batos.cli.verb_options import VerbCall, common, run
 from batos.client.wire import server_file, server_life
 from batos.client.wire.addresses import Address, parse_listening
@@ -44,17 +45,50 @@ _IDLE_LOOK: Final = 5.0
 @click.command()
 @click.option("--bind", metavar="ADDRESS", help="The address for requests; beyond loopback clients need a key.")
 @click.option("--events", metavar="ADDRESS", help="The address for events.")
+@click.option(
+    "--install", "installs", is_flag=True, help="Let your system start it at each log-in, and now: systemd or launchd."
+)
+@click.option("--uninstall", "uninstalls", is_flag=True, help="Take that back; the server stops.")
 @click.option("--started", type=int, hidden=True, help="The lock of the home, by whoever starts this for a verb.")
 @common
-def serve(called: VerbCall, started: int | None) -> int:
+def serve(called: VerbCall, installs: bool, uninstalls: bool, started: int | None) -> int:
     """Hold the image open, run missions and answer clients, until Ctrl-C or `batos stop`.
 
     A verb that needs a server starts one by itself, which ends when it was idle for a while; one that you start here
     takes the place of such a one, and does not. Running missions go back to the queue when it stops, and continue at
     the next start; a second Ctrl-C stops at once. Clients on this machine find the server by its home; `batos keys new
     NAME` makes a key for one on another machine.
+
+    With --install a unit of your user does that, with the settings that were given by variables and options.
     """
+    if installs and uninstalls:
+        raise click.UsageError("--install and --uninstall exclude each other.")
+    if installs or uninstalls:
+        return change_unit(called, os.environ, user_unit.run_command, takes_back=uninstalls)
     return run(_serve(called, HomeLock(called.settings.home, started), "person" if started is None else "verb"))
+
+
+def change_unit(
+    called: VerbCall, environ: Mapping[str, str], run_command: user_unit.Runner, *, takes_back: bool
+) -> int:
+    """Install the unit of the home's server, or take it back. Raises: Refused: it cannot be, or a server runs."""
+    start = user_unit.server_start(called.loaded, environ)
+    unit = user_unit.unit_of(start, environ)
+    if takes_back:
+        changed = user_unit.uninstall(unit, run_command)
+        told = f"{unit.path} is gone, and its server has stopped." if changed else f"There is no {unit.path}."
+    else:
+        other = server_file.running_server(called.settings.home)
+        if other is not None and other.by != "verb" and not unit.path.exists():
+            what = f"the home has a server already (process {other.pid})"
+            raise Refused(what, remedy="Stop it (`batos stop`), then install the unit.")
+        user_unit.install(unit, start, run_command)
+        changed, told = True, f"{unit.path} is there: the server runs, and starts at each log-in."
+    if called.console.as_json:
+        called.console.document({"unit": str(unit.path), "installed": not takes_back, "changed": changed})
+    elif not called.quiet:
+        called.console.write(told)
+    return 0
 
 
 async def _serve(called: VerbCall, lock: HomeLock, by: str) -> int:
