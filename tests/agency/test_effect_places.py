@@ -17,13 +17,13 @@ from tests.waiting import HANG, until
 
 from batos.agency.effect_places import is_waited_for
 from batos.agency.records import staged_effects
-from batos.cli.render.effect_texts import effects_text
 from batos.events import Events
 from batos.image.image import Opening
 from batos.image.nodes.hosts import HostIdentity
 from batos.objects.prototype import own_slots
 from batos.protocol.effect_documents import EffectList
 from batos.uvm import Seams
+from batos.verbs.effect_verbs import effects_text
 
 #: Seconds of a lease after which what a killed node had is taken over.
 SHORT = 2.0

@@ -17,7 +17,6 @@ from tests.history.test_undoing import asked
 from batos.care import verification
 from batos.care.journal_retention import erase_old_words, list_due
 from batos.care.packing import Packer
-from batos.cli.render.dream_texts import replay_text
 from batos.cli.render.mission_record import prompts_text
 from batos.history import record_chain, replays
 from batos.image import roots
@@ -27,6 +26,7 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.server.dispatch.reads import explain
 from batos.uvm import UVM
 from batos.verbs.care_verbs import packed_text
+from batos.verbs.dream_verbs import replay_text
 
 DAY = timedelta(days=1)
 
