@@ -4,104 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 from batos import config
 from batos.client.line import Find, Line, Patience
-from batos.client.named_documents import Document, Mission, MissionLine, Token
+from batos.client.named_documents import Document, Mission, MissionLine
 from batos.client.sending import send_files
+from batos.client.streams import AsyncStream
 from batos.client.wire import server_address, server_life
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.protocol.brief import File, read_file
+from batos.protocol.effect_documents import EffectList, GrantList
 from batos.protocol.errors import NoServer
+from batos.protocol.image_documents import ReasonTree
+from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RememberedPage
+from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
+from batos.protocol.undo_documents import RedonePage, UndonePage
+from batos.verbs.approval_verbs import APPROVALS, APPROVE, REJECT
+from batos.verbs.effect_verbs import EFFECTS, GRANTS
+from batos.verbs.memory_verbs import FORGET, RECALL, REMEMBER
+from batos.verbs.mission_verbs import WHY
+from batos.verbs.undo_verbs import REDO, UNDO
+from batos.verbs.wire_verb import Args, Reply, WireVerb
 
 #: A file to ask about: the path of a text file, or what `as_file` made of bytes.
 Attached: TypeAlias = str | Path | File
 #: Bytes of a file that is read at all; the server has a smaller limit of its own.
 _LARGEST = 2**30
-_Asking: TypeAlias = Callable[[OnEvent, OnAcknowledged], Coroutine[Any, Any, Mission]]
-
-
-class AsyncStream:
-    """An answer as it is written: `async for token in stream`, then `await stream.mission()`."""
-
-    def __init__(self, asking: _Asking) -> None:
-        self._tokens: asyncio.Queue[Token | None] = asyncio.Queue()
-        self._asking = asking
-        self._task: asyncio.Task[Mission] | None = None
-        self._ended = False
-        self._text = ""
-        self._id = ""
-
-    @property
-    def text(self) -> str:
-        """Return the text of the answer that was read so far and was not retracted."""
-        return self._text
-
-    @property
-    def id(self) -> str:
-        """Return the mission's id; empty before the server has accepted it."""
-        return self._id
-
-    def __aiter__(self) -> Self:
-        """Return the stream itself, which can be read once."""
-        return self
-
-    async def __anext__(self) -> Token:
-        """Return the next piece. Raises the BatosError of the request; the pieces of a failed mission just end."""
-        if self._task is None:
-            self._task = self._begin()
-        token = None if self._ended else await self._tokens.get()
-        if token is None:
-            if not self._ended:
-                self._ended = True
-                await self.mission()
-            raise StopAsyncIteration
-        self._text = "" if token.retracted else self._text + token
-        return token
-
-    async def mission(self) -> Mission:
-        """Wait for the mission's end and return the mission with any status. Raises the BatosError of the request."""
-        if self._task is None:
-            self._task = self._begin()
-        return await asyncio.shield(self._task)
-
-    async def close(self) -> None:
-        """Stop listening; the mission continues at the server."""
-        self._ended = True
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def __aenter__(self) -> Self:
-        """Return the stream, which is closed at the end of the block."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop listening."""
-        await self.close()
-
-    def _begin(self) -> asyncio.Task[Mission]:
-        task = asyncio.ensure_future(self._asking(self._on_event, self._on_acknowledged))
-        task.add_done_callback(lambda _: self._tokens.put_nowait(None))
-        return task
-
-    def _on_acknowledged(self, told: Mapping[str, Any]) -> None:
-        self._id = str(told["mission"])
-
-    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        if event == "mission.token":
-            self._tokens.put_nowait(Token(keys["text"]))
-        elif event == "mission.retracted":
-            self._tokens.put_nowait(Token(retracted=True))
 
 
 class AsyncClient:
@@ -158,6 +93,7 @@ class AsyncClient:
 
     async def ask(
         self,
+        /,
         text: str,
         on_event: OnEvent | None = None,
         on_acknowledged: OnAcknowledged | None = None,
@@ -186,7 +122,7 @@ class AsyncClient:
 
         return AsyncStream(asking)
 
-    async def submit(self, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
+    async def submit(self, /, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
         """Submit a question and return the id of its mission, which the server has committed by then."""
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
         return str((await self.call("submit", {"brief": whole}))["mission"])
@@ -213,7 +149,7 @@ class AsyncClient:
 
     # -- looking
 
-    async def missions(self, limit: int = 20, **which: str) -> list[MissionLine]:
+    async def missions(self, /, limit: int = 20, **which: str) -> list[MissionLine]:
         """List the newest missions, a line each; `status` and `user` pick."""
         return [MissionLine(each) for each in (await self.call("missions", {"limit": limit, **which}))["missions"]]
 
@@ -230,6 +166,26 @@ class AsyncClient:
         """Show an object or a slot of the image; without a reference, the names of its root."""
         named = {} if reference is None else {"object": reference}
         return await self.call("inspect", {**named, **_moment(as_of)})
+
+    async def why(self, what: str, *, as_of: str | None = None) -> ReasonTree:
+        """Return the path that a sentence, a mission, a slot or a memory came from, as a tree."""
+        return await self.request(WHY, what=what, **_moment(as_of))
+
+    async def recall(self, /, query: str, limit: int = 5, **which: Any) -> RecalledPage:
+        """Find the parts of what is remembered that match a query best; `which` are the further fields of the verb."""
+        return await self.request(RECALL, query=query, limit=limit, **which)
+
+    async def grants(self) -> GrantList:
+        """List what missions may do in the world."""
+        return await self.request(GRANTS)
+
+    async def effects(self, /, limit: int = 50, **which: str) -> EffectList:
+        """List what missions did in the world, the newest first; `mission` and `user` pick."""
+        return await self.request(EFFECTS, limit=limit, **which)
+
+    async def approvals(self, /, limit: int = 20, **which: str) -> ApprovalList | ApprovalDocument:
+        """List the methods that wait for a person, or show the one that `approval` names."""
+        return await self.request(APPROVALS, limit=limit, **which)
 
     async def status(self) -> Document:
         """Return the server's status."""
@@ -264,6 +220,36 @@ class AsyncClient:
     async def genesis(self, on_event: OnEvent | None = None, *, plan: bool = False, prune: bool = False) -> Document:
         """Make models and image match the codex; `plan`: only return the steps."""
         return await self.call("genesis", {"plan": plan, "prune": prune}, on_event)
+
+    # -- changing
+
+    async def undo(self, /, mission: str = "last", **how: Any) -> UndonePage:
+        """Take a mission out of the mind; `cascade`, `dry_run` and `keep` say how."""
+        return await self.request(UNDO, mission=mission, **how)
+
+    async def redo(self, mission: str | None = None, *, cascade: bool = False) -> RedonePage:
+        """Bring an undone mission back; without a name that of the newest undo."""
+        return await self.request(REDO, cascade=cascade, **({} if mission is None else {"mission": mission}))
+
+    async def remember(self, /, text: str, **about: Any) -> RememberedPage:
+        """Remember a text; `about` has the further fields of the verb: source, title, key, scope."""
+        return await self.request(REMEMBER, text=text, **about)
+
+    async def forget(self, *documents: str) -> ForgottenPage:
+        """Forget memories by their ids or sources: all that are named, or none."""
+        return await self.request(FORGET, documents=list(documents))
+
+    async def approve(self, *approvals: str) -> ApprovedDocument:
+        """Approve methods by the ids of their approvals."""
+        return await self.request(APPROVE, approvals=list(approvals))
+
+    async def reject(self, approval: str, why: str) -> RejectedDocument:
+        """Reject a method; its missions are told the reason."""
+        return await self.request(REJECT, approval=approval, why=why)
+
+    async def request(self, verb: WireVerb[Args, Reply], on_event: OnEvent | None = None, /, **fields: Any) -> Reply:
+        """Call a verb by its declaration in batos.verbs, and return the reply with its type; raises as `call`."""
+        return cast("Reply", await self.call(verb.name, fields, on_event))
 
     async def call(
         self,
