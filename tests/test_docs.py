@@ -26,7 +26,7 @@ from batos.memory import thresholds as memory_thresholds
 from batos.protocol import errors, wire_messages
 from batos.protocol.brief import MissionBrief
 from batos.protocol.event_payloads import EVENTS
-from batos.verbs.registry import VERBS
+from batos.verbs.all_verbs import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEM = ROOT / "src" / "batos"

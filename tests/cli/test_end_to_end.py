@@ -172,7 +172,7 @@ def test_no_daemon(tmp_path: Path) -> None:
         assert ran.document["error"]["code"] == "ollama_unreachable"
         assert "ollama serve" in ran.document["error"]["remedy"]
     [line] = user.run("missions", "--json").document["data"]["missions"]
-    assert "no such mission" in user.run("missions", "--status", "parked").err
+    assert "no such mission" in user.run("missions", "--status", "parked").out
     assert (line["status"], line["text"][:40]) == ("failed", QUESTION[:40])
 
 

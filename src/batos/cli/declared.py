@@ -10,13 +10,13 @@ from types import ModuleType, UnionType
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 import click
-from annotated_types import Ge, Le, MaxLen
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from batos.cli.completions import COMPLETIONS
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
+from batos.cli.memory_naming import ask_of_memories, place_of
 from batos.cli.past_moments import past_moment, tell_moment
 from batos.cli.shared_options import examples, given_moment, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
@@ -29,25 +29,28 @@ from batos.verbs.wire_verb import Args, Noun, Reply, WireVerb
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: The fields that no person gives: who asks, and what doors and the rights of guests say.
 _OURS: Final = frozenset({"user", "follow", "alone", "mine"})
-#: Characters of a name.
-_NAME: Final = 128
+#: The most characters of a name.
+_NAME: Final = 256
 
 
 def command_of(name: str, module: ModuleType) -> click.Command:
     """Make the command of a name from what a module declares: a verb, or a noun with verbs of its own."""
-    declared = vars(module).values()
-    verbs = [each for each in declared if isinstance(each, WireVerb) and each.words[:1] == [name]]
-    noun = next((each for each in declared if isinstance(each, Noun) and each.name == name), None)
-    return command(verbs[0]) if noun is None else group(noun, *verbs)
+    noun = next((each for each in vars(module).values() if isinstance(each, Noun) and each.name == name), None)
+    return group(noun, module) if noun is not None else command(next(_verbs(name, module)))
 
 
-def group(noun: Noun, *verbs: WireVerb[Any, Any], kind: type[DefaultVerb] = DefaultVerb) -> click.Group:
-    """Make the command of a noun, with commands of these verbs; `kind` says when its default is meant."""
+def group(noun: Noun, module: ModuleType, kind: type[DefaultVerb] = DefaultVerb) -> click.Group:
+    """Make the command of a noun with its verbs in a module; `kind` says when its default is meant."""
     plain = Subverbs(noun.name, help=noun.help)
     made = kind(noun.name, help=noun.help, default=noun.default) if noun.default else plain
-    for verb in verbs:
+    for verb in _verbs(noun.name, module):
         made.add_command(command(verb))
     return made
+
+
+def _verbs(word: str, module: ModuleType) -> Iterator[WireVerb[Any, Any]]:
+    """Yield the verbs that a module declares whose command begins with a word."""
+    return (each for each in vars(module).values() if isinstance(each, WireVerb) and each.words[:1] == [word])
 
 
 def command(verb: WireVerb[Any, Any]) -> click.Command:
@@ -97,9 +100,23 @@ def take(verb: WireVerb[Any, Any], *left: str) -> Callable[[Callable[..., int]],
 
 def ask_for(called: VerbCall, verb: WireVerb[Args, Reply], given: Mapping[str, Any]) -> Reply:
     """Ask a verb as it was declared, and say of which moment the reply is."""
-    found = run(ask_once(open_door(called, reads=verb.reads), verb, given))
+
+    def on_event(_event: str, keys: Mapping[str, Any]) -> None:
+        called.note(verb.progress.format_map(keys))
+
+    names_memories = any(Meaning.MEMORY in _meanings(each) for each in verb.args.model_fields.values())
+    asked = ask_of_memories if names_memories else _ask_by_name
+    work = asked(open_door(called, reads=verb.reads), verb.name, given, on_event if verb.progress else None)
+    found = cast("Reply", run(work))
     tell_moment(called, found)
     return found
+
+
+async def _ask_by_name(
+    opened: Opened, verb: str, args: Mapping[str, object], on_event: OnEvent | None = None
+) -> dict[str, Any]:
+    async with opened as way:
+        return await way.call(verb, args, on_event)
 
 
 async def ask_once(
@@ -126,7 +143,8 @@ def _parameters(verb: WireVerb[Any, Any], fields: Mapping[str, FieldInfo]) -> It
     spelled = {name.lower(): each for each, _, name in (one.partition("=") for one in verb.typed.split()) if name}
     for word in standing:
         name = word.strip("[.]").lower()
-        yield _argument(word, name, fields[name])
+        if name in fields:
+            yield _argument(word, name, fields[name])
     named = {word.strip("[.]").lower() for word in standing}
     for name, field in fields.items():
         if name not in named:
@@ -138,16 +156,20 @@ def _argument(word: str, name: str, field: FieldInfo) -> Decorator:
     many = get_origin(kind) is list
     if many:
         kind, notes = _unwrap(get_args(kind)[0], [])
-    is_required = not word.startswith("[")
+    more: dict[str, Any] = {"nargs": -1, "metavar": word} if many else _default(field)
     return click.argument(
-        name, type=_type(kind, notes), required=is_required, nargs=-1 if many else 1, metavar=word if many else None,
-        default=None if is_required or not field.default else field.default, shell_complete=COMPLETIONS.get(name),
-    )  # fmt: skip
+        name, type=_type(kind, notes), required=not word.startswith("["), shell_complete=COMPLETIONS.get(name), **more
+    )
+
+
+def _default(field: FieldInfo) -> dict[str, Any]:
+    """Return the default of a field as click takes it: none at all where there is none, which is no None."""
+    return {"default": field.default} if not field.is_required() and field.default else {}
 
 
 def _options(name: str, spelled: str, field: FieldInfo) -> Iterator[Decorator]:
     kind, notes = _unwrap(field.annotation, field.metadata)
-    told, default = field.description or "", None if field.is_required() else field.default or None
+    told = field.description or ""
     if name == "as_of":
         yield click.option(spelled, metavar="WHEN", type=past_moment, help=_AS_OF)
     elif kind is bool:
@@ -158,12 +180,15 @@ def _options(name: str, spelled: str, field: FieldInfo) -> Iterator[Decorator]:
             yield click.option(f"{spelled}-{choice}", name, flag_value=choice, multiple=True, help=which)
     else:
         read = _type(kind, notes)
+        shown = None if isinstance(read, click.ParamType) else _METAVARS.get(read, name.upper())
         yield click.option(
-            spelled, name, type=read, required=field.is_required(), default=default, show_default=True, help=told,
-            metavar=None if isinstance(read, click.ParamType) else name.upper(), shell_complete=COMPLETIONS.get(name),
+            spelled, name, type=read, required=field.is_required(), show_default=True,
+            help=told, metavar=shown, shell_complete=COMPLETIONS.get(name), **_default(field),
         )  # fmt: skip
 
 
+#: The words for what is read by these.
+_METAVARS: Final[Mapping[Any, str]] = {given_moment: "TIME", str: "TEXT"}
 _AS_OF: Final = "As it was then: a time (9:00, yesterday 9:00, 2h ago), right after a MISSION, or a tid:0x..."
 
 
@@ -181,25 +206,32 @@ def _unwrap(annotation: Any, notes: Collection[Any]) -> tuple[Any, list[Any]]:
 
 
 def _meanings(field: FieldInfo) -> list[Any]:
-    return _unwrap(field.annotation, field.metadata)[1]
+    kind, notes = _unwrap(field.annotation, field.metadata)
+    return _unwrap(get_args(kind)[0], notes)[1] if get_origin(kind) is list else notes
 
 
 def _type(kind: Any, notes: Collection[Any]) -> Any:
     """Return the type of a parameter, which refuses what the verb would refuse, and reads what people write."""
-    least = next((each.ge for each in notes if isinstance(each, Ge)), None)
-    most = next((each.le for each in notes if isinstance(each, Le)), None)
+    least, most = _bound(notes, "ge"), _bound(notes, "le")
     if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind))
+        return click.Choice(get_args(kind), case_sensitive=False)
     if kind is int:
-        return click.IntRange(cast("int | None", least), cast("int | None", most))
+        return click.IntRange(least, most)
     if kind is float:
-        return click.FloatRange(cast("float | None", least), cast("float | None", most))
+        return click.FloatRange(least, most)
     if Meaning.PLACE in notes:
         return _whole_place
+    if Meaning.MEMORY in notes:
+        return place_of
     if any(isinstance(each, AfterValidator) and each.func is utc_moment for each in notes):
         return given_moment
-    is_name = any(isinstance(each, MaxLen) and each.max_length == _NAME for each in notes)
-    return given_name if is_name else str
+    longest = _bound(notes, "max_length")
+    return given_name if longest is not None and longest <= _NAME else str
+
+
+def _bound(notes: Collection[Any], name: str) -> int | None:
+    """Return a bound that is noted of a field, if there is one."""
+    return next((found for each in notes if (found := getattr(each, name, None)) is not None), None)
 
 
 def _whole_place(value: str) -> str:

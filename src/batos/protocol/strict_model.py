@@ -14,6 +14,7 @@ class Meaning(Enum):
     """The meaning of a field beyond its type, by which a command line fills it or reads what a person typed."""
 
     ASKER = "the person who types"
+    MEMORY = "a memory: its id, its source, or the path of its file"
     PLACE = "the path of a file or a folder, or an address"
 
 
@@ -23,6 +24,8 @@ Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 Asker: TypeAlias = Annotated[Name | None, Meaning.ASKER]
 #: The place of a file or a folder, or an address.
 Place: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.PLACE]
+#: A memory by its id, the beginning of it, or its source.
+MemoryName: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.MEMORY]
 #: A moment with a time zone.
 Moment: TypeAlias = Annotated[str, Field(max_length=40), AfterValidator(utc_moment)]
 #: A past moment that is asked about; None: now.

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
 from batos.protocol.strict_model import Asker, Name, StrictModel
-from batos.terminal.cards import Column, listing
 from batos.terminal.console import count_text
 from batos.terminal.layout import JOINERS, plain, wrap
+from batos.terminal.reply_forms import Column, listing
 from batos.terminal.short_names import local_time, short
 from batos.verbs.wire_verb import WireVerb
 
@@ -21,9 +21,9 @@ from batos.verbs.wire_verb import WireVerb
 class ApprovalsArgs(StrictModel):
     """List the methods that wait for a person, then those that were answered; or all of one.
 
-    APPROVAL is its id, an unambiguous beginning of it, or `last` for the newest, `last-1` for the one before. One is
-    shown with its source, the guardian's verdict, its checks and how many broken variants they find, and the difference
-    to the revision that it would replace. -v lists ids in full, with the digests of the sources.
+    APPROVAL is its id, an unambiguous beginning of it, or `last` for the newest, `last-1` for the one before. An
+    approval is shown with its source, the guardian's verdict, its checks and how many broken variants they find, and
+    the difference to the revision that it would replace. -v lists ids in full, with the digests of the sources.
     """
 
     approval: Name | None = Field(
@@ -48,7 +48,10 @@ class ApproveArgs(StrictModel):
     approvals: list[Name] | None = Field(
         default=None, min_length=1, max_length=1_000, description="Their ids, beginnings of them, `last`, `last-1`."
     )
-    matching: Name | None = Field(default=None, description="Or all that wait for an OBJECT.SELECTOR like this: `*.*`.")
+    matching: Name | None = Field(
+        default=None,
+        description="Or all that wait for an OBJECT.SELECTOR like this, with * and ?; a person says --all too.",
+    )
     user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 

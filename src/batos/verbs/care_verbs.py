@@ -84,5 +84,5 @@ def erased_text(told: ErasedPage) -> str:
     return "\n".join(lines)
 
 
-PACK: Final = WireVerb[PackArgs, PackedPage]("pack", PackArgs, "pack --keep=KEEP_DAYS", packed_text, governs=True)
+PACK: Final = WireVerb("pack", PackArgs, "pack --keep=KEEP_DAYS", packed_text, governs=True)
 ERASE: Final = WireVerb[EraseArgs, ErasedPage]("erase", EraseArgs)

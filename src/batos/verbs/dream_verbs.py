@@ -11,9 +11,9 @@ from pydantic import Field, JsonValue
 from batos.protocol.dream_documents import DreamDiff, DreamLine, DreamList
 from batos.protocol.mission_documents import MissionDocument, ReplayDocument
 from batos.protocol.strict_model import Asker, Name, StrictModel
-from batos.terminal.cards import Column, card, listing
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal
+from batos.terminal.reply_forms import Column, card, listing
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 
@@ -35,7 +35,11 @@ class DreamNewArgs(StrictModel):
 
 
 class ReplayArgs(StrictModel):
-    """A mission that is asked again in a copy of the mind as it saw it, with another model or codex."""
+    """Ask a mission again in a copy of the mind as it saw it, and show what comes out otherwise.
+
+    MISSION may be `last`. Calls that are the same are served from the journal. The image is not changed, and the
+    journal keeps the replay.
+    """
 
     mission: Name = Field(description="The mission's id or its beginning; `last`, `last-1`.")
     model: Name | None = Field(default=None, description="The model of every persona, one that Ollama has.")
@@ -43,7 +47,7 @@ class ReplayArgs(StrictModel):
         default=None, max_length=32, description="The files of another codex: name to text."
     )
     follow: bool = Field(default=True, description="Send its events, then its end; a replay is always waited for.")
-    user: Name | None = Field(default=None, description="The owner of the mission; absent: any owner.")
+    user: Asker = Field(default=None, description="The owner of the mission; absent: any owner.")
 
 
 class DreamListArgs(StrictModel):
@@ -102,18 +106,18 @@ def _changes(told: DreamDiff) -> Iterator[tuple[str, str]]:
     yield from _answers(told)
     for each in told["slots"]:
         change = f"{_short(each['before'])} -> {_short(each['after'])}"
-        yield "slot", f"{each['object']}.{each['slot']}: {change}{_marked(each['conflict'])}"
+        yield "slot", f"{each['object']}.{each['slot']}: {change}{_mark(each['conflict'])}"
     for made in told["made"]:
         asks = ", after a person's yes" if made["asks"] else ""
         source = "".join(f"\n{line}" for line in made["source"].splitlines())
-        yield "method", f"{made['method']} is made{asks}{_marked(made['conflict'])}{source}"
+        yield "method", f"{made['method']} is made{asks}{_mark(made['conflict'])}{source}"
     yield from (("tool", each) for each in told["tools"])
     yield from (("ran", each) for each in told["methods"])
     yield from (("effect", f"{each}, which is not released") for each in told["effects"])
     yield "adds", f"the mission{''.join(f', {each}' for each in told['contributions'])}"
 
 
-def _marked(conflict: str) -> str:
+def _mark(conflict: str) -> str:
     return f"   ! {conflict}" if conflict else ""
 
 
@@ -171,4 +175,7 @@ DREAM_PROMOTE: Final = WireVerb[DreamPromoteArgs, MissionDocument](
 DREAM_DROP: Final = WireVerb[DreamDropArgs, DreamLine](
     "dream_drop", DreamDropArgs, "dream drop DREAM", "{dream} is dropped."
 )
-REPLAY: Final = WireVerb[ReplayArgs, MissionDocument]("replay", ReplayArgs)
+REPLAY: Final = WireVerb[ReplayArgs, MissionDocument](
+ "replay", ReplayArgs, "replay MISSION",
+    examples=("batos replay last --model qwen3:8b", "batos replay m-01K8S2 --codex ./other-codex"),
+)  # fmt: skip

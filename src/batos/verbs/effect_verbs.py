@@ -9,8 +9,8 @@ from pydantic import Field
 
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, EffectList, GrantList, RevokedGrant
 from batos.protocol.strict_model import Asker, Name, Place, StrictModel
-from batos.terminal.cards import Column, listing
 from batos.terminal.layout import plain
+from batos.terminal.reply_forms import Column, listing
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 

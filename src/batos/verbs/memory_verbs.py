@@ -1,27 +1,35 @@
-"""The arguments of the verbs of memory: one strict model for each."""
+"""The verbs of memory: remember, recall, list and forget."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import Mapping
+from textwrap import indent
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from batos.protocol.brief import PersonaName
 from batos.protocol.memory_documents import (
-    CuratedPage,
     DatedMemory,
-    EditedPage,
     EmbeddedPage,
     ForgottenPage,
     MemoriesPage,
-    PinnedPage,
     RecalledPage,
     RememberedPage,
-    RestoredPage,
-    RetractedPage,
-    UnfoldedPage,
 )
-from batos.protocol.strict_model import AsOf, Moment, Name, StrictModel
-from batos.verbs.wire_verb import WireVerb
+from batos.protocol.strict_model import Asker, AsOf, MemoryName, Moment, Name, StrictModel
+from batos.terminal.console import count_text, size
+from batos.terminal.layout import plain, table
+from batos.terminal.short_names import local_time, short, title_with_path
+from batos.verbs.wire_verb import Noun, WireVerb
+
+MEMORIES_NOUN: Final = Noun(
+    "memories",
+    """List, show, edit, delete, retract or restore what is remembered.
+
+    Without a verb: `list`, so `batos memories DOCUMENT` shows all of one document.""",
+    default="list",
+)
 
 
 class RememberedFile(StrictModel):
@@ -90,7 +98,7 @@ class EmbedMemoriesArgs(StrictModel):
 
 
 class RecallArgs(StrictModel):
-    """The parts of what is remembered that match a query best."""
+    """Find the parts of what is remembered that match QUERY best; no model answers."""
 
     query: str = Field(min_length=1, max_length=20_000, description="The question or the words that are looked for.")
     limit: int = Field(default=5, ge=1, le=10_000, description="Most parts in the list.")
@@ -98,11 +106,14 @@ class RecallArgs(StrictModel):
         default="linked", description="Words and vectors with the links between parts, the two alone, or one of them."
     )
     scope: Name | None = Field(default=None, description="Only what belongs to this scope; absent: all of them.")
-    source: str | None = Field(default=None, max_length=4_096, description="Only what came from there.")
+    source: MemoryName | None = Field(
+        default=None,
+        description="Only what came from there: a file (of a mailbox: its mails), or a name given with --source.",
+    )
     type: Literal["document", "mission", "turn", "fact", "summary"] | None = Field(
         default=None, description="Only memories of this type."
     )
-    persona: Name | None = Field(default=None, description="Only what this persona answered.")
+    persona: PersonaName | None = Field(default=None, description="Only what this persona answered.")
     mission: Name | None = Field(default=None, description="Only what this mission left; its whole id.")
     since: Moment | None = Field(default=None, description="Only from this moment on (ISO 8601 with a time zone).")
     until: Moment | None = Field(default=None, description="Only before this moment (ISO 8601 with a time zone).")
@@ -112,15 +123,15 @@ class RecallArgs(StrictModel):
     summarised: bool = Field(
         default=False, description="The parts that summaries stand for, in the place of these summaries."
     )
-    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+    user: Asker = Field(default=None, description="The owner of the memories; absent: the server's own user.")
     as_of: AsOf = None
 
 
 class MemoriesArgs(StrictModel):
-    """The documents that are remembered, the newest first; or all of one."""
+    """List what is remembered, the newest first. With DOCUMENT (its id, or where it came from) show all of one."""
 
-    document: str | None = Field(
-        default=None, min_length=1, max_length=4_096, description="Show this one: its id, the id's beginning, a source."
+    document: MemoryName | None = Field(
+        default=None, description="Show this one: its id, the id's beginning, a source."
     )
     limit: int = Field(default=20, ge=1, le=10_000, description="Most documents in the list.")
     scope: Name | None = Field(default=None, description="Only those of this scope.")
@@ -128,87 +139,116 @@ class MemoriesArgs(StrictModel):
         default_factory=list, max_length=1_000, description="Only those with one of these contents."
     )
     pinned: bool = Field(default=False, description="Only those that are pinned.")
-    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+    user: Asker = Field(default=None, description="The owner of the memories; absent: the server's own user.")
     as_of: AsOf = None
 
 
 class ForgetArgs(StrictModel):
-    """Documents to be forgotten: all of them, or none."""
+    """Forget documents by their ids, by where they came from, or by their whole text: all that are named, or none.
 
-    documents: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
-        min_length=1, max_length=1_000, description="Their ids, beginnings of them, or sources."
-    )
-    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+    Their words are erased from the present image and its indexes. The answer says where older bytes still are.
 
-
-class CurateArgs(StrictModel):
-    """Fold what nobody has recalled for long, or what says the same, into summaries; or bring back what one stands for.
-
-    `memory.folded` tells of each summary.
+    With --erase, WHAT is one mission, conversation, memory, source, object, OBJECT.SLOT, or words. No history, journal,
+    file, index or log has the words afterwards; digests stay, so `batos audit verify` holds. The answer names what
+    this verb cannot reach.
     """
 
-    dry_run: bool = Field(default=False, description="Only tell what would be folded.")
-    undo: str | None = Field(
-        default=None, min_length=1, max_length=4_096, description="Bring back what this summary stands for."
-    )
-    cold_days: float | None = Field(
-        default=None, ge=0, le=36_500, description="Days without a recall; absent: the setting `cold_days`."
-    )
-    limit: int = Field(default=100, ge=1, le=100_000, description="Most regions that are folded.")
-    rule: bool = Field(default=False, description="Ask no model: a rule writes the summaries.")
-    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
-
-
-class _NamesMemories(StrictModel):
-    """Memories, by name."""
-
-    documents: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
+    documents: list[MemoryName] = Field(
         min_length=1, max_length=1_000, description="Their ids, beginnings of them, or sources."
     )
-    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+    user: Asker = Field(default=None, description="The owner of the memories; absent: the server's own user.")
 
 
-class MemoriesEditArgs(StrictModel):
-    """Another text for a memory; the older one stays as marked history."""
-
-    document: str = Field(min_length=1, max_length=4_096, description="Its id, the beginning of it, or its source.")
-    text: str = Field(min_length=1, max_length=200_000, description="The whole new text.")
-    user: Name | None = Field(default=None, description="The owner of the memory; absent: the server's own user.")
-
-
-class MemoriesRetractArgs(StrictModel):
-    """Memories that are no longer recalled, named or by their source; they stay as marked history."""
-
-    documents: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
-        default_factory=list, max_length=1_000, description="Their ids, beginnings of them, or sources."
-    )
-    source: str | None = Field(default=None, min_length=1, max_length=4_096, description="Or all that came from there.")
-    cascade: bool = Field(default=False, description="Also answers, memories, methods and pins that came of them.")
-    user: Name | None = Field(default=None, description="The owner of the memories; absent: the server's own user.")
+def standing_text(each: Mapping[str, Any]) -> str:
+    """Write that a memory is history, and since when which other one is in its place."""
+    by = f" by {each['superseded_by']}" if each["superseded_by"] else ""
+    since = f" since {local_time(each['valid_to'])}" if each["valid_to"] else ""
+    return f"{each['standing'].upper()}{by}{since}"
 
 
-class MemoriesRestoreArgs(_NamesMemories):
-    """Memories to be recalled again that were retracted or edited, with all that went with them."""
+def listing_text(found: Mapping[str, Any], *, pinned: bool = False, scope: str | None = None) -> str:
+    """List documents, a line each, and count them; where there are none, say what was asked for."""
+    if not found["memories"] and pinned:
+        return "Nothing is pinned. `batos pin ID` pins a memory, and `batos memories` lists them."
+    if not found["memories"] and scope:
+        return f"Nothing is remembered in the scope {plain(scope)}. `batos memories` lists all scopes."
+    if not found["memories"]:
+        return "Nothing is remembered. Begin with `batos remember FILE`."
+    names = short([each["document"] for each in found["memories"]])
+    rows = [
+        [
+            names[each["document"]],
+            each["kind"],
+            local_time(each["at"]),
+            each["scope"],
+            str(each["chunks"]),
+            size(each["size"]),
+            title_with_path(each["title"], each["source"]),
+        ]
+        for each in found["memories"]
+    ]
+    text = table(rows, ("document", "type", "since", "scope", "parts", "size", "title"), whole=(0,))
+    return f"{text}\n\n{count_text(found['documents'], 'document')}, {count_text(found['chunks'], 'part')}."
 
-    alone: bool = Field(default=False, description="Without the answers, methods and pins that went with them.")
+
+def whole_text(found: Mapping[str, Any]) -> str:
+    """Show a document with all its parts."""
+    head = [
+        f"{plain(found['title'])} ({found['document']})",
+        f"since {local_time(found['at'])}, scope {found['scope']}, trust {found['trust']}, {size(found['size'])}",
+        *([f"from {plain(found['source'])}"] if found["source"] else []),
+        *_folded_lines(found),
+    ]
+    if found["standing"] != "current":
+        head.append(standing_text(found))
+    parts = [f"[{each['span'][0]}-{each['span'][1]}]\n{_part_text(each)}" for each in found["parts"]]
+    return "\n\n".join(["\n".join(head), *parts])
 
 
-class PinArgs(_NamesMemories):
-    """Memories that are recalled for every question of their user and scope."""
+def _part_text(part: Mapping[str, Any]) -> str:
+    """Show a part, and below it what does not hold in it. Only words of the document are indented."""
+    lines = [indent(plain_lines(part["text"]), "  ")]
+    for mark in part.get("marks", ()):
+        begin = part["span"][0]
+        said = " ".join(part["text"][mark["span"][0] - begin : mark["span"][1] - begin].split())
+        why = f": {mark['reason']}" if mark["reason"] else f" by {mark['by']}" if mark["by"] else ""
+        lines.append(f'({mark["standing"]}{plain(why)}: "{plain(said)}")')
+    return "\n".join(lines)
 
 
-class UnpinArgs(_NamesMemories):
-    """Memories that are recalled like any other again."""
+def _folded_lines(found: Mapping[str, Any]) -> list[str]:
+    """Tell which summary stands for a document, or what a summary stands for."""
+    lines = [f"stands for {plain(each['title'])} ({each['document']})" for each in found.get("stands_for", ())]
+    if lines:
+        lines.append(f"`batos curate --undo {found['document']}` brings these back")
+    if above := found.get("summarised_by"):
+        lines.append(f"summarised in {above}; `batos curate --undo {above}` brings it back")
+    return lines
+
+
+def plain_lines(text: str) -> str:
+    """Return a text without what a terminal would take for an order, line by line."""
+    return "\n".join(plain(each) for each in text.splitlines())
+
+
+def forgotten_text(found: ForgottenPage) -> str:
+    """Tell which documents are gone, and what still holds their bytes."""
+    lines = [
+        f"Forgotten: {plain(each['title'])} ({count_text(each['chunks'], 'part')})." for each in found["forgotten"]
+    ]
+    return "\n".join([*lines, found["note"]])
 
 
 REMEMBER: Final = WireVerb[RememberArgs, RememberedPage]("remember", RememberArgs)
 EMBED_MEMORIES: Final = WireVerb[EmbedMemoriesArgs, EmbeddedPage]("embed_memories", EmbedMemoriesArgs)
-RECALL: Final = WireVerb[RecallArgs, RecalledPage]("recall", RecallArgs)
-MEMORIES: Final = WireVerb[MemoriesArgs, MemoriesPage | DatedMemory]("memories", MemoriesArgs)
-FORGET: Final = WireVerb[ForgetArgs, ForgottenPage]("forget", ForgetArgs)
-CURATE: Final = WireVerb[CurateArgs, CuratedPage | UnfoldedPage]("curate", CurateArgs)
-MEMORIES_EDIT: Final = WireVerb[MemoriesEditArgs, EditedPage]("memories_edit", MemoriesEditArgs)
-MEMORIES_RETRACT: Final = WireVerb[MemoriesRetractArgs, RetractedPage]("memories_retract", MemoriesRetractArgs)
-MEMORIES_RESTORE: Final = WireVerb[MemoriesRestoreArgs, RestoredPage]("memories_restore", MemoriesRestoreArgs)
-PIN: Final = WireVerb[PinArgs, PinnedPage]("pin", PinArgs)
-UNPIN: Final = WireVerb[UnpinArgs, PinnedPage]("unpin", UnpinArgs)
+RECALL: Final = WireVerb[RecallArgs, RecalledPage]("recall", RecallArgs, "recall QUERY", reads=True)
+MEMORIES: Final = WireVerb[MemoriesArgs, MemoriesPage | DatedMemory](
+    "memories", MemoriesArgs, "memories list [DOCUMENT]", reads=True
+)
+FORGET: Final = WireVerb(
+    "forget",
+    ForgetArgs,
+    "forget DOCUMENTS...",
+    forgotten_text,
+    examples=("batos forget d-01M82CY0", "batos forget --erase last --dry-run"),
+)

@@ -1,22 +1,41 @@
-"""The verbs of methods, and of the tools among them."""
+"""The verbs of methods, and of the tools among them: list, show, history, make, rollback, redefine."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pydantic import Field, JsonValue
 
-from batos.protocol.method_documents import DatedMethod, LateReport, MethodDocument, MethodHistory, MethodList, ToolList
-from batos.protocol.strict_model import AsOf, Name, StrictModel
-from batos.verbs.wire_verb import WireVerb
+from batos.protocol.method_documents import (
+    AccountDocument,
+    LateReport,
+    MethodDocument,
+    MethodHistory,
+    MethodList,
+    MethodProvenance,
+    ToolList,
+)
+from batos.protocol.strict_model import Asker, AsOf, Name, StrictModel
+from batos.terminal.console import count_text
+from batos.terminal.layout import wrap
+from batos.terminal.reply_forms import Column, card, listing
+from batos.terminal.short_names import local_time, moment_text
+from batos.verbs.learnt_texts import after_lines
+from batos.verbs.wire_verb import Noun, WireVerb
 
 #: Longest wish and longest source of a method, in characters.
 WISH_LIMIT: Final = 4_000
 SOURCE_LIMIT: Final = 64 * 1024
 
 
+METHOD_NOUN: Final = Noun(
+    "method", "Show methods, roll one back to a former revision, redefine one. Every revision is kept."
+)
+
+
 class MethodListArgs(StrictModel):
-    """Every slot that ever had a method, a line each; and how many methods are still to be made."""
+    """List every slot that ever had a method, or those of OBJECT; and how many methods are still to be made."""
 
     object: Name | None = Field(default=None, description="Only those of this object, as `inspect` takes it.")
     user: Name | None = Field(default=None, description="Only missions and people that are this user's; absent: all.")
@@ -30,53 +49,186 @@ class MethodArgs(StrictModel):
 
 
 class MethodShowArgs(MethodArgs):
-    """All of a method: source, verdict, checks, provenance, ledger."""
+    """Show all of a method: source, verdict, checks, provenance, ledger."""
 
-    revision: int | None = Field(default=None, ge=1, description="The revision; absent: the active, else the last.")
+    revision: int | None = Field(default=None, ge=1, description="The revision; absent: the active, or the last one.")
     user: Name | None = Field(default=None, description="Only missions and people that are this user's; absent: all.")
     as_of: AsOf = None
 
 
 class MethodHistoryArgs(MethodArgs):
-    """Every revision of a method, the reasons of its start and end, and every change of its slot."""
+    """Show every revision of a method, the reasons of its start and end, and every change of its slot."""
 
     user: Name | None = Field(default=None, description="Only people and origins that are this user's; absent: all.")
 
 
 class MethodMakeArgs(StrictModel):
-    """Make the methods that were missing in answered missions; a new question stops this."""
+    """Make the methods that were missing in answered missions; a new question stops this.
+
+    A server and a chat make them by themselves while idle. Exit 0 also when no acceptable method was written: the
+    intent is still interpreted.
+    """
 
 
 class MethodRollbackArgs(MethodArgs):
-    """Make a former revision active again."""
+    """Make a former revision active again, from the next mission on; every revision is kept.
+
+    Without --revision: the one before the active one, or, if none is active, the last one.
+    """
 
     revision: int | None = Field(default=None, ge=0, description="The revision; 0: the intent; absent: the one before.")
-    user: Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
 class MethodRedefineArgs(MethodArgs):
-    """Make a new revision of a method, from a wish, a source, or both; audited and checked like any other."""
+    """Make a new revision of a method, from a wish, a source, or both; audited and checked like any other.
 
-    wish: str | None = Field(default=None, min_length=1, max_length=WISH_LIMIT, description="The new intent as text.")
+    The revision is active from the next mission on. The former one is kept: `batos method rollback` restores it.
+    """
+
+    wish: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=WISH_LIMIT,
+        description="The new intent; alone: a model writes it.",
+    )
     source: str | None = Field(default=None, min_length=1, max_length=SOURCE_LIMIT, description="The new source.")
     checks: list[dict[str, JsonValue]] | None = Field(
         default=None, min_length=1, max_length=16, description="Checks of the source; absent: the present ones."
     )
-    user: Name | None = Field(default=None, description="The user who decides; absent: the server's own user.")
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
 class ToolsArgs(StrictModel):
-    """List the methods that are tools and can be called."""
+    """List the methods that are tools and can be called, each with its call."""
 
 
-METHOD_LIST: Final = WireVerb[MethodListArgs, MethodList]("method_list", MethodListArgs)
-METHOD_SHOW: Final = WireVerb[MethodShowArgs, DatedMethod]("method_show", MethodShowArgs)
-METHOD_HISTORY: Final = WireVerb[MethodHistoryArgs, MethodHistory]("method_history", MethodHistoryArgs)
-METHOD_ROLLBACK: Final = WireVerb[MethodRollbackArgs, MethodDocument](
-    "method_rollback", MethodRollbackArgs, governs=True
+def methods_text(told: MethodList) -> str:
+    """List slots, a line each: which revision acts there, how often it was used, and what it is worth."""
+    columns: Mapping[str, Column] = {
+        "method": "method", "kind": "kind", "state": "state",
+        "revision": lambda each: f"{each['active'] or 'none'} of {each['revisions']}",
+        "uses": "calls", "bad": "bad",
+        "tokens saved": lambda each: "" if each["tokens_saved"] is None else each["tokens_saved"],
+        "why it went": lambda each: each["reason"] or "",
+    }  # fmt: skip
+    none = "There is no method yet: missing methods are made after an answer (`batos method make`: at once)."
+    waits = "" if not told["waiting"] else f"\n{count_text(told['waiting'], 'method')} to be made: `batos method make`."
+    return listing(told["methods"], columns, none) + waits
+
+
+def tools_text(told: ToolList) -> str:
+    """List tools, a line each: what it is for, and how it is called."""
+    columns: Mapping[str, Column] = {
+        "tool": "tool", "called as": "signature", "uses": "calls",
+        "what it does": lambda each: " ".join(each["what"].split()),
+    }  # fmt: skip
+    if not told["tools"]:
+        return "There are no tools yet: BRICK's Gadget Generation makes them."
+    note = "None of them reaches a network, a file or another program: they compute, ask and recall."
+    return f"{listing(told['tools'], columns)}\n{note}"
+
+
+def made_text(told: LateReport) -> str:
+    """Write which methods were made."""
+    return "\n".join(after_lines(told)) or "There is nothing to make."
+
+
+def rolled_back_text(found: MethodDocument) -> str:
+    """Write which revision acts from now on."""
+    now = f"revision {found['active']} is active" if found["active"] else "the intent is interpreted"
+    return f"{found['method']}: {now} from the next mission on."
+
+
+def method_text(method: MethodDocument) -> str:
+    """Write a whole method; its source last, so that it can be read as it is."""
+    return f"{card(_heads(method))}\n\n{str(method['source']).rstrip(chr(10))}"
+
+
+def _heads(method: MethodDocument) -> Iterator[tuple[str, str]]:
+    acts = "is active" if method["active"] == method["revision"] else _acting(method)
+    yield "method", f"{method['method']} ({method['kind']}), {method['state']}"
+    yield "revision", f"{method['revision']} of {method['revisions']}: {acts}"
+    yield "intent", wrap(method["intent"], "").strip()
+    provenance = method["provenance"]
+    yield "made", f"{moment_text(provenance['at'])} by {_maker(provenance)}"
+    yield from (("read", wrap(change, "").strip()) for change in provenance.get("written", ()))
+    yield "trust", f"{provenance['trust']}{_approval_text(provenance)}"
+    if provenance["missions"]:
+        yield "for", ", ".join(map(str, provenance["missions"]))
+    verdict = method["verdict"]
+    yield "verdict", f"{'accepted' if verdict.get('accepted') else 'refused'} by {verdict.get('policy', 'no policy')}"
+    yield "checks", _checks(method)
+    ledger = method["ledger"]
+    yield "ledger", ledger_text(ledger)
+    if ledger["better"] is not None:
+        yield "saved", f"{ledger['seconds_saved']:g} s and {ledger['tokens_saved']} tokens against its control"
+    if method["retired"]:
+        yield "retired", f"{method['retired']['at']}: {method['retired']['reason']}"
+    if method["barred"]:
+        yield "barred", f"it is not made again by the same model for the same intent: {method['barred']}"
+
+
+def _maker(provenance: MethodProvenance) -> str:
+    person = provenance.get("by")
+    if not provenance["model"]:
+        return str(person or "somebody")
+    model = f"{provenance['model']} ({str(provenance['model_digest'])[:12]}) in {provenance['generation']}"
+    return f"{model}, as {person} wished" if person else model
+
+
+def _acting(method: MethodDocument) -> str:
+    return f"revision {method['active']} is active" if method["active"] else "none is active, the intent is"
+
+
+def _approval_text(provenance: MethodProvenance) -> str:
+    approval = provenance.get("approval")
+    return f", approved as {approval} by {provenance.get('approved_by', 'somebody')}" if approval else ""
+
+
+def _checks(method: MethodDocument) -> str:
+    mutants = method["provenance"].get("mutants") or {}
+    told = f"{len(method['checks'])} passed"
+    if not mutants.get("made"):
+        return told
+    return f"{told}; they also catch {mutants['killed']} of {mutants['made']} broken variants"
+
+
+def ledger_text(ledger: AccountDocument) -> str:
+    """Sum up the uses of a revision in one line."""
+    if not ledger["calls"]:
+        return "never used"
+    control = f"{ledger['control']} interpreted as its control"
+    ended = f"{count_text(ledger['faults'], 'fault')}, {count_text(ledger['gate_faults'], 'fault')} of the gate"
+    undone = f", {ledger['undone']} undone" if ledger["undone"] else ""
+    return f"{count_text(ledger['calls'], 'use')}: {ledger['chosen']} chosen, {control}; {ended}{undone}"
+
+
+def history_text(history: MethodHistory) -> str:
+    """List every revision with how it did, then every change of the slot."""
+    revisions: Mapping[str, Column] = {
+        " revision": lambda each: f"{'*' if each['active'] else ' '}{each['revision']}",
+        "made": lambda each: local_time(each["came"]["at"]), "by": lambda each: each["model"] or each["came"]["by"],
+        "uses": "calls", "bad": "bad", "why it went": lambda each: each["went"]["reason"] if each["went"] else "",
+    }  # fmt: skip
+    changes: Mapping[str, Column] = {
+        "": "number", "at": lambda each: local_time(each["at"]), "change": "event",
+        "revision": lambda each: f"{each['former']} > {each['revision']}", "by": "by", "why": "reason",
+    }  # fmt: skip
+    head = f"{history['method']} ({history['kind']}), {history['state']}"
+    return f"{head}\n\n{listing(history['revisions'], revisions)}\n\n{listing(history['changes'], changes)}"
+
+
+METHOD_LIST: Final = WireVerb("method_list", MethodListArgs, "method list [OBJECT]", methods_text, reads=True)
+METHOD_SHOW: Final = WireVerb("method_show", MethodShowArgs, "method show METHOD", method_text, reads=True)
+METHOD_HISTORY: Final = WireVerb("method_history", MethodHistoryArgs, "method history METHOD", history_text, reads=True)
+METHOD_ROLLBACK: Final = WireVerb(
+    "method_rollback", MethodRollbackArgs, "method rollback METHOD", rolled_back_text, governs=True
 )
-METHOD_MAKE: Final = WireVerb[MethodMakeArgs, LateReport]("method_make", MethodMakeArgs)
-METHOD_REDEFINE: Final = WireVerb[MethodRedefineArgs, MethodDocument](
-    "method_redefine", MethodRedefineArgs, governs=True
+METHOD_MAKE: Final = WireVerb(
+    "method_make", MethodMakeArgs, "method make", made_text, progress="Making {receiver}.{selector} ..."
 )
-TOOLS: Final = WireVerb[ToolsArgs, ToolList]("tools", ToolsArgs)
+METHOD_REDEFINE: Final = WireVerb(
+    "method_redefine", MethodRedefineArgs, "method redefine METHOD", method_text, governs=True
+)
+TOOLS: Final = WireVerb("tools", ToolsArgs, "tools", tools_text, reads=True)

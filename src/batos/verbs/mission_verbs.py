@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
-from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames
+from batos.protocol.image_documents import ConversationPage, ReasonTree
 from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
 from batos.protocol.server_documents import SentPiece
-from batos.protocol.strict_model import AsOf, Name, StrictModel
+from batos.protocol.strict_model import Asker, AsOf, Name, StrictModel
 from batos.protocol.wire_messages import PIECE_BYTES
-from batos.verbs.wire_verb import WireVerb
+from batos.terminal.reply_forms import Column, listing
+from batos.terminal.short_names import local_time, short
+from batos.verbs.object_texts import inspected_text
+from batos.verbs.wire_verb import WireVerb, document_text
+
+#: The words for how a mission stands.
+_STATUS: TypeAlias = Literal[
+    "queued", "running", "waiting", "paused", "done", "failed", "cancelled", "parked", "undone"
+]
 
 
 class MissionArgs(StrictModel):
@@ -21,7 +30,7 @@ class MissionArgs(StrictModel):
     mission: Name = Field(
         description="The mission's id or its beginning; `last`: the user's newest, `last-1`: the one before."
     )
-    user: Name | None = Field(
+    user: Asker = Field(
         default=None,
         description="The owner of the mission; absent: any owner, and the server's own user for `last`.",
     )
@@ -41,10 +50,12 @@ class SubmitArgs(StrictModel):
 
 
 class WaitArgs(MissionArgs):
-    """Wait for a mission's end; with `follow` also for its events."""
+    """Wait for a mission's end, and show it as `ask` does; `last` is your newest. Ctrl-C leaves it running."""
 
     follow: bool = Field(default=False, description="Send its events from now on.")
-    seconds: float | None = Field(default=None, ge=0, le=86_400, allow_inf_nan=False, description="The longest wait.")
+    seconds: float | None = Field(
+        default=None, ge=0, le=86_400, allow_inf_nan=False, description="The longest wait; the mission goes on."
+    )
 
 
 class AttachArgs(StrictModel):
@@ -59,17 +70,20 @@ class AttachArgs(StrictModel):
 
 
 class MissionsArgs(StrictModel):
-    """The newest missions, a line each."""
+    """List the newest missions, a line each; --follow watches the server's."""
 
     limit: int = Field(default=20, ge=1, le=10_000, description="Most missions in the list.")
-    status: Name | None = Field(default=None, description="Only those of this status.")
+    status: _STATUS | None = Field(default=None, description="Only those of this status.")
     user: Name | None = Field(default=None, description="Only those of this user.")
 
 
 class ShowArgs(MissionArgs):
-    """All of a mission."""
+    """Show all of a mission: states, calls, tokens, provenance; `last` is your newest.
 
-    prompts: bool = Field(default=False, description="Also every call with the exact prompt.")
+    A conversation's id shows its turns.
+    """
+
+    prompts: bool = Field(default=False, description="Also every call with the exact prompt that was sent.")
     as_of: AsOf = None
 
 
@@ -94,12 +108,15 @@ class DropFilesArgs(StrictModel):
 
 
 class InspectArgs(StrictModel):
-    """An object or a slot of the image; without one the names of its root."""
+    """Show OBJECT: a root name, oid:0x2a, a mission (or `last`), a conversation; OBJECT.SLOT for one slot.
+
+    Without OBJECT: the names of the root. With -v: every slot in full, as with --json.
+    """
 
     object: Name | None = Field(
         default=None, description="A root name, oid:0x2a, a mission, or one of these and .SLOT."
     )
-    user: Name | None = Field(default=None, description="Only what this user may see of it.")
+    user: Asker = Field(default=None, description="Only what this user may see of it.")
     as_of: AsOf = None
 
 
@@ -121,31 +138,89 @@ class SendArgs(StrictModel):
 
 
 class SteerArgs(MissionArgs):
-    """A mission to cancel, to pause or to resume."""
+    """Steer a mission."""
+
+
+class CancelArgs(SteerArgs):
+    """Cancel a mission, at once if it runs; `last` is your newest. Its paid calls stay paid."""
+
+
+class PauseArgs(SteerArgs):
+    """Pause a mission: calls under way are finished and kept, no new one begins. `batos resume` continues it."""
+
+
+class ResumeArgs(SteerArgs):
+    """Continue a paused or parked mission; paid calls are not paid again."""
 
 
 class WhyArgs(StrictModel):
-    """The path that something came from, as a tree."""
+    """Show what WHAT came from: the path of calls, prompts, models, memories, methods and commits, as a tree.
+
+    Name a mission (or `last`), OBJECT.SLOT or a memory (d-...), or quote a sentence of one of your answers. The tree
+    fits a screen; --whole shows all of it, and --json too.
+    """
 
     what: str = Field(
         min_length=1,
         max_length=2_000,
         description="A sentence of an answer, a mission, OBJECT.SLOT, or a memory by its id.",
     )
-    user: Name | None = Field(default=None, description="Only what this user may see, and only answers to this user.")
+    user: Asker = Field(default=None, description="Only what this user may see, and only answers to this user.")
     as_of: AsOf = None
 
 
+def missions_text(told: MissionList) -> str:
+    """List missions by short ids."""
+    return _lines(told, short([each["id"] for each in told["missions"]]))
+
+
+def detailed_text(told: MissionList) -> str:
+    """List missions by whole ids."""
+    return _lines(told, {each["id"]: each["id"] for each in told["missions"]})
+
+
+def _lines(told: MissionList, names: Mapping[str, str]) -> str:
+    columns: Mapping[str, Column] = {
+        "mission": lambda line: names[line["id"]], "status": "status",
+        "asked": lambda line: local_time(line["accepted_at"]), "question": "text",
+    }  # fmt: skip
+    return listing(told["missions"], columns, 'There is no such mission yet. Ask something: batos ask "..."')
+
+
+def ended_text(status: str) -> str:
+    """Write a mission's status as a predicate.
+
+    >>> ended_text("failed"), ended_text("cancelled"), ended_text("parked")
+    ('failed', 'was cancelled', 'is parked')
+    """
+    return {"failed": "failed", "done": "is done", "cancelled": "was cancelled"}.get(status, f"is {status}")
+
+
+def steered_text(told: MissionDocument) -> str:
+    """Write how a mission stands."""
+    return f"{told['id']} {ended_text(told['status'])}."
+
+
 SUBMIT: Final = WireVerb[SubmitArgs, MissionDocument | SubmittedMission]("submit", SubmitArgs)
-WAIT: Final = WireVerb[WaitArgs, MissionDocument]("wait", WaitArgs)
+WAIT: Final = WireVerb[WaitArgs, MissionDocument]("wait", WaitArgs, "wait MISSION")
 ATTACH: Final = WireVerb[AttachArgs, SentPiece]("attach", AttachArgs)
-MISSIONS: Final = WireVerb[MissionsArgs, MissionList]("missions", MissionsArgs)
-SHOW: Final = WireVerb[ShowArgs, MissionDocument]("show", ShowArgs)
-TURNS: Final = WireVerb[TurnsArgs, ConversationPage]("turns", TurnsArgs)
+MISSIONS: Final = WireVerb("missions", MissionsArgs, "missions", missions_text, detailed_text, reads=True)
+SHOW: Final = WireVerb[ShowArgs, MissionDocument]("show", ShowArgs, "show MISSION", reads=True)
+TURNS: Final = WireVerb[TurnsArgs, ConversationPage]("turns", TurnsArgs, reads=True)
 DROP_FILES: Final = WireVerb[DropFilesArgs, ConversationPage]("drop_files", DropFilesArgs)
-INSPECT: Final = WireVerb[InspectArgs, InspectedDocument | RootNames]("inspect", InspectArgs)
+INSPECT: Final = WireVerb("inspect", InspectArgs, "inspect [OBJECT]", inspected_text, document_text, reads=True)
 SEND: Final = WireVerb[SendArgs, MissionDocument | SubmittedMission]("send", SendArgs)
-CANCEL: Final = WireVerb[SteerArgs, MissionDocument]("cancel", SteerArgs)
-PAUSE: Final = WireVerb[SteerArgs, MissionDocument]("pause", SteerArgs)
-RESUME: Final = WireVerb[SteerArgs, MissionDocument]("resume", SteerArgs)
-WHY: Final = WireVerb[WhyArgs, ReasonTree]("why", WhyArgs)
+CANCEL: Final = WireVerb("cancel", CancelArgs, "cancel MISSION", steered_text)
+PAUSE: Final = WireVerb("pause", PauseArgs, "pause MISSION", steered_text)
+RESUME: Final = WireVerb[ResumeArgs, MissionDocument]("resume", ResumeArgs)
+WHY: Final = WireVerb[WhyArgs, ReasonTree](
+    "why",
+    WhyArgs,
+    "why WHAT",
+    reads=True,
+    examples=(
+        'batos why "Maro winds the clockwork every four hours."',
+        "batos why last",
+        "batos why brick_prototype_obj.sage_facet_",
+    ),
+)

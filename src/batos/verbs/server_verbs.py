@@ -9,7 +9,9 @@ from pydantic import Field
 from batos.protocol.genesis_documents import GenesisDocument
 from batos.protocol.server_documents import AdapterChoice, HelloDocument, PlannedGenesis, StatusDocument
 from batos.protocol.strict_model import Name, StrictModel
-from batos.verbs.wire_verb import WireVerb
+from batos.verbs.wire_verb import Noun, WireVerb
+
+ADAPTERS_NOUN: Final = Noun("adapters", "List, check and choose the adapters that personas think with.")
 
 
 class HelloArgs(StrictModel):
@@ -32,13 +34,20 @@ class GenesisArgs(StrictModel):
 
 
 class AdaptersUseArgs(StrictModel):
-    """Choose the adapter that a persona thinks with."""
+    """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
 
     persona: Name = Field(description="The persona whose adapter is chosen.")
     name: Name = Field(description="The name of its adapter, or `none`.")
 
 
+def chosen_text(told: AdapterChoice) -> str:
+    """Write which adapter a persona thinks with, and what is to be known of that."""
+    said = "its bare base" if told["adapter"] is None else f"the adapter {told['adapter']}"
+    when = "from its next mission on" if told["changed"] else "already"
+    return "\n  ".join([f"{told['persona']} thinks with {said} {when}.", *told["notes"]])
+
+
 HELLO: Final = WireVerb[HelloArgs, HelloDocument]("hello", HelloArgs)
 STATUS: Final = WireVerb[StatusArgs, StatusDocument]("status", StatusArgs)
 GENESIS: Final = WireVerb[GenesisArgs, GenesisDocument | PlannedGenesis]("genesis", GenesisArgs, governs=True)
-ADAPTERS_USE: Final = WireVerb[AdaptersUseArgs, AdapterChoice]("adapters_use", AdaptersUseArgs, governs=True)
+ADAPTERS_USE: Final = WireVerb("adapters_use", AdaptersUseArgs, "adapters use PERSONA NAME", chosen_text, governs=True)

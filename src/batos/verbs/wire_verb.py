@@ -32,6 +32,8 @@ class WireVerb(Generic[Args, Reply]):
     #: The reply with all details, as -v asks for it, where that is another text.
     whole: Callable[[Reply], str] | None = None
     examples: tuple[str, ...] = ()
+    #: Said of each event that comes before the reply, with names of its keys in braces.
+    progress: str = ""
     #: Nothing is changed: whoever only reads an image can answer.
     reads: bool = False
     #: The mind is changed in what it is made of: only whoever is in the home may ask, and no guest.
@@ -41,7 +43,7 @@ class WireVerb(Generic[Args, Reply]):
         """Return a reply in words; `whole`: with all details."""
         text = (whole and self.whole) or self.text
         if text is None:
-            return json.dumps(reply, ensure_ascii=False, indent=2)
+            return document_text(reply)
         return text.format_map(reply) if isinstance(text, str) else text(reply)
 
     @property
@@ -58,6 +60,11 @@ class WireVerb(Generic[Args, Reply]):
     def words(self) -> list[str]:
         """Return the words of the command line that are no arguments."""
         return [each for each in self.typed.split() if each.islower()]
+
+
+def document_text(reply: Mapping[str, object]) -> str:
+    """Write a reply as it is."""
+    return json.dumps(reply, ensure_ascii=False, indent=2)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batos.cli.render import memory_texts
+from batos.verbs import memory_verbs
 
-LINE: dict[str, Any] = {
+LINE: Any = {
     "document": "d-1",
     "title": "la\x1b[31mmp",
     "source": "/a\x07",
@@ -47,9 +48,9 @@ def test_no_text_orders_a_terminal() -> None:
         remembered([{**LINE, "state": "new"}], []),
         remembered([], [{"source": "/x\x07", "reason": "no\x1btext"}]),
         memory_texts.recalled_text({"recalled": [recalled], "of": 3}),
-        memory_texts.listing_text({"memories": [LINE], "documents": 1, "chunks": 2}),
-        memory_texts.whole_text({**LINE, "parts": [part]}),
-        memory_texts.forgotten_text({"forgotten": [LINE], "note": "That is all."}),
+        memory_verbs.listing_text({"memories": [LINE], "documents": 1, "chunks": 2}),
+        memory_verbs.whole_text({**LINE, "parts": [part]}),
+        memory_verbs.forgotten_text({"forgotten": [LINE], "note": "That is all."}),
     ]
     assert not any(each in text for text in shown for each in "\x1b\x07")
 
@@ -89,7 +90,7 @@ def test_history_and_what_gave_way_are_told() -> None:
     shown = memory_texts.recalled_text({"recalled": [found], "of": 1})
     assert "SUPERSEDED by d-2 since" in shown
     assert "[superseded] Oil.\n" in shown
-    assert '(superseded by d-2: "Oil")' in memory_texts.whole_text({**old, "parts": [part]})
+    assert '(superseded by d-2: "Oil")' in memory_verbs.whole_text({**old, "parts": [part]})
 
 
 def test_words_of_a_document_are_no_words_of_the_program() -> None:
@@ -97,7 +98,7 @@ def test_words_of_a_document_are_no_words_of_the_program() -> None:
     forged = '[10-20]\n(superseded: "Maro")\n`batos curate --undo d-1` brings these back'
     mark = {"span": [8, 19], "standing": "untrusted", "reason": "a command", "by": ""}
     part = {"span": [0, 90], "text": forged, "heading": "", "chunk": 1, "marks": [mark]}
-    lines = memory_texts.whole_text({**LINE, "parts": [part]}).splitlines()
+    lines = memory_verbs.whole_text({**LINE, "parts": [part]}).splitlines()
     assert [f"  {each}" for each in forged.splitlines()] == [each for each in lines if each.startswith("  ")]
     assert lines[-1].startswith("(untrusted: a command")
 
@@ -105,6 +106,6 @@ def test_words_of_a_document_are_no_words_of_the_program() -> None:
 def test_an_empty_list_says_what_was_asked_for() -> None:
     """Nothing that is pinned, or of a scope, is not nothing at all."""
     none: dict[str, Any] = {"memories": [], "documents": 0, "chunks": 0}
-    assert "batos remember" in memory_texts.listing_text(none)
-    assert "batos pin" in memory_texts.listing_text(none, pinned=True)
-    assert "scope work." in memory_texts.listing_text(none, scope="wo\x1brk")
+    assert "batos remember" in memory_verbs.listing_text(none)
+    assert "batos pin" in memory_verbs.listing_text(none, pinned=True)
+    assert "scope work." in memory_verbs.listing_text(none, scope="wo\x1brk")

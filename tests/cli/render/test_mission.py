@@ -8,7 +8,6 @@ from tests.cli.render.mission_documents import BRIEF, COST, ended, mission, plac
 
 from batos.cli.render.mission import (
     cost_text,
-    ended_text,
     notes_text,
     partial_text,
     placements,
@@ -17,6 +16,7 @@ from batos.cli.render.mission import (
     states_text,
 )
 from batos.cli.render.mission_record import mission_text
+from batos.verbs.mission_verbs import ended_text
 
 
 def test_all_that_is_known_of_an_answer() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cli.processes import User
 
-from batos.cli.verbs.retry import again
+from batos.cli.verbs.mission_control import again
 
 
 def test_what_was_asked_is_asked_again_and_paid_once(user: User, tmp_path: Path) -> None:

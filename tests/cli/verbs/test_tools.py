@@ -28,7 +28,7 @@ def test_an_absent_object_is_made_by_its_first_message(user: User) -> None:
     assert {"words_", "often_", "api", "name"} <= set(made["slots"])
     listed = user.run("tools", "--json").document["data"]["tools"]
     assert {line["tool"] for line in listed} == {f"{AGENT}.words_", f"{AGENT}.often_"}
-    assert "reaches a network" in user.run("tools").err
+    assert "reaches a network" in user.run("tools").out
     again = user.run("send", AGENT, "words_", "high tide, low tide", "--json")
     assert (again.code, again.document["data"]["provenance"]["generated"]) == (0, [])
     assert [json.loads(each.document["data"]["answer"]) for each in (sent, again)] == [2, 4]

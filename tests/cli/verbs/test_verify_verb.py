@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.care.test_verification import planted
 from tests.cli.processes import User
 
-from batos.cli.render.care_texts import repaired_text, verified_text
+from batos.cli.verbs.verify_verb import repaired_text, verified_text
 
 FAULT = {"kind": "orphan record", "where": "oid:0x2a", "what": "nothing ever referred to it", "can_repair": True}
 

@@ -22,7 +22,7 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
-from batos.verbs.registry import VERBS
+from batos.verbs.all_verbs import VERBS
 
 ReplyHead = list[tuple[str, Mapping[str, Any]]]
 

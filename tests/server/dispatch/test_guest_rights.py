@@ -28,7 +28,7 @@ from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Server
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.verbs.registry import VERBS
+from batos.verbs.all_verbs import VERBS
 
 GUEST, OWNER, HOME = "key laptop 0a1b", "token 0a1b", "key home 0a1b"
 #: Verbs that change what the mind is made of.

@@ -16,7 +16,7 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.verbs.registry import VERBS
+from batos.verbs.all_verbs import VERBS
 
 GUEST = "key laptop 0a1b"
 

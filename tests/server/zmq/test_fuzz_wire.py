@@ -26,7 +26,7 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Server, ServerLimits
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.verbs.registry import VERBS
+from batos.verbs.all_verbs import VERBS
 
 ANY = "tcp://127.0.0.1:*"
 LIMITS = ServerLimits(beat=0.2, look=0.02)

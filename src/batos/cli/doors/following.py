@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from batos.cli.doors.door import Door, Opened
-from batos.cli.render.learning import after_lines
 from batos.cli.render.mission_printer import MissionPrinter
+from batos.cli.verb_options import VerbCall
+from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NoServer, NotFound, Refused
 from batos.protocol.mission_documents import MissionDocument
 from batos.terminal.console import Console
+from batos.verbs.learnt_texts import after_lines
 
 _GONE: Final = "The server is gone; the next one finishes what was begun of the erasure, and this command waits for it."
 _UNFINISHED: Final = "Start one with `batos serve`: it finishes what was begun of the erasure."
@@ -114,6 +116,30 @@ class FollowedMission:
         with suppress(Refused):  # it has just ended by itself
             await door.call("cancel", {"mission": self.mission})
         await asyncio.wait({asked})
+
+
+def follower(
+    called: VerbCall, *, voices: bool = False, stream: bool | None = None, again: str | None = None
+) -> FollowedMission:
+    """Return what follows missions; the answer is shown as it grows by `stream`, and without a wish on a terminal."""
+    live = called.console.out.isatty() if stream is None else stream
+    return FollowedMission(MissionPrinter(called.console, called.quiet, live, voices, called.verbose, again=again))
+
+
+async def follow(
+    opened: Opened, followed: FollowedMission, verb: str, args: Mapping[str, Any], *, learns: bool = True
+) -> int:
+    """Ask for a mission at a door, wait for its end, and make the methods that it missed if it `learns`."""
+    async with opened as way:
+        code = await followed.run(way, verb, args)
+        if code == 0 and learns:
+            await followed.learn(way)
+        return code
+
+
+async def hand_over(way: Door, brief: dict[str, Any], files: Sequence[File]) -> dict[str, Any]:
+    """Hand over the attachments and return the brief with their references."""
+    return {**brief, "attachments": await way.attach(files)} if files else brief
 
 
 async def erase(opened: Opened, args: Mapping[str, Any], console: Console) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.voices import changes_lines, voices_lines
 from batos.protocol.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
 from batos.protocol.mission_documents import (
@@ -18,6 +17,7 @@ from batos.protocol.mission_documents import (
 )
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
+from batos.verbs.learnt_texts import learnt_lines, ran_lines
 
 #: Seconds of waiting that are told of.
 _NOTICED = 0.1
@@ -51,15 +51,6 @@ def mission_error(mission: MissionDocument) -> BatosError:
         said = f": {reason['message']}" if reason else ""
         return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")
     return error_of(reason) if reason else MissionFailed(f"{name} is {status}")
-
-
-def ended_text(status: str) -> str:
-    """Write a mission's status as a predicate.
-
-    >>> ended_text("failed"), ended_text("cancelled"), ended_text("parked")
-    ('failed', 'was cancelled', 'is parked')
-    """
-    return {"failed": "failed", "done": "is done", "cancelled": "was cancelled"}.get(status, f"is {status}")
 
 
 def states_text(mission: MissionDocument) -> str:

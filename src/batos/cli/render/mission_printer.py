@@ -8,11 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.cli.render.learning import learnt_lines
 from batos.cli.render.live import LiveLine
 from batos.cli.render.mission import (
     cost_text,
-    ended_text,
     gate_line,
     mission_error,
     notes_text,
@@ -28,6 +26,8 @@ from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, Decisio
 from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import Console
 from batos.terminal.short_names import moment_text
+from batos.verbs.learnt_texts import learnt_lines
+from batos.verbs.mission_verbs import ended_text
 
 #: Seconds between two drawings of the live line.
 _PACE: Final = 0.25

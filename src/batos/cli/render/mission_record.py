@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from batos.cli.render.learning import learnt_lines, ran_lines
 from batos.cli.render.mission import cost_text, moment, notes_text, placements, states_text
 from batos.cli.render.voices import changes_lines
 from batos.protocol.errors import NotFound
@@ -16,6 +15,7 @@ from batos.protocol.mission_documents import MissionDocument, PromptDocument, Pr
 from batos.terminal.console import count_text
 from batos.terminal.layout import reveal, table, wrap
 from batos.terminal.short_names import moment_text
+from batos.verbs.learnt_texts import learnt_lines, ran_lines
 
 #: The question of a mission that was erased, as the image has it.
 ERASED: Final = "[erased]"

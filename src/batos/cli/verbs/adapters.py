@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import click
 
-from batos.cli.declared import ask_once
-from batos.cli.doors.choosing import open_door
+from batos.cli.declared import group
 from batos.cli.shared_options import given_name
-from batos.cli.verb_options import VerbCall, common, run, with_server
-from batos.cli.wrong_usage import Subverbs
-from batos.verbs.server_verbs import ADAPTERS_USE
+from batos.cli.verb_options import VerbCall, common
+from batos.verbs import server_verbs
 
-
-@click.group(cls=Subverbs)
-def adapters() -> None:
-    """List, check and choose the adapters that personas think with."""
+adapters = group(server_verbs.ADAPTERS_NOUN, server_verbs)
 
 
 @adapters.command("list", short_help="Show every adapter, and whether it is in use.")
@@ -50,23 +45,3 @@ def convert(called: VerbCall, which: str) -> int:
     from batos.cli.verbs import adapter_folder
 
     return adapter_folder.convert(called, which)
-
-
-@adapters.command(short_help="Choose which one a persona thinks with.")
-@click.argument("persona", type=given_name)
-@click.argument("name", metavar="NAME|none", type=given_name)
-@with_server
-def use(called: VerbCall, persona: str, name: str) -> int:
-    """Choose the adapter that a persona thinks with from its next mission on, or `none` for its bare base."""
-    told = run(ask_once(open_door(called), ADAPTERS_USE, {"persona": persona, "name": name}))
-    if called.console.as_json:
-        called.console.document(told)
-        return 0
-    if not called.quiet:
-        chosen = told["adapter"]
-        said = "its bare base" if chosen is None else f"the adapter {chosen}"
-        when = "from its next mission on" if told["changed"] else "already"
-        called.console.write(f"{told['persona']} thinks with {said} {when}.")
-        for note in told["notes"]:
-            called.console.write(f"  {note}")
-    return 0

@@ -7,23 +7,19 @@ from typing import Any, cast
 
 import click
 
-from batos.cli.completions import mission_ids, object_names
+from batos.cli.brief_options import BriefOptions, brief_options, policy_options
+from batos.cli.completions import object_names
+from batos.cli.declared import take
 from batos.cli.doors.choosing import open_door
-from batos.cli.doors.door import Door, Opened
-from batos.cli.doors.following import FollowedMission
+from batos.cli.doors.door import Opened
+from batos.cli.doors.following import FollowedMission, follow, follower, hand_over
 from batos.cli.past_moments import as_of_option
 from batos.cli.render.mission import mission_error
-from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.brief_options import BriefOptions, brief_options, policy_options
 from batos.protocol.errors import BatosError
 from batos.protocol.mission_documents import MissionDocument
-
-
-def _teller(called: VerbCall, options: BriefOptions, again: str | None = "batos show last") -> MissionPrinter:
-    live = called.console.out.isatty() if options.stream is None else options.stream
-    return MissionPrinter(called.console, called.quiet, live, options.voices, called.verbose, again=again)
+from batos.verbs.mission_verbs import WAIT
 
 
 @click.command(
@@ -47,7 +43,8 @@ def ask(called: VerbCall, options: BriefOptions, text: str | None, as_of: str | 
     Put a question that begins with a dash after two dashes: batos ask -- "-5 degrees, is that cold?"
     """
     brief, files = options.brief_and_files(text, called, "batos ask")
-    followed = FollowedMission(_teller(called, options, "batos show last" if as_of is None else None))
+    again = "batos show last" if as_of is None else None
+    followed = follower(called, voices=options.voices, stream=options.stream, again=again)
     if as_of is not None:
         followed.kept_in = "journal"
         return run(_ask_past(open_door(called), followed, brief, files, as_of), followed.parting)
@@ -57,12 +54,12 @@ def ask(called: VerbCall, options: BriefOptions, text: str | None, as_of: str | 
 async def _ask_past(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any, as_of: str) -> int:
     """Ask the mind as it was; nothing is learnt from that, and nothing follows."""
     async with opened as way:
-        return await followed.run(way, "submit", {"brief": await _whole(way, brief, files), "as_of": as_of})
+        return await followed.run(way, "submit", {"brief": await hand_over(way, brief, files), "as_of": as_of})
 
 
 async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
-        code = await followed.run(way, "submit", {"brief": await _whole(way, brief, files)})
+        code = await followed.run(way, "submit", {"brief": await hand_over(way, brief, files)})
         if code == 0:
             await followed.learn(way)
         begun = await way.start_due(followed.mission) if code == 0 and "conversation" in brief else None
@@ -76,11 +73,6 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
                     f"{begun} is {ended['status']}: {mission_error(cast('MissionDocument', ended)).message}"
                 )
         return code
-
-
-async def _whole(way: Door, brief: dict[str, Any], files: Any) -> dict[str, Any]:
-    """Hand over the attachments and return the brief with their references."""
-    return {**brief, "attachments": await way.attach(files)} if files else brief
 
 
 @click.command(
@@ -105,7 +97,7 @@ def submit(called: VerbCall, options: BriefOptions, text: str | None) -> int:
 
 async def _submit(called: VerbCall, opened: Opened, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
-        told = await way.call("submit", {"brief": await _whole(way, brief, files), "follow": False})
+        told = await way.call("submit", {"brief": await hand_over(way, brief, files), "follow": False})
         served = way.served
     if called.console.as_json:
         called.console.document({"id": told["mission"], "status": told["status"], "served": served})
@@ -117,21 +109,12 @@ async def _submit(called: VerbCall, opened: Opened, brief: dict[str, Any], files
     return 0
 
 
-@click.command()
-@click.argument("mission", type=given_name, shell_complete=mission_ids)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0),
-    help="Longest wait; then exit with 7, and the mission continues.",
-)
+@take(WAIT)
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
-@with_server
-def wait(called: VerbCall, mission: str, seconds: float | None, voices: bool, stream: bool | None) -> int:
-    """Wait for a MISSION's end, or `last`'s, and show it as `ask` does. Ctrl-C leaves it running."""
-    followed = FollowedMission(_teller(called, BriefOptions(voices=voices, stream=stream), again=None))
-    args = {"mission": mission, "user": called.settings.asker, **({} if seconds is None else {"seconds": seconds})}
-    return run(_wait(open_door(called), followed, args))
+def wait(called: VerbCall, given: dict[str, Any], voices: bool, stream: bool | None) -> int:
+    """Follow a mission."""
+    return run(_wait(open_door(called), follower(called, voices=voices, stream=stream), given))
 
 
 async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any]) -> int:
@@ -157,23 +140,15 @@ def send(
     mission like any other: its cost is shown, and `batos show` shows it later. Put an argument that begins with a dash
     after two dashes: batos send tools_obj double_ -- -5
     """
-    followed = FollowedMission(_teller(called, BriefOptions(voices=voices, stream=False)))
+    followed = follower(called, voices=voices, stream=False, again="batos show last")
     message = {"receiver": receiver, "selector": selector, "arguments": [argument(each) for each in arguments]}
     chosen = {name: value for name, value in policy.items() if value is not None}
     args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
     args |= {"grants": list(grants)} if grants else {}
-    code = run(_send(open_door(called), followed, args), followed.parting)
+    code = run(follow(open_door(called), followed, "send", args), followed.parting)
     if grants and not code:
         called.note("`batos effects last` tells what came of its effects.")
     return code
-
-
-async def _send(opened: Opened, followed: FollowedMission, args: dict[str, Any]) -> int:
-    async with opened as way:
-        code = await followed.run(way, "send", args)
-        if code == 0:
-            await followed.learn(way)
-        return code
 
 
 def argument(text: str) -> Any:

@@ -7,16 +7,15 @@ from typing import Any
 
 import click
 
+from batos.cli.brief_options import BriefOptions, brief_options
 from batos.cli.declared import group
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Opened
-from batos.cli.doors.following import FollowedMission
-from batos.cli.render.mission_printer import MissionPrinter
+from batos.cli.doors.following import FollowedMission, follower, hand_over
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.brief_options import BriefOptions, brief_options
 from batos.cli.wrong_usage import DefaultVerb
-from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_DROP, DREAM_LIST, DREAM_NOUN, DREAM_PROMOTE
+from batos.verbs import dream_verbs
 
 
 class _Dream(DefaultVerb):
@@ -28,7 +27,7 @@ class _Dream(DefaultVerb):
         return any(len(each.split()) > 1 for each in told)
 
 
-dream = group(DREAM_NOUN, DREAM_LIST, DREAM_DIFF, DREAM_PROMOTE, DREAM_DROP, kind=_Dream)
+dream = group(dream_verbs.DREAM_NOUN, dream_verbs, _Dream)
 
 
 @dream.command(
@@ -45,9 +44,8 @@ def new(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     as in `batos ask`.
     """
     brief, files = options.brief_and_files(text, called, "batos dream new")
-    live = called.console.out.isatty() if options.stream is None else options.stream
-    printer = MissionPrinter(called.console, called.quiet, live, options.voices, called.verbose)
-    followed = FollowedMission(printer, kept_in="journal")
+    followed = follower(called, voices=options.voices, stream=options.stream)
+    followed.kept_in = "journal"
     code = run(_new(open_door(called), followed, brief, files), followed.parting)
     if code == 0:
         name = followed.mission
@@ -57,5 +55,5 @@ def new(called: VerbCall, options: BriefOptions, text: str | None) -> int:
 
 async def _new(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any) -> int:
     async with opened as way:
-        whole = {**brief, "attachments": await way.attach(files)} if files else brief
+        whole = await hand_over(way, brief, files)
         return await followed.run(way, "dream_new", {"brief": whole})

@@ -1,57 +1,24 @@
-"""The verbs that stop missions and let them go on: cancel, pause, resume."""
+"""The verbs that run missions again: resume, also after a process ended, and retry, which pays for no call twice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from textwrap import shorten
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from batos.cli.completions import mission_ids
-from batos.cli.declared import ask_once
+from batos.cli.declared import ask
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
-from batos.cli.doors.following import FollowedMission
-from batos.cli.render.mission import ended_text
-from batos.cli.render.mission_printer import MissionPrinter
-from batos.cli.shared_options import given_name
+from batos.cli.doors.following import FollowedMission, follower
+from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.protocol.mission_documents import MissionDocument
-from batos.verbs.mission_verbs import CANCEL, PAUSE, SteerArgs
-from batos.verbs.wire_verb import WireVerb
+from batos.protocol.errors import Refused
+from batos.verbs.mission_verbs import RESUME, steered_text
 
 #: Characters of a question that say which one it is.
 _LINE: Final = 60
-
-
-@click.command()
-@click.argument("mission", type=given_name, shell_complete=mission_ids)
-@with_server
-def cancel(called: VerbCall, mission: str) -> int:
-    """Cancel a MISSION, at once if it runs; `last` is your newest. Its paid calls stay paid."""
-    return _steer(called, CANCEL, mission)
-
-
-@click.command()
-@click.argument("mission", type=given_name, shell_complete=mission_ids)
-@with_server
-def pause(called: VerbCall, mission: str) -> int:
-    """Pause a MISSION: calls under way are finished and kept, no new one begins. `batos resume` continues it."""
-    return _steer(called, PAUSE, mission)
-
-
-def _steer(called: VerbCall, verb: WireVerb[SteerArgs, MissionDocument], mission: str) -> int:
-    told = run(ask_once(open_door(called), verb, {"mission": mission, "user": called.settings.asker}))
-    _tell(called, told)
-    return 0
-
-
-def _tell(called: VerbCall, told: Mapping[str, object]) -> None:
-    if called.console.as_json:
-        called.console.document(told)
-    elif not called.quiet:
-        called.console.write(f"{told['id']} {ended_text(str(told['status']))}.")
 
 
 @click.command()
@@ -63,10 +30,7 @@ def resume(called: VerbCall, mission: str | None) -> int:
     Without MISSION: run missions that an ended process left, and those that `submit` queued while no server ran. A
     server does that by itself. Ctrl-C puts missions without an answer back into the queue.
     """
-    printer = MissionPrinter(
-        called.console, quiet=called.quiet, streams=False, shows_voices=False, verbose=called.verbose
-    )
-    return run(_resume(called, open_door(called), FollowedMission(printer), mission))
+    return run(_resume(called, open_door(called), follower(called, stream=False), mission))
 
 
 async def _resume(called: VerbCall, opened: Opened, followed: FollowedMission, only: str | None) -> int:
@@ -80,9 +44,9 @@ async def _resume(called: VerbCall, opened: Opened, followed: FollowedMission, o
         name = str((await way.call("show", meant))["id"])
         if name in behind:
             return await _run_all(called, way, followed, [name])
-        told = await way.call("resume", {"mission": name})
+        told = await ask(way, RESUME, {"mission": name})
         if way.served:
-            _tell(called, told)
+            called.answer(told, steered_text)
             return 0
         return await _run_all(called, way, followed, [str(told["id"])])
 
@@ -103,3 +67,50 @@ async def _run_all(called: VerbCall, way: Door, followed: FollowedMission, missi
         called.console.document({"missions": ended})
         return 0 if all(each["status"] == "done" for each in ended) else 1
     return max(codes)
+
+
+#: The fields of a brief that are one mission's alone: a moment that has passed, its key, the door it came by.
+_ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "origin", "ancestor"})
+
+
+@click.command(epilog=examples("batos retry", "batos retry m-01M82CY0"))
+@click.argument("mission", type=given_name, default="last", shell_complete=mission_ids)
+@click.option("--voices", is_flag=True, help="Show each part beside the answer.")
+@click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
+@with_server
+def retry(called: VerbCall, mission: str, voices: bool, stream: bool | None) -> int:
+    """Repeat a MISSION, or your `last`: its question, files and options.
+
+    The retry is a new mission. Calls that the first one paid for are not paid again. The deadline is not repeated. A
+    dream, a replay or a question to the past is asked again by its own verb.
+    """
+    followed = follower(called, voices=voices, stream=stream)
+    return run(_retry(open_door(called), followed, mission, called.settings.asker), followed.parting)
+
+
+async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: str) -> int:
+    async with opened as way:
+        first = await way.call("show", {"mission": mission, "user": user})
+        _check_retriable(first)
+        code = await followed.run(way, "submit", {"brief": again(first, user)})
+        if code == 0:
+            await followed.learn(way)
+        return code
+
+
+def _check_retriable(first: dict[str, Any]) -> None:
+    """Check that a mission is one of the mind's. Raises: Refused: a copy of the mind had it."""
+    mission = first["id"]
+    if first.get("dream"):
+        remedy = '`batos dream "..."` dreams a question again.'
+        raise Refused(f"{mission} is a dream, and was not promoted", field="mission", remedy=remedy)
+    if "as_of" in first:
+        remedy = f'`batos ask --as-of {first["as_of"]["tid"]} "..."` asks that moment again, `batos replay` a mission.'
+        raise Refused(f"{mission} asked the past, and the image has no such mission", field="mission", remedy=remedy)
+
+
+def again(first: dict[str, Any], user: str) -> dict[str, Any]:
+    """Make the brief of a mission that asks the same, by this user, and does not pay again for what was paid."""
+    asked = {name: value for name, value in first["brief"].items() if name not in _ITS_OWN}
+    origin = {"door": "cli", "client": "batos retry"}
+    return {**asked, "user": user, "origin": origin, "ancestor": first["id"]}

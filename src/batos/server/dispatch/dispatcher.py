@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -17,15 +17,11 @@ from batos.image import ownership, roots
 from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
-from batos.protocol.care_documents import PackedPage
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NoServer, NotFound, Refused
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
 from batos.protocol.genesis_documents import GenesisDocument
-from batos.protocol.image_documents import ConversationPage
-from batos.protocol.method_documents import ApprovedDocument, RejectedDocument
 from batos.protocol.mission_documents import MissionDocument, SubmittedMission
 from batos.protocol.server_documents import (
-    AdapterChoice,
     HelloDocument,
     LimitsDocument,
     PlannedGenesis,
@@ -40,7 +36,6 @@ from batos.server.dispatch import (
     approval_answers,
     erasing,
     memory_corrections,
-    memory_curation,
     method_changes,
     mission_undo,
 )
@@ -52,8 +47,9 @@ from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.past_asking import PastQuestion, PastQuestions, not_ended_error
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
-from batos.verbs.approval_verbs import APPROVE, REJECT, ApproveArgs, RejectArgs
-from batos.verbs.care_verbs import PACK, PackArgs
+from batos.verbs.all_verbs import VERBS
+from batos.verbs.approval_verbs import APPROVE, REJECT
+from batos.verbs.care_verbs import PACK
 from batos.verbs.mission_verbs import (
     ATTACH,
     CANCEL,
@@ -64,19 +60,16 @@ from batos.verbs.mission_verbs import (
     SUBMIT,
     WAIT,
     AttachArgs,
-    DropFilesArgs,
     SendArgs,
     SteerArgs,
     SubmitArgs,
     WaitArgs,
 )
-from batos.verbs.registry import VERBS
 from batos.verbs.server_verbs import (
     ADAPTERS_USE,
     GENESIS,
     HELLO,
     STATUS,
-    AdaptersUseArgs,
     GenesisArgs,
     HelloArgs,
     StatusArgs,
@@ -130,7 +123,6 @@ class Dispatcher:
             **EffectChanges(uvm, self._run_shielded).verbs(),
             **mission_undo.verbs(uvm, self._run_shielded),
             **erasing.verbs(uvm, self._run_shielded, self._past.leave),
-            **memory_curation.verbs(uvm, self._run_shielded),
             **memory_corrections.verbs(uvm, self._run_shielded),
             **MemoryChanges(
                 uvm, self._reader, SentFiles(self._content, self.uploads.forget), self._run_shielded
@@ -138,23 +130,27 @@ class Dispatcher:
         }
 
     def _own_verbs(self) -> Mapping[str, Handler]:
+        uvm, missions, shield = self.uvm, self.uvm.missions, self._run_shielded
         return dict(
             (
                 bind(HELLO, self._hello),
                 bind(SUBMIT, self._submit),
                 bind(WAIT, self._wait),
                 bind(ATTACH, self._attach),
-                bind(DROP_FILES, self._drop_files),
+                bind(
+                    DROP_FILES,
+                    lambda given, *_told: shield(missions.drop_files(given.conversation, given.names, given.user)),
+                ),
                 bind(SEND, self._send),
                 bind(CANCEL, self._cancel),
-                bind(PAUSE, self._pause),
-                bind(RESUME, self._resume),
+                bind(PAUSE, lambda given, *_told: self._steer(missions.pause, given)),
+                bind(RESUME, lambda given, *_told: self._steer(missions.resume, given)),
                 bind(STATUS, self._status),
                 bind(GENESIS, self._genesis),
-                bind(ADAPTERS_USE, self._adapters_use),
-                bind(APPROVE, self._approve),
-                bind(REJECT, self._reject),
-                bind(PACK, self._pack),
+                bind(ADAPTERS_USE, lambda given, *_told: shield(adapter_choice.choose(uvm, given.persona, given.name))),
+                bind(APPROVE, lambda given, *_told: shield(approval_answers.approve(uvm, given))),
+                bind(REJECT, lambda given, *_told: shield(approval_answers.reject(uvm, given))),
+                bind(PACK, lambda given, *_told: shield(uvm.packer.pack(given.keep_days))),
             )
         )
 
@@ -288,12 +284,6 @@ class Dispatcher:
             brief["idempotency_key"] = given.idempotency_key
         return await self._accept_and_follow(brief, (), EventRelay(on_event, on_acknowledged, follow=given.follow))
 
-    async def _drop_files(self, given: DropFilesArgs, *_told: object) -> ConversationPage:
-        return await self._run_shielded(self.uvm.missions.drop_files(given.conversation, given.names, given.user))
-
-    async def _pack(self, given: PackArgs, *_told: object) -> PackedPage:
-        return await self._run_shielded(self.uvm.packer.pack(given.keep_days))
-
     # -- following
 
     async def _wait(self, given: WaitArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> MissionDocument:
@@ -342,20 +332,19 @@ class Dispatcher:
 
     # -- steering
 
+    async def _steer(
+        self, how: Callable[[str], Coroutine[Any, Any, MissionDocument]], given: SteerArgs
+    ) -> MissionDocument:
+        return await self._run_shielded(how(await self._reader.mission_id(given)))
+
     async def _cancel(self, given: SteerArgs, *_told: object) -> MissionDocument:
         try:
-            return await self._run_shielded(self.uvm.missions.cancel(await self._reader.mission_id(given)))
+            return await self._steer(self.uvm.missions.cancel, given)
         except NotFound:
             asked = await self._past.cancel(given)
             if asked is None:
                 raise
             return asked
-
-    async def _pause(self, given: SteerArgs, *_told: object) -> MissionDocument:
-        return await self._run_shielded(self.uvm.missions.pause(await self._reader.mission_id(given)))
-
-    async def _resume(self, given: SteerArgs, *_told: object) -> MissionDocument:
-        return await self._run_shielded(self.uvm.missions.resume(await self._reader.mission_id(given)))
 
     async def _genesis(self, given: GenesisArgs, on_event: OnEvent, *_told: object) -> GenesisDocument | PlannedGenesis:
         if given.plan:
@@ -373,17 +362,6 @@ class Dispatcher:
             )
 
         return (await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict()
-
-    async def _adapters_use(self, given: AdaptersUseArgs, *_told: object) -> AdapterChoice:
-        return await self._run_shielded(adapter_choice.choose(self.uvm, given.persona, given.name))
-
-    # -- approvals
-
-    async def _approve(self, given: ApproveArgs, *_told: object) -> ApprovedDocument:
-        return await self._run_shielded(approval_answers.approve(self.uvm, given))
-
-    async def _reject(self, given: RejectArgs, *_told: object) -> RejectedDocument:
-        return await self._run_shielded(approval_answers.reject(self.uvm, given))
 
 
 def _refuse_idle(found: MissionDocument) -> None:

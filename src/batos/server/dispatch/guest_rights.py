@@ -7,7 +7,7 @@ from typing import Any
 
 from batos.client.wire.key_names import OWN
 from batos.protocol.errors import Refused
-from batos.verbs.registry import VERBS
+from batos.verbs.all_verbs import VERBS
 
 
 def guest(came_in: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.protocol.errors import NoServer
-from batos.verbs.registry import read_args
+from batos.verbs.all_verbs import read_args
 from batos.verbs.wire_verb import Args, Reply, WireVerb
 
 T = TypeVar("T")

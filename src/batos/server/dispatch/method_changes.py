@@ -34,17 +34,11 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:
         finally:
             leave()
 
-    async def answer_rollback(given: MethodRollbackArgs, *_told: object) -> MethodDocument:
-        return await shielded(roll_back(uvm, given))
-
-    async def answer_redefine(given: MethodRedefineArgs, *_told: object) -> MethodDocument:
-        return await shielded(redefine(uvm, given))
-
     return dict(
         (
-            bind(METHOD_ROLLBACK, answer_rollback),
+            bind(METHOD_ROLLBACK, lambda given, *_told: shielded(roll_back(uvm, given))),
             bind(METHOD_MAKE, answer_make),
-            bind(METHOD_REDEFINE, answer_redefine),
+            bind(METHOD_REDEFINE, lambda given, *_told: shielded(redefine(uvm, given))),
         )
     )
 

@@ -24,8 +24,8 @@ from batos.memory.records.memory_records import MemoryKind
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
-from batos.protocol.dream_documents import DreamDiff, DreamList
-from batos.protocol.effect_documents import EffectList, GrantList
+from batos.protocol.dream_documents import DreamDiff
+from batos.protocol.effect_documents import EffectList
 from batos.protocol.errors import BriefError, NotFound
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames, WhyNode
 from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
@@ -33,25 +33,21 @@ from batos.protocol.method_documents import (
     ApprovalDocument,
     ApprovalList,
     DatedMethod,
-    MethodHistory,
     MethodList,
-    ToolList,
 )
-from batos.protocol.mission_documents import AsOfDocument, MissionDocument, MissionList
+from batos.protocol.mission_documents import AsOfDocument, MissionDocument
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
-from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs, DreamListArgs
-from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs, GrantsArgs
+from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
+from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs
 from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.verbs.method_verbs import (
     METHOD_HISTORY,
     METHOD_LIST,
     METHOD_SHOW,
     TOOLS,
-    MethodHistoryArgs,
     MethodListArgs,
     MethodShowArgs,
-    ToolsArgs,
 )
 from batos.verbs.mission_verbs import (
     INSPECT,
@@ -61,7 +57,6 @@ from batos.verbs.mission_verbs import (
     WHY,
     InspectArgs,
     MissionArgs,
-    MissionsArgs,
     ShowArgs,
     TurnsArgs,
     WhyArgs,
@@ -107,21 +102,32 @@ class Reader:
 
     def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
+        of, read = self._of, self.read
         return dict(
             (
-                bind(MISSIONS, self._missions),
+                bind(
+                    MISSIONS,
+                    lambda given, *_told: read(
+                        lambda: {"missions": of.newest(given.limit, status=given.status, user=given.user)}
+                    ),
+                ),
                 bind(SHOW, self._show),
                 bind(TURNS, self._turns),
                 bind(INSPECT, self._inspect),
-                bind(APPROVALS, self._approvals),
+                bind(APPROVALS, lambda given, *_told: read(self._approvals_document, given)),
                 bind(METHOD_LIST, self._methods),
                 bind(METHOD_SHOW, self._method),
-                bind(METHOD_HISTORY, self._history),
-                bind(TOOLS, self._tools),
+                bind(METHOD_HISTORY, lambda given, *_told: read(of.lifecycle.history, given.method, given.user)),
+                bind(TOOLS, lambda _given, *_told: read(lambda: {"tools": of.lifecycle.tools()})),
                 bind(WHY, self._explain),
-                bind(GRANTS, self._grants),
-                bind(EFFECTS, self._effects),
-                bind(DREAM_LIST, self._dreams),
+                bind(GRANTS, lambda given, *_told: read(lambda: {"grants": of.grants(given.user)})),
+                bind(EFFECTS, lambda given, *_told: read(self._effects_document, given)),
+                bind(
+                    DREAM_LIST,
+                    lambda given, *_told: read(
+                        lambda: {"dreams": dreams.list_dreams(of.image, given.limit, given.user)}
+                    ),
+                ),
                 bind(DREAM_DIFF, self._differences),
                 bind(RECALL, self._recall),
                 bind(MEMORIES, self._memories),
@@ -175,9 +181,6 @@ class Reader:
         """Show a mission whole; NotFound."""
         return await self.read(self._of.mission, mission)
 
-    async def _missions(self, given: MissionsArgs, *_told: object) -> MissionList:
-        return {"missions": await self.read(self._of.newest, given.limit, status=given.status, user=given.user)}
-
     async def _show(self, given: ShowArgs, *_told: object) -> MissionDocument:
         of, said = await self.as_of(given)
         try:
@@ -202,10 +205,10 @@ class Reader:
         of, said = await self.as_of(given)
         if given.object is None:
             return {**await self.read(of.root_names), **said}
-        return {**await self.read(of.inspect, given.object, given.user), **said}
-
-    async def _approvals(self, given: ApprovalsArgs, *_told: object) -> ApprovalList | ApprovalDocument:
-        return await self.read(self._approvals_document, given)
+        word, dot, slot = given.object.partition(".")
+        if naming.back(word) is not None:  # `last` of this user
+            word = await self.read(of.resolve_mission, word, given.user)
+        return {**await self.read(of.inspect, f"{word}{dot}{slot}", given.user), **said}
 
     def _approvals_document(self, given: ApprovalsArgs) -> ApprovalList | ApprovalDocument:
         """Return {approvals, waiting}, or one approval whole; NotFound."""
@@ -226,26 +229,14 @@ class Reader:
         found = await self.read(of.lifecycle.describe, given.method, given.revision, given.user)
         return {**found, **said}
 
-    async def _history(self, given: MethodHistoryArgs, *_told: object) -> MethodHistory:
-        return await self.read(self._of.lifecycle.history, given.method, given.user)
-
-    async def _grants(self, given: GrantsArgs, *_told: object) -> GrantList:
-        return {"grants": await self.read(self._of.grants, given.user)}
-
-    async def _effects(self, given: EffectsArgs, *_told: object) -> EffectList:
-        mission = None if given.mission is None else await self.resolve_mission(given.mission, given.user)
-        return {"effects": await self.read(self._of.effects, given.limit, mission, given.user)}
-
-    async def _tools(self, _given: ToolsArgs, *_told: object) -> ToolList:
-        return {"tools": await self.read(self._of.lifecycle.tools)}
-
     async def _explain(self, given: WhyArgs, *_told: object) -> ReasonTree:
         of, said = await self.as_of(given)
         found = await self.read(explain, of, given.what, given.user)
         return {**found, **said}
 
-    async def _dreams(self, given: DreamListArgs, *_told: object) -> DreamList:
-        return {"dreams": await self.read(dreams.list_dreams, self._of.image, given.limit, given.user)}
+    def _effects_document(self, given: EffectsArgs) -> EffectList:
+        mission = None if given.mission is None else self._of.resolve_mission(given.mission, given.user)
+        return {"effects": self._of.effects(given.limit, mission, given.user)}
 
     async def _differences(self, given: DreamDiffArgs, *_told: object) -> DreamDiff:
         dream = await self.read(dreams.read, self._of.image, given.dream, given.user)

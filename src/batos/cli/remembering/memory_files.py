@@ -1,0 +1,237 @@
+"""Finds the files that are to be remembered and their texts, and keeps the reason for each that is left out."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import mimetypes
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from batos.cli.memory_naming import shorten_source, source_of
+from batos.cli.remembering.ignore_files import IgnoreFiles
+from batos.memory.reading.file_formats import HEAD, Format, format_of
+from batos.memory.reading.file_texts import FileTexts
+from batos.memory.reading.read_text import NoText, NotReadable, ReadText, UnreadPart, digest_of, one_line
+from batos.protocol.brief import NAME_LIMIT
+
+#: Folders whose files nobody wrote to be read.
+_PASSED_OVER: Final = frozenset({"__pycache__", "node_modules"})
+#: The formats of files that hold many texts: a file's own digest tells nothing of these.
+MANY: Final[frozenset[str]] = frozenset({"mbox", "chats", "llm_logs"})
+#: Bytes that are read at once for a digest.
+_PIECE: Final = 2**20
+#: The text of a file that has more is read when it is its turn, not with the others of its batch.
+_HELD: Final = 2**18
+_NO_FILE: Final = "it is no file, but a pipe, a socket or a device"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that is to be remembered: its absolute path is its source. A short plain text has been read already.
+
+    Of one that somebody named, what turns out to be no text has failed.
+    """
+
+    path: Path
+    source: str
+    format: Format
+    size: int
+    sha256: str
+    text: str | None = None
+    is_named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextToSend:
+    """A text with what the verb `remember` is told of it."""
+
+    data: bytes
+    about: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file, or a text of it, that is not remembered. A file that is no text has not failed."""
+
+    source: str
+    reason: str
+    is_text: bool
+    size: int = 0
+
+
+@dataclass(slots=True)
+class FileReader:
+    """Reads files one by one. `limit` bounds a text, in bytes; `every` takes hidden and ignored files as well.
+
+    `own` has the source and the title that a person chose, where a single file is read.
+    `on_skipped` is told of what cannot be read. `left_out` counts what was hidden, ignored or made by machines: a
+    folder counts once.
+    """
+
+    limit: int
+    texts: FileTexts
+    on_skipped: Callable[[SkippedFile], None] = lambda skipped: None
+    every: bool = False
+    own: Mapping[str, Any] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def find(self, path: Path) -> Iterator[FoundFile]:
+        """Yield a file, or the files of a folder and of the folders in it, by their names."""
+        if not path.is_dir():
+            yield from self._look_at(path, is_named=True)
+            return
+        for each in self.walk(path):
+            yield from self._look_at(each)
+
+    def walk(self, folder: Path) -> Iterator[Path]:
+        """Yield the paths of a folder's files, without those that are left out."""
+        ignored = IgnoreFiles(lambda path, reason: self._skip(path, reason, is_text=False))
+        for where, folders, files in os.walk(folder, onerror=self._tell_refusal):
+            rules = ignored.rules_in(Path(where))
+            chosen = sorted(each for each in folders if not self._leaves_out(each, rules.ignores(f"{each}/")))
+            for each in list(chosen):
+                if Path(where, each).is_symlink():  # not followed: it may lead back
+                    self._skip(Path(where, each), "it is a link to a folder", is_text=False)
+                    chosen.remove(each)
+            folders[:] = chosen
+            for each in sorted(files):
+                path = Path(where, each)
+                if self._leaves_out(each, rules.ignores(each)):
+                    continue
+                if path.is_symlink() and path.exists() and not path.resolve().is_relative_to(folder.resolve()):
+                    self._skip(path, "it is a link to a file outside the folder; name the file itself", is_text=False)
+                else:
+                    yield path
+
+    def read(self, found: FoundFile) -> Iterator[TextToSend]:
+        """Yield the texts of a file."""
+        if found.format == "plain":
+            yield from self._read_plain(found)
+            return
+        for each in self.texts.read(found.path, found.format):
+            if isinstance(each, UnreadPart):
+                place = f"{found.path}#{each.place}" if each.place else str(found.path)
+                self.on_skipped(SkippedFile(place, each.reason, each.is_text or found.is_named))
+            elif each.text.strip():
+                yield self._to_send(found, each)
+            else:
+                self._skip(found.path, "it is empty", is_text=found.is_named)
+
+    def _read_plain(self, found: FoundFile) -> Iterator[TextToSend]:
+        try:
+            text = found.text if found.text is not None else _plain_text(found.path.read_bytes())
+        except (OSError, NotReadable, UnicodeDecodeError) as error:  # it has changed meanwhile
+            self._skip(found.path, getattr(error, "strerror", None) or "it changed while it was read")
+        else:
+            yield self._to_send(found, ReadText(text))
+
+    def _to_send(self, found: FoundFile, read: ReadText) -> TextToSend:
+        """Return a text with what is told of it; the chosen title is for a file that is one text."""
+        title = read.title if read.place else self.own.get("title") or read.title
+        about: dict[str, Any] = {
+            "name": one_line(found.path.name.encode("utf-8", "replace").decode())[:NAME_LIMIT] or "file",
+            "media_type": _media_type(found, read),
+            "source": shorten_source(f"{found.source}#{read.place}") if read.place else found.source,
+            "original": digest_of(read) if read.place else found.sha256,
+            "kind": read.kind,
+            "said_at": read.said_at,
+            "speaker": read.speaker,
+            "conversation": read.conversation,
+            **({"title": title} if title else {}),
+        }
+        return TextToSend(read.text.encode("utf-8", "replace"), about)
+
+    def _skip(self, path: Path, reason: str, *, is_text: bool = True) -> None:
+        self.on_skipped(SkippedFile(str(path), reason, is_text))
+
+    def _tell_refusal(self, error: OSError) -> None:
+        self._skip(Path(str(error.filename)), error.strerror or "it cannot be read")
+
+    def _leaves_out(self, name: str, is_ignored: bool) -> bool:
+        if self.every:
+            return False
+        why = "hidden" if name.startswith(".") else "machine-made" if name in _PASSED_OVER else ""
+        why = why or ("ignored" if is_ignored else "")
+        if why:
+            self.left_out[why] = self.left_out.get(why, 0) + 1
+        return bool(why)
+
+    def _look_at(self, path: Path, *, is_named: bool = False) -> Iterator[FoundFile]:
+        """Yield a file if it can be remembered. Where somebody named the very file, it is one to be read."""
+        try:
+            yield replace(self._identify(path), is_named=is_named)
+        except OSError as error:
+            self.on_skipped(SkippedFile(str(path), error.strerror or "it cannot be read", True, _size(path)))
+        except NotReadable as error:
+            is_text = is_named or not isinstance(error, NoText)
+            self.on_skipped(SkippedFile(str(path), str(error), is_text, _size(path)))
+
+    def _identify(self, path: Path) -> FoundFile:
+        """Return a file with its format and digest. Raises: OSError, NotReadable: it cannot be remembered."""
+        try:
+            number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would be waited for
+        except OSError as error:
+            if error.errno in {errno.ENXIO, errno.EOPNOTSUPP}:  # a socket is not opened
+                raise NoText(_NO_FILE) from None
+            raise
+        with open(number, "rb") as file:  # noqa: PTH123 - a descriptor has no path
+            about = os.fstat(number)
+            if not stat.S_ISREG(about.st_mode):
+                raise NoText(_NO_FILE)
+            head = file.read(HEAD)
+            format_ = format_of(path.name, head)
+            if " " in format_ or not head.strip():
+                raise NoText(format_ if head.strip() else "it is empty")
+            source = self.own.get("source") or source_of(path)
+            if format_ == "plain":
+                if about.st_size > self.limit:
+                    raise NotReadable(f"it has more than {self.limit:,} bytes (the setting `attachment_bytes`)")
+                return _plain(path, shorten_source(source), head + file.read(self.limit + 1 - len(head)))
+            digest = hashlib.sha256(head)
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        return FoundFile(path, shorten_source(source), cast("Format", format_), about.st_size, digest.hexdigest())
+
+
+def count(reader: FileReader, path: Path) -> tuple[int, int]:
+    """Return how many files there are and how many bytes they have, as far as the folders tell."""
+    files = size = 0
+    for each in reader.walk(path) if path.is_dir() else (path,):
+        files += 1
+        size += _size(each)
+    return files, size
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _plain(path: Path, source: str, data: bytes) -> FoundFile:
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        text = _plain_text(data)
+    except UnicodeDecodeError:
+        return FoundFile(path, source, "other_text", len(data), digest)
+    return FoundFile(path, source, "plain", len(data), digest, text if len(data) <= _HELD else None)
+
+
+def _plain_text(data: bytes) -> str:
+    text = data.decode("utf-8").removeprefix("\ufeff")
+    if "\0" in text:
+        raise NoText("it has NUL bytes: it is no text")
+    if not text.strip():
+        raise NoText("it is empty")
+    return text
+
+
+def _media_type(found: FoundFile, read: ReadText) -> str:
+    guessed = mimetypes.guess_type(f"file{found.path.suffix}")[0] or "text/plain"
+    return guessed if found.format == "plain" else read.media_type

@@ -1,0 +1,192 @@
+"""The verb `remember`: files, folders, stdin and texts become documents of the image."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from batos.cli import standard_input
+from batos.cli.doors.choosing import open_door
+from batos.cli.doors.door import Door, Opened
+from batos.cli.memory_naming import exists
+from batos.cli.remembering.memory_files import FileReader, FoundFile, TextToSend, count
+from batos.cli.remembering.memory_sending import TEXTS, TOLD, MemorySender
+from batos.cli.render.memory_texts import remembered_text
+from batos.cli.render.remember_progress import RememberProgress
+from batos.cli.shared_options import file_names, given_name, given_names
+from batos.cli.verb_options import VerbCall, run, with_server
+from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.protocol.errors import BriefError, UsageError
+
+#: Bytes of files that are looked at together, and texts of a file that are taken from its reader together.
+_LOOKED_AT: Final = 4 * 2**20
+_TAKEN: Final = 16
+
+
+@click.command()
+@click.argument("what", metavar="FILE|FOLDER|-|TEXT", nargs=-1, required=True, shell_complete=file_names)
+@click.option("--scope", type=given_name, help="The scope that it belongs to; the default is `default`.")
+@click.option("--source", type=given_name, help="Where it came from; the default is the file's path.")
+@click.option("--title", type=given_name, help="Its title; the default is its first heading, or its name.")
+@click.option("--key", type=given_name, help="TEXT is a fact: the value of this key, instead of its older one.")
+@click.option("--supersedes", metavar="KEY|ID", type=given_name, help="Another fact that this one takes the place of.")
+@click.option("--depends-on", metavar="KEY,..", type=given_names, help="Facts without which this one does not hold.")
+@click.option("--all", "every", is_flag=True, help="Also files that are hidden, or that .gitignore leaves out.")
+@with_server
+def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: Any) -> int:
+    """Remember files, the files of a folder, stdin (`-`), or a TEXT of several words.
+
+    Text, Markdown, source code, HTML, PDF, mails, mailboxes, and chat logs are read. Later questions are answered from
+    them by themselves. A content that is known is not stored again. A file that changed takes the place of its older
+    content. Files that cannot be read are skipped and listed, and the exit code is then 1; a folder's files that are no
+    text are skipped too. After an interruption run the same command again: it continues.
+
+    With --key the TEXT is a fact. The older value of its key, and another fact that --supersedes names, are superseded
+    by it, stay as history, and are only recalled with that mark. Facts that depend on them are marked too.
+    """
+    given = {name: value for name, value in options.items() if value}
+    about = {"owner": called.settings.asker, **({"scope": given.pop("scope")} if "scope" in given else {})}
+    if given and (len(what) > 1 or (exists(what[0]) and Path(what[0]).is_dir())):
+        named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(f"{named} are for one thing", field=next(iter(given)), remedy="Remember one at a time.")
+    if "key" not in given and given.keys() & {"supersedes", "depends_on"}:
+        raise UsageError("only a fact supersedes or depends on others", field="key", remedy="Name its key: --key K.")
+    progress = RememberProgress(called.console, quiet=called.quiet)
+    for each in what if "key" not in given else ():
+        _check(each)
+    work = _remember_fact if "key" in given else _remember
+    told = run(work(open_door(called), _Order(called, what, given, every), about, progress))
+    called.answer(told, remembered_text)
+    return 1 if told["counts"]["failed"] else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The things that somebody wants remembered, with the source and title that were chosen."""
+
+    called: VerbCall
+    what: Sequence[str]
+    own: Mapping[str, Any]
+    every: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return the files and folders among them."""
+        return [Path(each) for each in self.what if each != "-" and exists(each)]
+
+
+def _check(each: str) -> None:
+    """Refuse what is neither a file nor a text, before anything is remembered."""
+    if each != "-" and not exists(each) and len(each.split()) < 2:
+        raise UsageError(
+            f"there is no file {each!r}",
+            field="what",
+            remedy="Check the path. A text that is to be remembered has several words, in quotes.",
+        )
+
+
+async def _remember_fact(
+    opened: Opened, wanted: _Order, about: Mapping[str, Any], progress: RememberProgress
+) -> dict[str, Any]:
+    """Remember a fact, and tell what gave way to it; `-` reads its value."""
+    value = wanted.what[0]
+    if value == "-":
+        limit = wanted.called.settings.attachment_bytes
+        data = standard_input.read_stdin(limit, "what", wanted.called.note)
+        value = standard_input.decode(data, "what", "fact").strip()
+    async with opened as way:
+        sender = MemorySender(way, about, progress)
+        told = await sender.send_text(value, wanted.own)
+        vectors = await _embed(way, progress)
+    return {**sender.document({}), "vectors": vectors, "not_found": told.get("not_found", [])}
+
+
+async def _remember(
+    opened: Opened, wanted: _Order, about: Mapping[str, Any], progress: RememberProgress
+) -> dict[str, Any]:
+    """Remember all that was named; return the verb's result."""
+    async with opened as way:
+        sender = MemorySender(way, about, progress)
+        limit = await sender.limit()
+        with FileTexts(ReadingLimits(limit)) as texts:
+            reader = FileReader(limit, texts, sender.skip, wanted.every, wanted.own)
+            try:
+                await _send_all(wanted, reader, sender, progress)
+            except asyncio.CancelledError:
+                progress.tell_interruption()
+                raise
+        any_left = sender.counts["new"] + sender.counts["replaced"] + sender.counts["known"] > 0
+        vectors = await _embed(way, progress) if any_left else None
+    told = sender.document(reader.left_out)
+    return {**told, **({} if vectors is None else {"vectors": vectors})}
+
+
+async def _send_all(wanted: _Order, reader: FileReader, sender: MemorySender, progress: RememberProgress) -> None:
+    """Send all texts, first those that were typed."""
+    for each in wanted.what:
+        if each == "-":
+            data = standard_input.read_stdin(reader.limit + 1, "what", wanted.called.note)
+            if len(data) > reader.limit:
+                raise BriefError(f"stdin has more than {reader.limit:,} bytes", remedy="Give its parts as files.")
+            await sender.send_whole(standard_input.NAME, data, wanted.own)
+        elif not exists(each):
+            await sender.send_text(each, wanted.own)
+    if not wanted.paths:
+        return
+    counter = FileReader(reader.limit, reader.texts, every=wanted.every)
+    counts = [await asyncio.to_thread(count, counter, path) for path in wanted.paths]
+    progress.expect(sum(files for files, _ in counts), sum(size for _, size in counts))
+    batches = _batches(chain.from_iterable(map(reader.find, wanted.paths)))
+    while batch := await reader.texts.in_thread(lambda: next(batches, None)):
+        for found in await sender.pick_unknown(batch):
+            await _send_file(found, reader, sender)
+    await sender.flush()
+
+
+async def _send_file(found: FoundFile, reader: FileReader, sender: MemorySender) -> None:
+    """Send the texts of a file, which are read in a thread: the loop is the image's too."""
+    texts = reader.read(found)
+    while some := await reader.texts.in_thread(lambda: _take(texts)):
+        for each in some:
+            await sender.send(each)
+    sender.count_file(found.size)
+
+
+def _take(texts: Iterator[TextToSend]) -> list[TextToSend]:
+    """Take some of the texts of a file: none at its end, and a long one alone."""
+    some: list[TextToSend] = []
+    for each in islice(texts, _TAKEN):
+        some.append(each)
+        if len(each.data) > _LOOKED_AT:
+            break
+    return some
+
+
+def _batches(found: Iterator[FoundFile]) -> Iterator[list[FoundFile]]:
+    """Yield files in batches whose digests are compared together."""
+    batch: list[FoundFile] = []
+    size = told = 0
+    for each in found:
+        batch.append(each)
+        size += len(each.text or "")
+        told += len(each.source.encode()) + 200
+        if len(batch) == TEXTS or size > _LOOKED_AT or told > TOLD:
+            yield batch
+            batch, size, told = [], 0, 0
+    if batch:
+        yield batch
+
+
+async def _embed(way: Door, progress: RememberProgress) -> dict[str, Any]:
+    """Wait until the new parts have vectors, or until it is known why not; tell how far it is."""
+
+    def on_event(_event: str, told: Mapping[str, Any]) -> None:
+        progress.tell_missing(told["missing"])
+
+    return await way.call("embed_memories", on_event=on_event)
