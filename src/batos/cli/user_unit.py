@@ -97,7 +97,7 @@ def install(unit: UserUnit, start: ServerStart, run: Runner) -> None:
 
 
 def uninstall(unit: UserUnit, run: Runner) -> bool:
-    """Disable a unit, which stops its server, and remove its file; return False where there is none."""
+    """Return whether there was a unit: it is disabled, which stops its server, and its file removed."""
     if not unit.path.exists():
         return False
     _run(run, unit.disable)
@@ -131,8 +131,8 @@ def _service(start: ServerStart, config: Path) -> UserUnit:
         f"Description=BAT OS of {_plain(str(start.home))}",
         "",
         "[Service]",
-        f"ExecStart={' '.join(_quoted(each).replace('$', '$$') for each in start.command)}",
-        *(f"Environment={_quoted(f'{name}={value}')}" for name, value in start.environ.items()),
+        f"ExecStart={' '.join(_quote(each).replace('$', '$$') for each in start.command)}",
+        *(f"Environment={_quote(f'{name}={value}')}" for name, value in start.environ.items()),
         f"WorkingDirectory={_plain(str(start.folder))}",
         "Restart=on-failure",
         "RestartSec=5",
@@ -161,7 +161,7 @@ def _plain(text: str) -> str:
     return text.replace("%", "%%").replace("\n", " ")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Write a text as one word of a unit."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{_plain(escaped)}"'
