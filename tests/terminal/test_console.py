@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.protocol.errors import BatosError, BudgetExceeded, Refused
-from batos.terminal.console import Console, count_text, size
+from batos.terminal.console import Console, count_text, duration_text, size
 from batos.terminal.layout import plain
 
 #: What changes the direction of text, and can so hide what it says.
@@ -286,3 +286,9 @@ def test_a_document_holds_text_whole_and_no_control_character(text: str) -> None
     assert plain(line) == line
     assert line.count("\n") == 1
     assert "\t" not in line
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.2, "0 s"), (59.6, "1 min 0 s"), (3_599.4, "59 min 59 s")])
+def test_times_for_people(seconds: float, told: str) -> None:
+    """A time is told in its two largest units."""
+    assert duration_text(seconds) == told

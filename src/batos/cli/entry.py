@@ -134,6 +134,8 @@ def batos() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a verb in this process and exit with its code, as CONTRACT.md has it."""
+    # To look for plug-ins of models pydantic would read the metadata of each package that is installed; ours have none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # A process may be started with its streams closed; what it says then goes nowhere.
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere

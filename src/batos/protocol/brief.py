@@ -115,7 +115,7 @@ def _inner(value: object) -> Iterable[object]:
 class AttachmentRef(BaseModel):
     """A file that comes with a brief, named by the digest of its content."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: _Line = Field(min_length=1, max_length=NAME_LIMIT)
     media_type: _Line = Field(min_length=1, max_length=127)
@@ -125,7 +125,7 @@ class AttachmentRef(BaseModel):
 class Budget(BaseModel):
     """The most that this mission may spend; an absent field means the configured limit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     calls: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
     tokens: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
@@ -135,7 +135,7 @@ class Budget(BaseModel):
 class MissionPolicy(BaseModel):
     """The way in which this mission is to be worked on."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     combine: Combine = "auto"
     #: The policies for making a method of an intent, and for interpreting one without a method; absent: as configured.
@@ -152,7 +152,7 @@ class MissionPolicy(BaseModel):
 class Message(BaseModel):
     """A message to an object of the image: sending it is the mission."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     receiver: _Line = Field(min_length=1, max_length=128)
     selector: _Line = Field(min_length=1, max_length=128)
@@ -170,7 +170,7 @@ class Message(BaseModel):
 class Origin(BaseModel):
     """Through which door it came, and by whose hand."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     door: _Line = Field(default="api", max_length=64)
     client: _Line = Field(default="batos", max_length=128)
@@ -182,7 +182,7 @@ class MissionBrief(BaseModel):
     `text` may be left out of a brief with a message, and is then the message in words.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     text: Annotated[str, AfterValidator(_says_something)] = Field(min_length=1, max_length=TEXT_LIMIT)
     attachments: tuple[AttachmentRef, ...] = Field(default=(), max_length=ATTACHMENTS_LIMIT)

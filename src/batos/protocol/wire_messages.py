@@ -59,7 +59,7 @@ class WireReply(StrictModel):
 class WireNotice(StrictModel):
     """A message to watchers: the second frame, after the topic."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     v: Literal[1] = Field(description="The version of the protocol.")
     seq: int = Field(ge=1, description="Counts a mission's notices, and those of the system, from 1; gaps are visible.")

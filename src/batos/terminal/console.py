@@ -182,6 +182,20 @@ def count_text(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def duration_text(seconds: float) -> str:
+    """Write a time for people.
+
+    >>> duration_text(42.4), duration_text(87), duration_text(7_500)
+    ('42 s', '1 min 27 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3_600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3_600} h {whole % 3_600 // 60} min"
+
+
 def size(count: float | None) -> str:
     """Write a number of bytes for people.
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from batos.cli.render.bars import Bar, Bars, Growth, duration_text
+from batos.cli.render.bars import Bar, Bars, Growth
 from batos.terminal.console import Console
 
 MIB = 2**20
@@ -182,9 +182,3 @@ def test_quiet_tells_nobody(as_json: bool) -> None:
     told.show_progress(Growth("pull a", "pulling", 5, 10))
     told.show_progress(Growth("pull a", "success"))
     assert said.getvalue() == ""
-
-
-@pytest.mark.parametrize(("seconds", "told"), [(0.2, "0 s"), (59.6, "1 min 0 s"), (3_599.4, "59 min 59 s")])
-def test_times_for_people(seconds: float, told: str) -> None:
-    """A time is told in its two largest units."""
-    assert duration_text(seconds) == told

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
-from batos.terminal.console import Console, size
+from batos.terminal.console import Console, duration_text, size
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.
 PACE = 0.1
@@ -173,17 +173,3 @@ def _status_text(progress: Growth) -> str:
     if progress.status == "success":
         return f"done, {size(progress.total)}" if progress.total else "done"
     return progress.status
-
-
-def duration_text(seconds: float) -> str:
-    """Write a time for people.
-
-    >>> duration_text(42.4), duration_text(87), duration_text(7_500)
-    ('42 s', '1 min 27 s', '2 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3_600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3_600} h {whole % 3_600 // 60} min"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text
+from batos.terminal.console import duration_text
 
 
 @dataclass(slots=True)

@@ -10,12 +10,11 @@ import click
 
 from batos.cli.declared import ask_once
 from batos.cli.doors.choosing import chosen_server, open_door
-from batos.cli.render.bars import duration_text
 from batos.cli.render.mission import personas_text, placement_text
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.image_documents import genesis_text
 from batos.protocol.wire_messages import error_of
-from batos.terminal.console import count_text, size
+from batos.terminal.console import count_text, duration_text, size
 from batos.terminal.layout import table
 from batos.terminal.short_names import local_time, short
 from batos.verbs.server_verbs import STATUS
