@@ -334,10 +334,7 @@ PARAGRAPHS = frozenset(
     batos.memory.facts
     batos.memory.forgetting
     batos.memory.search.nearness
-    batos.minds.earlier_failures
-    batos.minds.parts.protocol_context
     batos.missions.contributions
-    batos.missions.suspicion_note
     batos.routing.routing_decision
     batos.server.dispatch.mission_undo
     batos.server.zmq.request_counts

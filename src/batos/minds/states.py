@@ -40,7 +40,7 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
         recalled = await recall(context, interpreter, question, *window.rooms(context))
     synthesis.recalled = synthesis.evidence = recalled
     await computed_results.compute(context, recalled, [question])
-    context.trace.told = intake.answer(context, recalled)
+    context.trace.note_told(intake.answer(context, recalled))
     is_ruled = context.trace.told or (not context.mind.inner and without_memory.only_text(context))
     if is_ruled or mapping.is_needed(context):
         return "SYNTHESIZING"

@@ -125,6 +125,10 @@ class Trace:
     #: The places that were cited in what is streamed and not withdrawn: (document, start).
     stream_cited: set[tuple[int, int]] = field(default_factory=set)
 
+    def note_told(self, told: ToldAnswer | None) -> None:
+        """Note the answer of a mission that only tells something, None for any other."""
+        self.told = told
+
     def note_reads(self, slots: Iterable[Mapping[str, str]]) -> None:
         """Note slots of shared objects that methods have read."""
         self.read.update({(each["oid"], each["slot"]): None for each in slots})

@@ -206,7 +206,7 @@ class Counters:
         return _newest_first(root, kept)
 
 
-#: How each event is counted.
+#: The way to count each event.
 _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
     "mission.accepted": Counters._on_accepted,
     "mission.done": Counters._on_done,

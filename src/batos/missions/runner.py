@@ -31,7 +31,7 @@ from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
 from batos.memory.search.recollection import Recollection
 from batos.methods.generation import absent_objects, generation_log
-from batos.minds import context_building, earlier_failures, provenance
+from batos.minds import context_building, provenance
 from batos.minds.choices import MissionChoices
 from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO
 from batos.minds.machine import begin
@@ -318,7 +318,7 @@ class MissionRunner:
         route = route or await routing_decision.decide(self.router, brief, root, noted_before, vectors)
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
-        session = self._session(root, asked, attempt, decided if again else None, earlier_failures.warning(failures))
+        session = self._session(root, asked, attempt, decided if again else None, context_building.warning(failures))
         ratios = context_building.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
         noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, routing_decision.ROUTE_NOTE: route.as_dict()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from batos.events import Events
 from batos.image.image import LivingImage
-from batos.image.nodes import claims
+from batos.image.nodes import claims, suspicion
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
 from batos.missions.queue import QueueEntry
@@ -139,6 +140,35 @@ class Outcomes:
         await self._image.move(mission, word, reason, only)
         if word in ("failed", "cancelled") and reason is not None:
             self._events.emit(MISSION_FAILED, MissionEnded(mission=mission, status=word, reason=reason.as_dict()))
+
+
+class SuspicionNote:
+    """The note of a process that suspected missions wait in it, by which its death speaks for them.
+
+    The note is written to the image while the process works, and dropped when that ends as it should.
+    """
+
+    def __init__(self, image: LivingImage, group: asyncio.TaskGroup) -> None:
+        self._image, self._group = image, group
+        self._task: asyncio.Task[None] | None = None
+
+    def see(self, place: QueueEntry) -> None:
+        """Write the note once, when the first suspected mission has come."""
+        if place.runs_alone and self._task is None:
+            self._task = self._group.create_task(self._apply(suspicion.note))
+
+    async def aclose(self) -> None:
+        """Drop the note."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+            await self._apply(suspicion.drop)
+
+    async def _apply(self, change: Callable[..., None]) -> None:
+        try:
+            await self._image.writer.apply(partial(change, fence=self._image.fence))
+        except Exception as error:  # nothing hangs on it but what counts against missions: no server ends for it
+            reason = error.as_dict() if isinstance(error, BatosError) else f"{type(error).__name__}: {error}"
+            _log.warning("suspicion.not_noted", reason=reason)
 
 
 def server_stop_reason() -> BatosError:

@@ -16,11 +16,11 @@ from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
 from batos.missions.queue import Queue, QueueEntry
-from batos.missions.suspicion_note import SuspicionNote
 from batos.missions.worker_runs import (
     MissionOutcome,
     Outcomes,
     Run,
+    SuspicionNote,
     WorkerDeps,
     nothing,
     server_stop_reason,

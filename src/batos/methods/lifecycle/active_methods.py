@@ -1,4 +1,4 @@
-"""Which method is active: installed, rolled back, left out for a control, or retired for what its uses say of it."""
+"""The active method of a slot: installed, rolled back, left out for a control, or retired for what its uses say."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def roll_back(root: Root, lineage: Lineage, revision: int, rules: Rules, at: str
     former = lineage.active
     methods.restore(root, lineage, revision, at, by)
     if revision == 0:
-        return [_retired(root, lineage, former, f"{by} put the intent back")]
+        return [_retirement(root, lineage, former, f"{by} put the intent back")]
     return enforce_limit(root, lineage, rules, at)
 
 
@@ -149,9 +149,9 @@ def fold(root: Root, mission: str, payload: UsePayload, rules: Rules, at: str) -
 
 def _retire(root: Root, lineage: Lineage, reason: str, at: str) -> MethodRetired:
     """Retire the active revision for this reason, and return the retirement."""
-    return _retired(root, lineage, methods.retire(lineage, reason, at), reason)
+    return _retirement(root, lineage, methods.retire(lineage, reason, at), reason)
 
 
-def _retired(root: Root, lineage: Lineage, revision: int, reason: str) -> MethodRetired:
+def _retirement(root: Root, lineage: Lineage, revision: int, reason: str) -> MethodRetired:
     receiver = roots.name_of_object(root, lineage.holder)
     return MethodRetired(receiver=receiver, selector=lineage.selector, revision=revision, reason=reason)

@@ -11,9 +11,11 @@ from batos.memory.exchanges import NOTHING_NEAR
 from batos.minds import prompt, without_memory
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
-from batos.minds.combine import repair, ruled, selection, two_voices, voting, weave
+from batos.minds.combine import repair, ruled, selection, two_voices, voting
 from batos.minds.context import MindContext
+from batos.minds.prompt import ShownPart
 from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
+from batos.minds.task import Task
 from batos.objects.message import Interpreter
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
@@ -82,16 +84,29 @@ async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synt
 
     A mission that is to be answered from memory alone, which has nothing, makes no call.
     """
+    path = f"{context.mind.name}/reflex#0"
     if told := context.trace.told:
-        return ruled.tell(context, synthesis, f"{context.mind.name}/reflex#0", *told)
+        return ruled.tell(context, synthesis, path, *told)
     if not context.mind.inner and (text := without_memory.only_text(context)):
-        return ruled.tell(context, synthesis, f"{context.mind.name}/reflex#0", NOTHING_NEAR, text)
+        return ruled.tell(context, synthesis, path, NOTHING_NEAR, text)
+    question = Question(path, prompt.reflex_task(context.mind.voice, context.mind.question))
     try:
-        return await weave.reflex(interpreter, context, synthesis)
+        return await answers.say(interpreter, context, synthesis, question)
     except WORDLESS as wordless:
-        path = f"{context.mind.name}/reflex#0"
         answers.retract(context, path, wordless.message)
         return ruled.answer(context, synthesis, path, wordless.message)
+
+
+def weaving_question(context: MindContext, joined: Sequence[PartResult]) -> Question:
+    """Return the question that joins parts to one answer; their answers may be shortened as the last resort."""
+    spoken = [ShownPart(part.number, part.name, part.query, answers.shown_answer(part)) for part in joined]
+
+    def shorter(excess: int) -> tuple[Task, int]:
+        parts, lost = prompt.shorten(spoken, excess)
+        return prompt.weave_task(context.mind.voice, context.mind.question, parts), lost
+
+    task = prompt.weave_task(context.mind.voice, context.mind.question, spoken)
+    return Question(f"{context.mind.name}/synthesizing#0", task, shorter=shorter)
 
 
 async def _combine(
@@ -105,7 +120,7 @@ async def _combine(
     }
     if synthesis.undivided:
         synthesis.combined["undivided"] = synthesis.undivided
-    woven = weave.question_of(context, synthesis.parts)
+    woven = weaving_question(context, synthesis.parts)
     if not standing:
         return ruled.answer(context, synthesis, woven.path, "no part had an answer"), woven
     if how == two_voices.VOICES:

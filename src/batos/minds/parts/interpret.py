@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 from batos.gate import citations
+from batos.genesis import register
 from batos.inference.decisions.free_text import FreeText, SpokenText
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions, degenerate, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
-from batos.minds.parts import protocol_context
 from batos.minds.prompt import PersonaPrompt
 from batos.minds.results import PartResult, Synthesis
 from batos.minds.task import Task
 from batos.objects.message import Interpreter
 from batos.objects.method import Intent
+
+#: Findings that a protocol is told at most, and characters of each.
+_FINDINGS: Final = 12
+_FINDING: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,37 @@ async def _ask_for_change(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, intent: Intent, question: Question
 ) -> SpokenText:
     """Ask for an answer as a protocol changes it, streamed; what does not fit the prompt is left out from here on."""
-    shown = protocol_context.text(context, synthesis, intent)
+    shown = _given_beside(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
     told = Question(question.path, question.task.beside(shown))
     return await answers.infer_streamed(interpreter, context, synthesis, told, decisions.WHOLE)
+
+
+def _given_beside(context: MindContext, synthesis: Synthesis, intent: Intent) -> str:
+    """Return the lines that follow the task of a protocol; empty for one that is given nothing.
+
+    The same again for who thinks the same thought again: what was paid before counts, and no time is told.
+    """
+    if intent.given == "audit":
+        return _audit(register.last_audit(context.mission.root))
+    if intent.given == "cost":
+        answers, tokens = context.io.session.usage
+        revisions = max(len(synthesis.drafts) - 1, 0)
+        return f"Measured costs:\n- calls: {answers}\n- tokens, prompts counted: {tokens}\n- revisions: {revisions}"
+    return ""
+
+
+def _audit(last: dict[str, Any] | None) -> str:
+    if last is None:
+        return "Findings of the computed audit: none; genesis has not run to its end."
+    wrong = [each for each in last["findings"] if not each["ok"]]
+    told = (" ".join(f"{each['id']}: {each['what']}. {each['remedy']}".split()) for each in wrong)
+    lines = [f"- {line[:_FINDING]}" for line in told]
+    if len(lines) > _FINDINGS:
+        lines = [*lines[:_FINDINGS], f"- {len(wrong) - _FINDINGS} more"]
+    held = f"- {len(last['findings']) - len(wrong)} of {len(last['findings'])} checks hold"
+    return "\n".join((f"Findings of the computed audit, so since {last['at']}:", held, *lines))
 
 
 def task_of(voice: PersonaPrompt, intent: Intent, text: str) -> Task:

@@ -14,7 +14,7 @@ from batos.memory.search.recall import recall
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, Question, infer
-from batos.minds.combine import ruled, weave
+from batos.minds.combine import combination, ruled
 from batos.minds.context import MindContext
 from batos.minds.lean import WHOLE
 from batos.minds.parts import window
@@ -68,7 +68,8 @@ async def answer(interpreter: Interpreter, context: MindContext, synthesis: Synt
         # The last call is shown the replies alone, and that there are files behind them.
         of = len(synthesis.recalled.passages)
         synthesis.evidence = replace(synthesis.recalled, passages=(), omitted_passages=of)
-        said = await answers.say(interpreter, context, synthesis, weave.question_of(context, standing))
+        question = combination.weaving_question(context, standing)
+        said = await answers.say(interpreter, context, synthesis, question)
         synthesis.evidence = synthesis.recalled
         return said
     text = "\n".join(_lines(standing)) if len(standing) > 1 else standing[0].answer.strip()

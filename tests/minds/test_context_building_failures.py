@@ -8,7 +8,7 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, submit
 
-from batos.minds import earlier_failures
+from batos.minds import context_building
 from batos.protocol import errors
 from batos.protocol.errors import BatosError, MissionFailed, StreamCut
 
@@ -19,8 +19,8 @@ def _codes(kind: type[BatosError]) -> set[str]:
 
 def test_every_code_that_has_words_is_one_of_an_error() -> None:
     """No words are kept for a failure that cannot happen."""
-    assert earlier_failures._WORDS.keys() <= _codes(BatosError)
-    assert doctest.testmod(earlier_failures).failed == 0
+    assert context_building._WORDS.keys() <= _codes(BatosError)
+    assert doctest.testmod(context_building).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_every_code_that_has_words_is_one_of_an_error() -> None:
 )
 def test_a_failure_has_fixed_words_or_none(error: BatosError, told: str) -> None:
     """What the error itself says never comes into a prompt; what a model cannot mend is not told."""
-    text = earlier_failures.warning([error.as_dict(), errors.Runaway("repetition", 40).as_dict()])
+    text = context_building.warning([error.as_dict(), errors.Runaway("repetition", 40).as_dict()])
     assert told in text
     assert bool(text) is bool(told)
     assert "secret" not in text
-    assert earlier_failures.warning([]) == ""
+    assert context_building.warning([]) == ""
 
 
 async def test_a_retry_tells_what_failed_to_the_calls_that_were_never_paid(mind: Mind) -> None:
