@@ -141,10 +141,9 @@ def gate(settings: Settings, daemon: GenesisDaemon) -> Callable[[Plan], Awaitabl
     """
 
     async def refuse(plan: Plan) -> None:
-        cards = _Cards(daemon, plan.listed)
-        table = await _budget_table(plan, plan.profile, terms_of(settings), cards)
-        if table.fits is False:
-            raise budget_error(table, await _ways(plan, table, cards))
+        error = await refusal(plan, settings, daemon)
+        if error is not None:
+            raise error
 
     return refuse
 
@@ -184,12 +183,10 @@ def _unpulled_runner(use: _ModelUse, name: str, weights: int) -> Resident:
 
 
 async def refusal(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> BudgetExceeded | None:
-    """Return the error that `gate` would raise, or None."""
-    try:
-        await gate(settings, daemon)(plan)
-    except BudgetExceeded as error:
-        return error
-    return None
+    """Return the error for a plan that does not fit, or None."""
+    cards = _Cards(daemon, plan.listed)
+    table = await _budget_table(plan, plan.profile, terms_of(settings), cards)
+    return budget_error(table, await _ways(plan, table, cards)) if table.fits is False else None
 
 
 def budget_error(table: BudgetTable, ways: Sequence[str] = ()) -> BudgetExceeded:

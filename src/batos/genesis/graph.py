@@ -82,20 +82,20 @@ def build(root: Root, codex: Codex, profile: str = "default", declared: ApiMetho
 
 
 def record_models(root: Root, models: Mapping[str, str]) -> list[str]:
-    """Write down which made model each persona thinks with (slot `persona_model`); answers what changed."""
-    changes = _Changes(lambda holder, slot, intent: 0)
-    for persona, model in models.items():
-        name = prototype_name(persona)
-        _Slots(roots.named_objects(root)[name], name, changes).put("persona_model", model)
-    return changes
+    """Write down which made model each persona thinks with; answers what changed."""
+    return _record_slot(root, "persona_model", models)
 
 
 def record_forms(root: Root, forms: Mapping[str, str]) -> list[str]:
-    """Write down the form of each persona's prompts (slot `persona_form`); answers what changed."""
+    """Write down the form of each persona's prompts; answers what changed."""
+    return _record_slot(root, "persona_form", forms)
+
+
+def _record_slot(root: Root, slot: str, values: Mapping[str, str]) -> list[str]:
     changes = _Changes(lambda holder, slot, intent: 0)
-    for persona, form in forms.items():
+    for persona, value in values.items():
         name = prototype_name(persona)
-        _Slots(roots.named_objects(root)[name], name, changes).put("persona_form", form)
+        _Slots(roots.named_objects(root)[name], name, changes).put(slot, value)
     return changes
 
 

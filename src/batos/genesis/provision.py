@@ -63,7 +63,8 @@ async def carry_out(
     """
     work = _Work(daemon, on_progress, gates, patience)
     if pull == "all" and todo.needs_pull:
-        todo = await work.pull_missing(todo)
+        await work.pull_all(todo.steps_of("pull"), todo)
+        todo = await work.again(todo)
     for number in range(1, ROUNDS + 1):
         if not _remaining_steps(todo, pull):
             return todo
@@ -140,11 +141,6 @@ class _Work:
     patience: float
     made: dict[str, Recipe] = field(default_factory=dict)
 
-    async def pull_missing(self, todo: Plan) -> Plan:
-        """Pull everything that is missing, optional models too, and return the new plan."""
-        await self.pull_all(todo.steps_of("pull"), todo)
-        return await self.again(todo)
-
     async def round(self, todo: Plan, pull: Pull) -> Plan:
         """Carry out every required step of the plan once, and return the new plan."""
         pulls = [step for step in todo.steps_of("pull") if not step.optional and pull != "none"]
@@ -180,7 +176,7 @@ class _Work:
         steps, failures = tuple(steps), []
         try:
             async with asyncio.TaskGroup() as group:
-                pulls = [group.create_task(self._try_pull(step)) for step in steps]
+                pulls = [group.create_task(self._pull(step)) for step in steps]
         except BaseExceptionGroup as refused:
             raise refused.exceptions[0] from None
         for step, failure in zip(steps, (pull.result() for pull in pulls), strict=True):
@@ -194,27 +190,19 @@ class _Work:
             first, *others = failures
             raise first.add_faults(f"{other.message}. {other.remedy}" for other in others)
 
-    async def _try_pull(self, step: PlanStep) -> OllamaError | None:
-        """Pull a model; return the failure, or None."""
-        try:
-            await self._pull(step)
-        except OllamaError as failure:
-            return failure
-        return None
-
-    async def _pull(self, step: PlanStep) -> None:
-        """Pull until it is there; whatever cut it, one that got further is taken up where it stopped."""
+    async def _pull(self, step: PlanStep) -> OllamaError | None:
+        """Pull until it is there, or return the failure; one that got further is taken up where it stopped."""
         meter, tries = _Meter(), 0
         while True:
             before = meter.most
             try:
                 await self._report(step, self.daemon.pull(step.name or ""), meter)
-                return
+                return None
             except OllamaError as error:
                 further = meter.most > before
                 tries = 0 if further else tries + 1
                 if not further and (not error.retry or tries >= PULL_ATTEMPTS):
-                    raise
+                    return error
                 told = f"stopped ({error.message}); going on"
             self.on_progress(StepProgress(step.label, told, meter.most or None, meter.total))
             await asyncio.sleep(PULL_PAUSE * 2**tries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -84,13 +84,7 @@ class AdapterFault:
 
     def as_dict(self) -> dict[str, str]:
         """Return the fault as plain data."""
-        return {
-            "persona": self.persona,
-            "name": self.name,
-            "what": self.what,
-            "where": self.where,
-            "remedy": self.remedy,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from batos.protocol.errors import NotFound
 CHOICE = "adapter"
 #: The slot of `pLLM_obj` that holds the proxies: a BTree from `ROBIN/warm` to a UvmObject.
 REPOSITORY = "lora_repository"
+#: The fields of an adapter that its proxy has too.
+_TOLD = ("persona", "name", "kind", "digest", "base", "architecture", "rank", "alpha", "size")
 
 
 def choice_of(root: Root, persona: str) -> str | None:
@@ -78,20 +80,8 @@ def _proxy(adapter: Adapter, model: str | None, used: bool) -> dict[str, Any]:
     """Return the slots of an adapter's proxy: everything but its weights. `model` is left out while no model is made of
     it.
     """
-    slots = {
-        "persona": adapter.persona,
-        "name": adapter.name,
-        "kind": adapter.kind,
-        "digest": adapter.digest,
-        "base": adapter.base,
-        "architecture": adapter.architecture,
-        "rank": adapter.rank,
-        "alpha": adapter.alpha,
-        "size": adapter.size,
-        "present": True,
-        "used": used,
-    }
-    return slots if model is None else {**slots, "model": model}
+    slots = {name: getattr(adapter, name) for name in _TOLD}
+    return {**slots, "present": True, "used": used, **({} if model is None else {"model": model})}
 
 
 def _write(repository: Any, label: str, slots: Mapping[str, Any]) -> list[str]:

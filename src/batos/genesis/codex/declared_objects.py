@@ -120,9 +120,10 @@ def _read_signature(selector: str, call: str) -> tuple[str, list[tuple[str, str]
         ]
     if selector in _INHERITED or _protected(selector):
         return call, [(f"the api declares `{selector}`, which is the kernel's", "Give it another name.")]
-    arguments = _arguments(call)
-    if arguments is None:
+    made = function_of(call)
+    if made is None:
         return call, [(f"the api declares `{call[:SIGNATURE]}`, which is not how a method is called", example)]
+    arguments = made.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     own = names if names[:1] == ["self"] else ["self", *names]
     if len(set(own)) < len(own) or arguments.vararg or arguments.kwarg or arguments.posonlyargs:
@@ -131,15 +132,15 @@ def _read_signature(selector: str, call: str) -> tuple[str, list[tuple[str, str]
     return call if names[:1] == ["self"] else f"{selector}(self{', ' if inside else ''}{inside})", []
 
 
-def _arguments(call: str) -> ast.arguments | None:
-    """Parse the parameters of a signature; return None if it is not valid."""
+def function_of(signature: str) -> ast.FunctionDef | None:
+    """Return the function that has a signature, of at most SIGNATURE characters; None if it is no signature."""
     try:
-        parsed = parse(f"def {call}: ...").body if len(call) <= SIGNATURE else []
+        parsed = parse(f"def {signature}: ...").body if len(signature) <= SIGNATURE else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     made = parsed[0] if len(parsed) == 1 else None
     whole = isinstance(made, ast.FunctionDef) and len(made.body) == 1 and made.returns is None
-    return made.args if whole and isinstance(made, ast.FunctionDef) else None
+    return made if whole and isinstance(made, ast.FunctionDef) else None
 
 
 def _between(selectors: list[str]) -> list[tuple[str, str]]:

@@ -16,10 +16,8 @@ def there(path: Path) -> bool:
     """Test if anything has that name, also a broken link or something unreadable: reading it will tell."""
     try:
         path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError | NotADirectoryError)
     return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from typing import Any
 
 from batos.genesis.codex import meta_prompts, model_options, protocol_conditions
 from batos.genesis.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX
+from batos.genesis.codex.declared_objects import SIGNATURE, function_of
 from batos.genesis.codex.key_lines import KeyPath
 from batos.genesis.codex.reader import TomlSource
-from batos.guardian.parsing import parse
 from batos.inference import model_names
 
 _SLOT = re.compile(r"[a-z][a-z0-9_]{0,79}")
@@ -31,9 +30,6 @@ _NOT_OF_FACETS: Mapping[str, tuple[str, str]] = {
     "triggers": ("a facet has no `triggers`", _AT_THE_TOP),
     "when": ("a facet has no `when`", "Remove it: every facet of a cycle is asked."),
 }
-
-#: The most characters of a signature; Python's own parser reads it.
-_SIGNATURE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +209,9 @@ def refuse_quotes(source: TomlSource, key: str) -> None:
 
 def _refuse_signature(source: TomlSource, path: KeyPath, slot: str, signature: str) -> None:
     """Refuse a signature that is not that of a method of its slot: `SLOT(self, query)`."""
-    try:
-        parsed = parse(f"def {signature}: ...").body if len(signature) <= _SIGNATURE else []
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        parsed = []
-    made = parsed[0] if len(parsed) == 1 else None
-    if not isinstance(made, ast.FunctionDef) or len(made.body) != 1 or made.returns is not None:
-        message = f"`{signature[:_SIGNATURE]}` is not a method's signature"
+    made = function_of(signature)
+    if made is None:
+        message = f"`{signature[:SIGNATURE]}` is not a method's signature"
         source.fault(path, message, f"Write it as `{slot}(self, query)`, or leave it out.")
     elif made.name != slot:
         message = f"the signature is that of `{made.name}`, and the slot is `{slot}`"
