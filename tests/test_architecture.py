@@ -327,7 +327,6 @@ PARAGRAPHS = frozenset(
     batos.agency.effect_places
     batos.cli.doctor.cellcheck
     batos.gate.growing
-    batos.genesis.prompt_forms
     batos.image.files.stored_files
     batos.inference.ollama.truncation
     batos.memory.edits

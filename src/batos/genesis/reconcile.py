@@ -19,9 +19,8 @@ from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.home_files import HomeFiles
 from batos.genesis.integrity import Finding
-from batos.genesis.measuring import measure_missing
+from batos.genesis.measuring import choose_forms, measure_missing, record_forms
 from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
-from batos.genesis.prompt_forms import choose_forms, record_forms
 from batos.genesis.provision import OnProgress, Pull, StepProgress
 from batos.genesis.register import MadeModel
 from batos.image import roots

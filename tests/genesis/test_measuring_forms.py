@@ -12,7 +12,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask
 
 from batos.config import Settings
-from batos.genesis import graph, measures, prompt_forms
+from batos.genesis import graph, measures
 from batos.minds import context_building
 
 
@@ -31,13 +31,13 @@ def test_a_model_is_small_by_its_parameters_or_its_window(
     tmp_path: Path, parameters: int, window: int, *, small: bool
 ) -> None:
     """Less than 0.3 billion, or less than 4,096 tokens; a size that nobody tells says nothing."""
-    assert prompt_forms.is_small(parameters, window, Settings(home=tmp_path)) is small
+    assert measuring.is_small(parameters, window, Settings(home=tmp_path)) is small
 
 
 def test_settings_move_the_bounds(tmp_path: Path) -> None:
     """With 0 and 0 no model is small."""
     settings = Settings(home=tmp_path, lean_parameters=0, lean_window=0)
-    assert not prompt_forms.is_small(1, 256, settings)
+    assert not measuring.is_small(1, 256, settings)
 
 
 def _forms(mind: Mind) -> Mapping[str, str]:
