@@ -12,7 +12,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask
 
 from batos.config import Settings
-from batos.genesis import graph, measures
+from batos.genesis import graph, measures, measuring
 from batos.minds import context_building
 
 

@@ -161,7 +161,7 @@ async def _run_behaviour(step: _Step) -> _Result:
         _need_persona(step)
         step, text = step.asking(message.text), message.text
         task = task_of(step.context.mind.voice, message.intent, text)
-        await _recall_evidence(step, text, task, shape_of(message.intent))
+        await _recall_evidence(step, text, task, shape_of(message.intent.kind))
         return await _interpret_message(step, message)
     if step.context.mission.passages or step.context.mission.past.count:
         question = step.context.mind.question

@@ -42,6 +42,7 @@ from batos.protocol.errors import (
 #: Runs an invocation to its end.
 Runner: TypeAlias = Callable[[Invocation[ToMethod]], Awaitable[InvocationResult]]
 
+#: The prefixes and line numbers that each method around the innermost one adds to the message of its failure.
 _WRAPPED: Final = re.compile(r"^(?:\w+ raised RuntimeError: )+|(?: \(line \d+\))+$")
 _RECALLS: Final = ("traits.recall", "catalog.search")
 
@@ -113,7 +114,7 @@ class MethodHost:
             self._ended = error
             raise
         except (MethodFailed, ObjectError) as error:
-            return MessageAnswer(raised=RaisedError("RuntimeError", _cause(error.message)))
+            return MessageAnswer(raised=RaisedError("RuntimeError", _WRAPPED.sub("", error.message)))
         except BaseException as error:
             self._ended = error
             raise
@@ -292,11 +293,6 @@ class MethodHost:
         """Return the receiver's slots anew, for the method to continue with."""
         self._taken = Writes()
         return self._view.slot_values()
-
-
-def _cause(message: str) -> str:
-    """Return the message of the innermost method's failure, without the prefixes that each method around it added."""
-    return _WRAPPED.sub("", message)
 
 
 class _Unmarked(CovenantViolation):

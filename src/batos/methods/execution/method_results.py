@@ -11,7 +11,7 @@ from batos.gate.evidence_index import index_of
 from batos.gate.quotation_search import Quotation
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult
-from batos.methods.execution.plain_data import Data
+from batos.methods.execution.plain_data import Data, describe_type
 from batos.methods.execution.resolution import ToMethod
 from batos.methods.execution.write_buffer import with_references
 from batos.minds.calls.decisions import QUOTE
@@ -89,7 +89,7 @@ def _fields(value: Data, selector: str) -> Mapping[str, Any]:
         if not isinstance(value.get("known"), bool | None):
             raise _wrong(selector, f"its `known` is a {type(value['known']).__name__}")
         return value
-    raise _wrong(selector, f"it returned {_kind(value)}")
+    raise _wrong(selector, f"it returned {describe_type(value)}")
 
 
 def _read_citations(value: Data, selector: str) -> list[Quotation]:
@@ -100,7 +100,7 @@ def _read_citations(value: Data, selector: str) -> list[Quotation]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _wrong(selector, f"its citations are {_kind(value)}")
+        raise _wrong(selector, f"its citations are {describe_type(value)}")
     found = []
     for each in value:
         number, quote = (each.get("document"), each.get("quote")) if isinstance(each, dict) else (None, None)
@@ -116,7 +116,7 @@ def text(value: Data, selector: str, shape: str = _PART) -> str:
     Raises: MethodFailed: the value is no text, or has more than LONGEST characters.
     """
     if not isinstance(value, str):
-        raise _wrong(selector, f"it returned {_kind(value)}", shape)
+        raise _wrong(selector, f"it returned {describe_type(value)}", shape)
     if len(value) > LONGEST:
         raise MethodFailed(f"{selector!r} returned {len(value):,} characters, at most {LONGEST:,} are an answer")
     return value
@@ -125,10 +125,6 @@ def text(value: Data, selector: str, shape: str = _PART) -> str:
 def as_plain(ran: InvocationResult) -> Any:
     """Return the result as data that JSON can hold, with references for objects."""
     return with_references(ran.value)
-
-
-def _kind(value: Data) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 def _wrong(selector: str, why: str, shape: str = _PART) -> MethodFailed:

@@ -98,7 +98,9 @@ async def _once(
     message = invocation.message
     view = View(buffer, message.receiver, program.view)
     host = MethodHost(invocation, buffer, view, run)
-    call = MethodCall(view.slot_values(), [*message.args], dict(message.kwargs), _seed(invocation), _now(invocation))
+    # The method sees one time, for the whole mission: the moment when the question was asked.
+    now = datetime.fromisoformat(invocation.context.mission.shared.asked_at)
+    call = MethodCall(view.slot_values(), [*message.args], dict(message.kwargs), _seed(invocation), now)
     outcome = await cell.run(program, call, host)
     host.take(outcome.writes)
     result = view.table.from_cell(outcome.result, f"the result of {message.selector!r}")
@@ -111,8 +113,3 @@ def _seed(invocation: Invocation[ToMethod]) -> str:
     The seed is equal in every attempt and retry.
     """
     return hashlib.sha256(f"{invocation.context.mission.shared.asked_at} {invocation.path}".encode()).hexdigest()
-
-
-def _now(invocation: Invocation[ToMethod]) -> datetime:
-    """Return the time that the method sees: the moment when the question was asked, for the whole mission."""
-    return datetime.fromisoformat(invocation.context.mission.shared.asked_at)

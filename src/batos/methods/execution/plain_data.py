@@ -143,6 +143,11 @@ def matches(value: Any, data: Data) -> bool:
     return same(value, data)
 
 
+def describe_type(value: Any) -> str:
+    """Return the type of a value in words, for an error."""
+    return "nothing" if value is None else f"a {type(value).__name__}"
+
+
 def is_record(value: Any) -> bool:
     """Test if the slot's value is one of the kernel's containers, which no method replaces."""
     return isinstance(value, _RECORDS)

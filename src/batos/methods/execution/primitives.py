@@ -9,16 +9,16 @@ from typing import Any, Final
 import structlog
 
 from batos.gate import citations
-from batos.inference.decisions.free_text import FreeText
 from batos.memory.evidence import Evidence
 from batos.methods.execution.argument_binding import bind_arguments
 from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
+from batos.methods.execution.plain_data import describe_type
 from batos.methods.execution.resolution import ToMethod
 from batos.minds import context_building, prompt
-from batos.minds.calls import answers, decisions, sample_paths
+from batos.minds.calls import answers, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
-from batos.minds.parts.interpret import describe_intent, task_of
+from batos.minds.parts.interpret import describe_intent, shape_of, task_of
 from batos.minds.task import Task
 from batos.objects.message import send
 from batos.objects.method import Intent
@@ -59,7 +59,7 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
     text, system, options = given["prompt"], given.get("system"), given.get("options", {})
     for name, value in (("prompt", text), ("system", system)):
         if not isinstance(value, str) and not (name == "system" and value is None):
-            raise ObjectError(f"`infer_` takes its {name} as text, not as {_kind(value)}")
+            raise ObjectError(f"`infer_` takes its {name} as text, not as {describe_type(value)}")
         if value is not None and len(value) > LONGEST_PROMPT:
             raise ObjectError(f"`infer_` takes a {name} of at most {LONGEST_PROMPT:,} characters, not {len(value):,}")
     if not text.strip():
@@ -84,10 +84,6 @@ def _option(name: str, value: Any) -> int | float:
     return number
 
 
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"
-
-
 async def think(invocation: Invocation[ToMethod], target: UvmObject, number: int, question: ModelQuestion) -> Thought:
     """Ask the model, with the mission's evidence beside the question, and return its answer.
 
@@ -100,7 +96,7 @@ async def think(invocation: Invocation[ToMethod], target: UvmObject, number: int
     intent = invocation.message.intent if target is invocation.message.receiver else None
     call = Question(sample_paths.call(invocation.path, number), _task(context, intent, question))
     interpreter, evidence = invocation.interpreter.in_voice(context), invocation.evidence
-    spoken, _ = await infer(interpreter, context, evidence, call, _shape(invocation))
+    spoken, _ = await infer(interpreter, context, evidence, call, shape_of(invocation.message.kind))
     found = await answers.attribute_aside(spoken.text, question.prompt, evidence)
     return Thought(spoken.text, citations.citations_of(found), not citations.finds_nothing(found))
 
@@ -110,11 +106,6 @@ def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
     if receiver is context.mind.persona or not context_building.is_persona(receiver):
         return context
     return context_building.as_persona(context, receiver)
-
-
-def _shape(invocation: Invocation[ToMethod]) -> FreeText:
-    """Return the shape of the answer to a method's question; a protocol's may be longer."""
-    return decisions.WHOLE if invocation.message.kind == "protocol" else decisions.PART
 
 
 def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) -> Task:

@@ -89,7 +89,13 @@ def join_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
     found: dict[str, list[Check]] = {}
     for check in checks:
         found.setdefault(_key(check), []).append(check)
-    return tuple(same[0] for same in found.values() if all(_alike(same[0], other) for other in same[1:]))
+    return tuple(
+        same[0]
+        for same in found.values()
+        if all(
+            equal(same[0].result, other.result) and equal(dict(same[0].slots), dict(other.slots)) for other in same[1:]
+        )
+    )
 
 
 def beside(given: Sequence[Check], checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -204,7 +210,3 @@ def _plain(value: Any) -> Any:
 
 def _key(check: Check) -> str:
     return display([list(check.arguments), dict(check.before)])
-
-
-def _alike(one: Check, other: Check) -> bool:
-    return equal(one.result, other.result) and equal(dict(one.slots), dict(other.slots))

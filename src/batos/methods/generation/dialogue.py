@@ -162,7 +162,9 @@ class Dialogue:
     def _fitting_messages(self) -> tuple[Message, ...]:
         """Return all messages so far; only the last attempt's if the coder's window is too small for all."""
         said = self._messages(self._repairs)
-        room = prompt.room(self.wanted.coder.window, self._answer_tokens(), self._token_ratio())
+        coder = self.wanted.coder
+        density = ratio(*self.session.measured.get(coder.model, (0, 0)), coder.ratio)
+        room = prompt.room(coder.window, self._answer_tokens(), density)
         return said if prompt.size(said) <= room else self._messages(self._repairs[-1:])
 
     def _messages(self, repairs: Sequence[tuple[Message, ...]]) -> tuple[Message, ...]:
@@ -190,10 +192,6 @@ class Dialogue:
         """Return the number of tokens that the answer may have."""
         needed = min(self.decision.num_predict, self.wanted.coder.window // 2)
         return max(needed, int(self.wanted.coder.options.get("num_predict", 0)))
-
-    def _token_ratio(self) -> float:
-        """Return the coder's tokens for each byte of prompt, as measured in this session."""
-        return ratio(*self.session.measured.get(self.wanted.coder.model, (0, 0)), self.wanted.coder.ratio)
 
     def _emit_repair(self, attempt: int, judged: TrialResult) -> None:
         """Emit the event of a repair."""

@@ -48,7 +48,8 @@ def current(journal: Journal, log: str, *, reopens: bool = False) -> Round:
     if reopens and ended and ended[-1]["ended"] == "installed":
         ended.pop()
     number = len(ended)
-    paid = (each for each in journal.sound([log]) if each.state == "done" and each.path.startswith(_within(number)))
+    done = (each for each in journal.sound([log]) if each.state == "done")
+    paid = (each for each in done if each.path.startswith(f"generation#{number}/"))
     return Round(log, number, tuple(paid), ended[-1] if ended else None)
 
 
@@ -82,8 +83,3 @@ def awaited_logs(notes: Iterable[Mapping[str, Any]]) -> list[str]:
 def read(notes: Iterable[Mapping[str, Any]]) -> list[LearntDocument]:
     """Return a mission's accounts of generations from its notes, in order."""
     return [cast("LearntDocument", dict(note[LEARNED])) for note in notes if LEARNED in note]
-
-
-def _within(number: int) -> str:
-    """Return the prefix of a round's paths."""
-    return f"generation#{number}/"

@@ -239,8 +239,13 @@ def _definitions(tree: ast.Module, method: Def) -> dict[str, list[ast.stmt]]:
 
 def _names_in(tree: ast.AST) -> set[str]:
     """Return every name that stands in a tree, as a name or behind the receiver."""
-    own = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_receiver(node.value)}
-    return own | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    nodes = list(ast.walk(tree))
+    own = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == RECEIVER
+    }
+    return own | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def _has_part(node: ast.stmt, used: set[str], method: Def) -> bool:
@@ -253,7 +258,8 @@ def _has_part(node: ast.stmt, used: set[str], method: Def) -> bool:
     if _is_text(node) or isinstance(node, _LOST):
         return True
     loads = _names_in(node) - {method.name}
-    return bool(loads & used - _BUILTINS) and not _is_main(node)
+    is_main = isinstance(node, ast.If) and "__name__" in _names_in(node.test)
+    return bool(loads & used - _BUILTINS) and not is_main
 
 
 def _defines(node: ast.stmt) -> set[str]:
@@ -302,14 +308,6 @@ def _parameters(signature: str) -> list[str] | None:
 
 def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _is_main(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and "__name__" in _names_in(node.test)
-
-
-def _is_receiver(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == RECEIVER
 
 
 def _in_format(tree: ast.AST, name: str) -> bool:

@@ -17,7 +17,7 @@ from batos.minds.prompt import PersonaPrompt
 from batos.minds.results import PartResult, Synthesis
 from batos.minds.task import Task
 from batos.objects.message import Interpreter
-from batos.objects.method import Intent
+from batos.objects.method import Intent, IntentKind
 
 #: Findings that a protocol is told at most, and characters of each.
 _FINDINGS: Final = 12
@@ -50,7 +50,7 @@ async def interpret(
     With the `synthesis` of its mind a protocol is told what it is given beside the answer, and its reply is streamed.
     """
     intent = asked.intent
-    task, shape = task_of(context.mind.voice, intent, asked.text), shape_of(intent)
+    task, shape = task_of(context.mind.voice, intent, asked.text), shape_of(intent.kind)
     question = Question(asked.path or sample_paths.intent_path(intent.kind, context.mind.name, asked.slot), task)
     if synthesis is None or intent.kind != "protocol":
         spoken, _ = await infer(interpreter, context, evidence, question, shape)
@@ -121,6 +121,6 @@ def describe_intent(intent: Intent) -> dict[str, str]:
     return {"name": intent.name, "inspiration": intent.inspiration, "intent": intent.text, "line": intent.line}
 
 
-def shape_of(intent: Intent) -> FreeText:
-    """Return the shape that an intent is answered in: a protocol's answer is the mission's."""
-    return decisions.WHOLE if intent.kind == "protocol" else decisions.PART
+def shape_of(kind: IntentKind) -> FreeText:
+    """Return the shape that an intent or a method of a kind is answered in: a protocol's answer is the mission's."""
+    return decisions.WHOLE if kind == "protocol" else decisions.PART
