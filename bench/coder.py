@@ -25,8 +25,7 @@ from batos.guardian.audit import Context, audit
 from batos.guardian.parsing import parse
 from batos.methods.generation import generation_log
 from batos.methods.generation.attempt import GenerationDeps
-from batos.methods.generation.coder_reply import REPLY
-from batos.methods.generation.method_checks import Check
+from batos.methods.generation.method_checks import REPLY, Check
 from batos.methods.generation.method_spec import Coder, MethodSpec, spec_of_intent
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.methods.generation.written_source import WrittenSource, read_source

@@ -15,8 +15,7 @@ from pydantic import BaseModel
 from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation.coder_prompt import HEAD
-from batos.methods.generation.coder_reply import REPLY
-from batos.methods.generation.method_checks import parse
+from batos.methods.generation.method_checks import REPLY, parse
 from batos.minds.calls import decisions
 from batos.protocol.errors import BatosError, StreamCut
 from batos.testing import (

@@ -10,8 +10,7 @@ import pytest
 from tests.genesis.ticks import HOUR_NS, change_just_now
 
 from batos.config import Settings
-from batos.genesis.file_stamps import SETTLED_NS
-from batos.genesis.home_files import HomeFiles
+from batos.genesis.home_files import SETTLED_NS, HomeFiles
 from batos.protocol.errors import CodexError
 
 

@@ -13,7 +13,7 @@ from batos.genesis.codex import model_options
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
 from batos.genesis.codex.declared_intents import IntentText
 from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
-from batos.genesis.codex.value_digests import digest_of
+from batos.genesis.codex.value_checks import digest_of
 from batos.image import organisation, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root

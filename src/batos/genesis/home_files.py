@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from time import time_ns
 
 from batos.config import Settings
-from batos.genesis import file_stamps
-from batos.genesis.adapters.digests import Digests
+from batos.genesis.adapters.digests import Digests, FileMark, mark
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
-from batos.genesis.file_stamps import Stamp
+
+#: A file may change twice within one tick of its clock: one that changed so lately is looked at again.
+SETTLED_NS = 100_000_000
+#: Folders within folders that are looked into: an adapter's, in its persona's. A link may lead back up, without end.
+DEEPEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class HomeFiles:
         A look at ten files takes less time than the way to a thread and back; reading them may take long.
         """
         last = self._last
-        return last if last is not None and file_stamps.stamp(*self._folders).covers(last.stamp) else None
+        return last if last is not None and stamp(*self._folders).covers(last.stamp) else None
 
     def read(self) -> HomeContents:
         """Read both folders; missing files of the codex are copied from the shipped ones.
@@ -47,7 +53,7 @@ class HomeFiles:
         codex, adapters = self._folders
         self._last = None
         codices.install(codex)
-        seen = file_stamps.stamp(codex, adapters)
+        seen = stamp(codex, adapters)
         self._last = HomeContents(seen, codices.load(codex), self.inventory())
         return self._last
 
@@ -66,3 +72,41 @@ class HomeFiles:
     @property
     def _folders(self) -> tuple[Path, Path]:
         return self._settings.home / "codex", self._settings.place / "adapters"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The mark of every file and folder below some folders, by path. Equal stamps: nothing changed.
+
+    `settled` is false where something changed so lately that it may have changed again without a trace.
+    """
+
+    entries: tuple[tuple[str, FileMark], ...]
+    settled: bool
+
+    def covers(self, other: Stamp | None) -> bool:
+        """Test if the files read at the other stamp are still the same."""
+        return other is not None and other.settled and self.entries == other.entries
+
+
+def stamp(*folders: Path) -> Stamp:
+    """Look at folders; one that is not there has no entry."""
+    entries = tuple(sorted(entry for folder in folders for entry in _below(folder)))
+    newest = max((max(each.mtime_ns, each.ctime_ns) for _, each in entries), default=0)
+    return Stamp(entries, newest < time_ns() - SETTLED_NS)
+
+
+def _below(folder: Path, deep: int = DEEPEST) -> Iterator[tuple[str, FileMark]]:
+    try:
+        yield str(folder), mark(folder)
+        found = sorted(os.scandir(folder), key=lambda each: each.name)
+    except OSError:
+        return
+    for each in found:
+        try:
+            if deep > 0 and each.is_dir():
+                yield from _below(Path(each.path), deep - 1)
+            else:
+                yield each.path, mark(Path(each.path))
+        except OSError:  # a link to nowhere or to itself
+            continue

@@ -12,7 +12,7 @@ from batos import private_files
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.codex.model_options import parameters
-from batos.genesis.codex.value_digests import digest_of
+from batos.genesis.codex.value_checks import digest_of
 from batos.protocol.errors import CodexError, UsageError
 
 _QUOTES = '"""'

@@ -12,11 +12,11 @@ from batos.conversations import compaction, conversations
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.search.recall import recall
-from batos.methods.execution import effect_primitives, memory_primitives, method_results, method_run
-from batos.methods.execution.interpretation import interpret_intent
+from batos.methods.execution import effect_primitives, method_results, method_run, primitives
 from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
+from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds import provenance, remembered, states
 from batos.minds.calls import answers, questions, sample_paths
@@ -198,17 +198,17 @@ async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
 async def _index(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:
     """Note a document that a person's message gives to be remembered."""
     trust = least_trust("user", *interpreter.context.trace.trusts)
-    memory_primitives.index_document(interpreter.context, args, {}, trust, is_evidence=True)
+    primitives.index_document(interpreter.context, args, {}, trust, is_evidence=True)
 
 
 async def _forget(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> str:
     """Note documents of which a person is asked whether they may be forgotten."""
-    return memory_primitives.forget(interpreter.context, args, {})
+    return primitives.forget(interpreter.context, args, {})
 
 
 async def _embed(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
     """Return the vector of a text, or those of a list of texts."""
-    return await memory_primitives.embed(interpreter.context, "embed#0", args, {})
+    return await primitives.embed(interpreter.context, "embed#0", args, {})
 
 
 async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:

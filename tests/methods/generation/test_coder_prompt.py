@@ -18,7 +18,7 @@ from batos.image.image import LivingImage
 from batos.image.roots import named_objects
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_spec as wants
-from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.method_checks import REPLY
 from batos.minds import prompt
 from batos.objects.prototype import UvmObject
 

@@ -13,7 +13,7 @@ from batos.cell.cell import Cell
 from batos.events import Events
 from batos.genesis.codex import codex
 from batos.methods.generation import coder_prompt, lean_request
-from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.method_checks import REPLY
 from batos.methods.generation.method_spec import Coder, MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
 from ollama_emulator.speech.authoring import hostile, orders

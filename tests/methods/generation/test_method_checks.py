@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.methods.generation.coder_reply import CheckText
-from batos.methods.generation.method_checks import GONE, Check, equal, parse, weaknesses
+from batos.methods.generation.method_checks import GONE, Check, CheckText, equal, parse, weaknesses
 from batos.protocol.errors import UsageError
 
 SLOT = st.from_regex(r"[a-z][a-z_]{0,8}[a-z]", fullmatch=True)

@@ -6,14 +6,35 @@ import hashlib
 import json
 from pathlib import Path
 from time import time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from batos import private_files
-from batos.genesis.file_stamps import FileMark, mark
 
 #: A file changed within this time may change again without its mark telling; its digest is not written down.
 _SETTLED_NS = 2_000_000_000
 _MOST_BYTES = 4 << 20
+
+
+class FileMark(NamedTuple):
+    """Tells one content of a file from another without reading it: bytes, both times of change, inode.
+
+    The second time is the system's own: a copy that keeps the first one, as `cp -p` and archives make, still changes
+    it.
+    """
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+def mark(path: Path) -> FileMark:
+    """Return the mark of a file or folder.
+
+    Raises: OSError: there is none.
+    """
+    found = path.stat()
+    return FileMark(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def is_settled(seen: FileMark) -> bool:

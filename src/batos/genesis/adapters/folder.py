@@ -11,10 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from batos.genesis.adapters import gguf_lora, peft
-from batos.genesis.adapters.digests import Digests, is_settled
+from batos.genesis.adapters.digests import Digests, FileMark, is_settled, mark
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterFaults, AdapterInventory, Kind
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.file_stamps import FileMark, mark
 
 #: The name of an adapter is a part of its model's name (at most 80 characters in all), and of a path.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}")

@@ -17,8 +17,7 @@ from batos.genesis.codex.declared_intents import IntentText
 from batos.genesis.codex.declared_objects import AbsentObject
 from batos.genesis.codex.key_lines import KeyPath
 from batos.genesis.codex.reader import TomlSource, nearest_word
-from batos.genesis.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, read_as
-from batos.genesis.codex.value_digests import digest_of
+from batos.genesis.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, digest_of, read_as
 from batos.protocol.errors import CodexError, UsageError
 
 MIND = "mind.toml"

@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, ConfigDict
 
 from batos.genesis.codex import protocol_conditions
-from batos.genesis.codex.value_checks import CLOSED, Flag, OptionalText, OptionalTexts, Text
-from batos.genesis.codex.value_digests import digest_of
+from batos.genesis.codex.value_checks import CLOSED, Flag, OptionalText, OptionalTexts, Text, digest_of
 
 FACET_SUFFIX = "_facet_"
 PROTOCOL_SUFFIX = "_protocol_"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -153,3 +155,9 @@ def _class_at(shape: type, loc: KeyPath) -> type:
         hint = get_type_hints(shape).get(str(part))
         shape = next((each for each in get_args(hint) if isinstance(each, type) and is_dataclass(each)), shape)
     return shape
+
+
+def digest_of(value: object) -> str:
+    """Return the sha256 (hex) of a plain value's canonical JSON."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str)
+    return hashlib.sha256(written.encode()).hexdigest()

@@ -14,8 +14,6 @@ from batos.image import ownership
 from batos.image.records import least_trust
 from batos.methods.execution import (
     effect_primitives,
-    interpretation,
-    memory_primitives,
     name_rules,
     primitives,
 )
@@ -23,6 +21,7 @@ from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationRe
 from batos.methods.execution.plain_data import Data, data_of
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
+from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import BufferedSlot, WriteBuffer
 from batos.minds import provenance
 from batos.minds.calls import sample_paths
@@ -185,14 +184,14 @@ class MethodHost:
             return MessageAnswer([*primitives.recalled_texts(found)])
         if primitive.name == "catalog.index":
             is_evidence = not self.thoughts  # no model's word becomes what is known
-            memory_primitives.index_document(self._invocation.context, *given, self.trust, is_evidence=is_evidence)
+            primitives.index_document(self._invocation.context, *given, self.trust, is_evidence=is_evidence)
             return MessageAnswer()
         if primitive.name == "catalog.forget":
-            return MessageAnswer(memory_primitives.forget(self._invocation.context, *given))
+            return MessageAnswer(primitives.forget(self._invocation.context, *given))
         if primitive.name == "llm.embed":
             path = sample_paths.within(self._invocation.path, selector, self._places[selector])
             self._places[selector] += 1
-            vectors: list[Any] = await memory_primitives.embed(self._invocation.context, f"{path}#0", *given)
+            vectors: list[Any] = await primitives.embed(self._invocation.context, f"{path}#0", *given)
             return MessageAnswer(vectors)
         if primitive.name == "traits.capability":
             capability = effect_primitives.find_capability(self._invocation.context, given.args)
@@ -224,7 +223,7 @@ class MethodHost:
         message = await resolve(context, sent)
         self._flush(pending, runs=isinstance(message, ToMethod))
         if isinstance(message, ToIntent):
-            part = await interpretation.interpret_intent(self._inner(context, message, path))
+            part = await interpret_intent(self._inner(context, message, path))
             thought = Thought(part.answer, part.citations, not part.open)
             self._thought([thought], provenance.lineage_trust(invocation.evidence))
             return MessageAnswer(thought.answer, self._reload_slots() if flushed else None)

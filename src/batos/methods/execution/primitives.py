@@ -1,7 +1,8 @@
-"""The primitives that a method may send to its mission: inference in its persona's voice, recall, and the log."""
+"""The primitives that a method may send to its mission: inference in its persona's voice, memory, vectors, the log."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,11 +11,12 @@ import structlog
 
 from batos.gate import citations
 from batos.memory.evidence import Evidence
-from batos.methods.execution.argument_binding import bind_arguments
+from batos.memory.exchanges import IndexedDocument
+from batos.memory.records import memory_records
 from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
 from batos.methods.execution.plain_data import describe_type
 from batos.methods.execution.resolution import ToMethod
-from batos.minds import context_building, prompt
+from batos.minds import context_building, prompt, remembered
 from batos.minds.calls import answers, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
@@ -22,8 +24,9 @@ from batos.minds.parts.interpret import describe_intent, shape_of, task_of
 from batos.minds.task import Task
 from batos.objects.message import send
 from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, label, reference
-from batos.protocol.errors import ObjectError
+from batos.objects.prototype import UvmObject, label, own_slots, reference
+from batos.protocol.brief import NO_MEMORY
+from batos.protocol.errors import NotFound, ObjectError
 from batos.records.intents import is_interpretable
 
 _log = structlog.get_logger("batos.object")
@@ -32,6 +35,12 @@ _log = structlog.get_logger("batos.object")
 LONGEST_PROMPT: Final = 64 * 1024
 #: The default and the largest size in bytes of the evidence that `recall_` returns.
 ROOM, MOST_ROOM = 4_000, 64_000
+#: The most characters of a document's title and of its text, and the most documents of a mission.
+MOST_TITLE, MOST_TEXT, MOST_DOCUMENTS = 200, 64 * 1024, 256
+#: The most texts of one `embed_`, and the most characters of each.
+MOST_EMBEDDED, MOST_EMBEDDED_TEXT = 64, 8_000
+#: The answer of `forget_`.
+ASKED: Final = "asked"
 #: The options that a method may set, with their bounds; only the codex sets the others.
 OPTIONS: Final[Mapping[str, tuple[float, float]]] = {
     "seed": (0, 2**31 - 1),
@@ -163,3 +172,94 @@ def log(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[s
         selector=invocation.message.selector,
         text=text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…",
     )
+
+
+# -- memory, for a method or a person's message
+
+
+def index_document(
+    context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any], trust: str, *, is_evidence: bool
+) -> None:
+    """Note a document that is remembered once the mission is done. Of one text in a mission the first counts.
+
+    `trust` is the class of everything that the text was made from. A text that is not evidence is found by a recall,
+    and never shown to a mission as something that was given.
+
+    Raises: ObjectError: an argument is wrong, there are too many documents, or the mission keeps nothing in memory.
+    """
+    given = bind_arguments(lambda title, text: None, "index_document_", args, kwargs)
+    title, text = _check_text("title", given["title"], MOST_TITLE), _check_text("text", given["text"], MOST_TEXT)
+    policy = context.mission.brief.policy
+    if policy is not None and policy.memory == NO_MEMORY:
+        raise ObjectError("`index_document_`: this mission keeps nothing in memory (`--no-memory`)")
+    document = IndexedDocument(title, text, trust, is_evidence)
+    if any(each.text == text for each in context.trace.indexed):
+        return
+    if len(context.trace.indexed) >= MOST_DOCUMENTS:
+        raise ObjectError(f"a mission remembers at most {MOST_DOCUMENTS} documents of methods")
+    context.trace.indexed.append(document)
+
+
+def forget(context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Note documents of which a person is asked whether they may be forgotten, and return "asked".
+
+    Ids, sources, or the mission that left them name documents; all are the mission's user's, and in its scope.
+
+    Raises: ObjectError: an argument is wrong, or there is no such document.
+    """
+    named = bind_arguments(lambda documents: None, "forget_", args, kwargs)["documents"]
+    several = [named] if isinstance(named, str) else named
+    if not isinstance(several, list | tuple) or not 1 <= len(several) <= MOST_DOCUMENTS:
+        raise ObjectError(f"`forget_` takes the name of a document, or a list of 1 to {MOST_DOCUMENTS} names")
+    reach = remembered.reach_of(context.mission.brief)
+    found: list[str] = []
+    for name in several:
+        if not isinstance(name, str) or reach is None or reach.scopes is None:
+            raise ObjectError("`forget_` takes names of documents, in a mission that uses memory")
+        try:
+            documents = memory_records.find_documents(context.mission.root, name, context.mission.brief.user)
+        except NotFound as error:
+            raise ObjectError(f"`forget_`: {error.message}") from None
+        found += [own_slots(each)["name"] for each in documents if own_slots(each)["scope"] in reach.scopes]
+    if not found:
+        raise ObjectError("`forget_`: these documents are of another scope than the mission's")
+    context.trace.note_forgetting(found)
+    return ASKED
+
+
+async def embed(
+    context: MindContext, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> list[list[float]] | list[float]:
+    """Return the vector of a text, or those of a list of texts; `path` is their place in the journal.
+
+    Raises: ObjectError: an argument is wrong, or no embedder gives a vector.
+    """
+    texts = bind_arguments(lambda texts: None, "embed_", args, kwargs)["texts"]
+    several = [texts] if isinstance(texts, str) else texts
+    if not isinstance(several, list | tuple) or not 1 <= len(several) <= MOST_EMBEDDED:
+        raise ObjectError(f"`embed_` takes a text, or a list of 1 to {MOST_EMBEDDED} texts")
+    checked = [_check_text("text", each, MOST_EMBEDDED_TEXT, "embed_") for each in several]
+    meanings = context.io.meanings
+    vectors = None if meanings is None else await meanings.vectors(checked, path)
+    if vectors is None:
+        raise ObjectError("`embed_`: there is no embedder, or it gives no vector")
+    found = [[float(number) for number in vector] for vector in vectors]
+    return found[0] if isinstance(texts, str) else found
+
+
+def _check_text(name: str, value: Any, most: int, selector: str = "index_document_") -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ObjectError(f"`{selector}` takes its {name} as a text that is not empty")
+    if len(value) > most:
+        raise ObjectError(f"`{selector}` takes a {name} of at most {most:,} characters, not {len(value):,}")
+    return value
+
+
+def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind the arguments to the parameters of `shape`. Raises: ObjectError: they do not fit."""
+    signature = inspect.signature(shape)
+    try:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError as error:
+        taken = ", ".join(str(each).partition(":")[0].partition("=")[0] for each in signature.parameters.values())
+        raise ObjectError(f"`{name}` takes ({taken}): {error}") from None

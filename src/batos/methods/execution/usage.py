@@ -1,4 +1,4 @@
-"""Records of each use of a method or intent: in the mission's provenance and, with its outcome, in the ledger."""
+"""Interpretation of intents, and records of each use of an intent or method: in the provenance and in the ledger."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from batos.image.ids import tid_text
 from batos.inference.cost import is_spent
 from batos.methods.execution.invocation import Invocation
 from batos.methods.execution.resolution import CELLLESS, CONTROL, ResolvedMessage, ToIntent, ToMethod
+from batos.minds.calls import sample_paths
+from batos.minds.parts.interpret import SubQuery, interpret
+from batos.minds.results import PartResult, Synthesis
 from batos.minds.trace import MethodUse
 from batos.objects.prototype import label, reference
 from batos.protocol.errors import CellMissing, MethodFailed, ObjectError, Refused
@@ -37,15 +40,22 @@ async def record_method(invocation: Invocation[ToMethod], work: Awaitable[T]) ->
     return await _record_use(invocation, work, method.revision, control=False)
 
 
-async def record_intent(invocation: Invocation[ToIntent], work: Awaitable[T]) -> T:
-    """Interpret an intent through `work`, and record the commit that wrote it and the reason for interpreting it.
+async def interpret_intent(invocation: Invocation[ToIntent], synthesis: Synthesis | None = None) -> PartResult:
+    """Return the persona's answer to the text of a message, the one place where an intent answers, and record the use.
 
-    The use goes to the ledger only for an intent that may become a method, or as a control; never for want of a cell.
+    `synthesis` is that of the mind that asks: a protocol's reply is streamed to the user, and the call has the place of
+    the intent's kind. Without it a method asks: nothing is streamed, and the call stands at the method's place.
+    The commit that wrote the intent and the reason for interpreting it are recorded. The use goes to the ledger only
+    for an intent that may become a method, or as a control; never for want of a cell.
     """
-    message, control = invocation.message, invocation.message.because == CONTROL
+    message, context = invocation.message, invocation.context
+    path = sample_paths.call(invocation.path, 0) if synthesis is None else ""
+    asked = SubQuery(message.selector, message.intent, message.text, message.number, path)
     told = _slot_fields(message)
     told |= {"revision": tid_text(message.intent._p_serial), "as": message.because}
-    invocation.context.trace.behaviour.append(told)
+    context.trace.behaviour.append(told)
+    work = interpret(invocation.interpreter, context, invocation.evidence, asked, synthesis)
+    control = message.because == CONTROL
     if message.because == CELLLESS or not (control or message.intent.may_learn):
         return await work
     return await _record_use(invocation, work, message.revision, control=control)

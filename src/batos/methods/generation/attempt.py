@@ -15,10 +15,10 @@ from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
 from batos.inference.session import Session, Thinks
 from batos.methods.generation import coder_prompt, lean_request, prototypes
-from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_log import Round
 from batos.methods.generation.lean_dialogue import LeanDialogue
+from batos.methods.generation.method_checks import REPLY
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.prototypes import AllMethodsTrial
 from batos.methods.generation.quota import GenerationLimits

@@ -16,7 +16,7 @@ from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session, Step
 from batos.methods.generation import coder_prompt
-from batos.methods.generation.coder_reply import REPLY
+from batos.methods.generation.method_checks import REPLY
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import TrialResult
 from batos.minds import prompt

@@ -14,7 +14,7 @@ from batos.genesis.codex.declared_objects import ApiMethod, api_of
 from batos.inference.decisions.schema import Decision
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
-from batos.methods.generation.coder_reply import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
+from batos.methods.generation.method_checks import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.minds.prompt import Message, with_guide

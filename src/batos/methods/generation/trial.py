@@ -18,9 +18,8 @@ from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.check_lines import beside, wish_checks
-from batos.methods.generation.coder_reply import REPLY
 from batos.methods.generation.fault_lines import fault_lines, missing_return
-from batos.methods.generation.method_checks import Check, display
+from batos.methods.generation.method_checks import REPLY, Check, display
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.mutants import mutants
 from batos.methods.generation.rehearsal import Rehearsal, ScriptedHost

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.genesis.ticks import change_just_now, wait_for_a_tick
 
-from batos.genesis.file_stamps import Stamp, stamp
+from batos.genesis.home_files import Stamp, stamp
 
 
 @pytest.fixture

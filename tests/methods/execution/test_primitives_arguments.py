@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from batos.methods.execution.argument_binding import bind_arguments
+from batos.methods.execution.primitives import bind_arguments
 from batos.protocol.errors import ObjectError
 
 

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from batos.minds.calls.several import asks_several
+from batos.minds.calls.division import asks_several
 
 
 @pytest.mark.parametrize(
