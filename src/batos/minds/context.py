@@ -227,11 +227,6 @@ class Mind:
         """Tell whether each part of this mind gives a vote."""
         return self.policy.combine == "vote" and not self.inner
 
-    @property
-    def is_vote(self) -> bool:
-        """Tell whether the answer of this mind is itself a vote in the mind that it is a part of."""
-        return self.policy.combine == "vote" and self.inner
-
 
 @dataclass(frozen=True, slots=True)
 class MindContext:
@@ -269,10 +264,6 @@ class MindContext:
     def ratio(self) -> float:
         """Return the tokens that a byte of this mind's prompts is taken to cost."""
         return self.trace.ratios[self.mind.thinking.model]
-
-    def note_state(self, state: str) -> None:
-        """Tell that a state of this mind's cycle was entered."""
-        self.io.note(state, self.mind.name if self.mind.inner else None)
 
     def decide_by_rule(self, path: str, decision: str, why: str) -> None:
         """Tell and note that a rule made the decision of the call at `path`: the replies were of no use, or it was not

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from batos.concurrency.offload import offload
@@ -13,7 +12,7 @@ from batos.genesis.codex import graph_names
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.image import roots
-from batos.image.records import Attachment, Brief
+from batos.image.records import Brief
 from batos.image.roots import Root, named_objects
 from batos.inference.cost import SpendingLimits
 from batos.inference.journal import Journal
@@ -201,11 +200,10 @@ async def passages_of(root: Root, brief: MissionBrief) -> tuple[Passage, ...]:
     """Return the passages of the brief's files; long files are read and cut in a thread."""
     kept = root[roots.ATTACHMENTS]
     files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]
-    return await offload(sum(file.size for _, _, file in files), partial(_cut, files))
-
-
-def _cut(files: Iterable[tuple[str, str, Attachment]]) -> tuple[Passage, ...]:
-    return passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
+    size = sum(file.size for _, _, file in files)
+    return await offload(
+        size, lambda: passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
+    )
 
 
 def limits_of(brief: MissionBrief, configured: SpendingLimits) -> SpendingLimits:

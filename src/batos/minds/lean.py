@@ -16,7 +16,7 @@ from batos.gate import relative_days
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.ranking import rank
 from batos.memory.search.focus import focus
-from batos.memory.search.shown_documents import ShownDocument, documents_of
+from batos.memory.search.shown_documents import documents_of
 from batos.memory.sentences import sentence_spans
 from batos.minds.question_kind import kind_of
 
@@ -86,7 +86,8 @@ class ShownEvidence:
     def lines(self) -> str:
         """Return the texts as a prompt shows them."""
         if not self.focused:
-            return "\n\n".join(_as_document(each) for each in documents_of(self.passages))
+            shown = documents_of(self.passages)
+            return "\n\n".join(f"{each.title}:\n{whole_lines(each.text)}" for each in shown)
         return "\n".join(line for each in self.passages for line in _focus_lines(each))
 
 
@@ -134,15 +135,11 @@ def _beginning(passages: Sequence[Passage], most: int) -> tuple[Passage, ...]:
         ends = [end for _, end in sentence_spans(passage.text) if end <= most]
         if not ends:
             break
-        kept.append(_head(passage, ends[-1]))
+        kept.append(replace(passage, text=passage.text[: ends[-1]]))
         most -= ends[-1]
         if ends[-1] < len(passage.text.rstrip()):
             break
     return tuple(kept)
-
-
-def _head(passage: Passage, end: int) -> Passage:
-    return replace(passage, text=passage.text[:end])
 
 
 def _focus_lines(passage: Passage) -> Iterator[str]:
@@ -151,11 +148,6 @@ def _focus_lines(passage: Passage) -> Iterator[str]:
         yield f"{_as_line(', '.join(filter(None, (passage.speaker, passage.day))))}:"
     for start, end in sentence_spans(passage.text):
         yield _as_line(passage.with_mark(passage.text[start:end]))
-
-
-def _as_document(document: ShownDocument) -> str:
-    """Return a document below its name, line by line."""
-    return f"{document.title}:\n{whole_lines(document.text)}"
 
 
 def whole_lines(text: str) -> str:

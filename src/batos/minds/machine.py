@@ -53,7 +53,8 @@ class Machine:
         yield state
         while True:
             try:
-                self._check_stop()
+                if not self._context.mind.inner:  # a mission stops here too, and not only before a call
+                    self._context.io.session.check_stop()
                 state = self._enter(cycle, await self._next(cycle, state))
             except Stopped:
                 self._context.doom()
@@ -88,13 +89,9 @@ class Machine:
 
     def _enter(self, cycle: UvmObject, state: str) -> str:
         become(cycle, _prototype(self._orchestrator, state))
-        self._context.note_state(state)
+        mind = self._context.mind
+        self._context.io.note(state, mind.name if mind.inner else None)
         return state
-
-    def _check_stop(self) -> None:
-        """Stop here too if the mission was asked to stop, and not only before a call."""
-        if not self._context.mind.inner:
-            self._context.io.session.check_stop()
 
 
 def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:

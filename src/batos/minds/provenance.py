@@ -20,7 +20,6 @@ from batos.protocol.evidence_documents import (
     RecalledPassage,
     RecalledTurn,
     RecalledView,
-    SentenceDocument,
     SlotDocument,
 )
 from batos.protocol.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument
@@ -40,11 +39,6 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     if context.trace.indexed:
         thought.indexed_documents = pack(context.trace.indexed)
     thought.contributions = _contributions(context, len(standing.verdict.faults))
-
-
-def reads_of(context: MindContext) -> list[SlotDocument]:
-    """List the slots of shared objects that methods read."""
-    return [SlotDocument(oid=oid, slot=slot) for oid, slot in context.trace.read]
 
 
 def placements(session: Session) -> list[PlacementDocument]:
@@ -92,7 +86,10 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         },
         "focus": [context.trace.focus[path] for path in sorted(context.trace.focus)],
         "citations": citations.in_files(said.citations, recalled),
-        "sentences": _move(citations.list_sentences(synthesis.standing.attribution), len(lead)),
+        "sentences": [
+            {**each, "span": [place + len(lead) for place in each["span"]]}
+            for each in citations.list_sentences(synthesis.standing.attribution)
+        ],
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
         "changes": changes.list_changes(context, synthesis),
@@ -106,18 +103,13 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         shown["computed"] = computed
     if context.trace.rules:
         shown["rules"] = sorted(context.trace.rules, key=lambda rule: (rule["path"], rule["decision"]))
-    if read := reads_of(context):
-        shown["read"] = read
+    if read := context.trace.read:
+        shown["read"] = [SlotDocument(oid=oid, slot=slot) for oid, slot in read]
     if said.was_cut:
         shown["cut"] = True
     if withdrawn := [each for each in context.trace.withdrawn if each["text"].strip() != (lead + said.answer).strip()]:
         shown["withdrawn"] = withdrawn
     return shown
-
-
-def _move(sentences: list[SentenceDocument], lead: int) -> list[SentenceDocument]:
-    """Return sentences at their places behind what stands before the answer."""
-    return [{**each, "span": [place + lead for place in each["span"]]} for each in sentences]
 
 
 def _gate(synthesis: Synthesis) -> GateDocument:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from batos.image.records import StatusWord
 from batos.protocol.errors import ApprovalNeeded, BatosError, InternalError, OllamaError, Refused
@@ -55,11 +55,6 @@ class StopRequest:
     def force(self) -> None:
         """Note that the mission's task is cancelled for a request that was made before."""
         self.is_forced = True
-
-    @property
-    def status_facts(self) -> Mapping[str, Any]:
-        """Return unusual facts about how the mission runs, for its status."""
-        return {"alone": True} if self.runs_alone else {}
 
     def withdraw(self) -> None:
         """Withdraw the request: the mission may continue."""

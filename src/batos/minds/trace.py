@@ -133,10 +133,6 @@ class Trace:
         """Note slots of shared objects that methods have read."""
         self.read.update({(each["oid"], each["slot"]): None for each in slots})
 
-    def note_form(self, model: str, form: str) -> None:
-        """Note the form of the prompts that a model is sent."""
-        self.forms[model] = form
-
     def note_focus(self, path: str, passages: Iterable[Passage], omitted: int) -> None:
         """Note the sentences of the evidence that a call was shown, and the number of those that it was not shown."""
         shown = [FocusSpan(document=each.number, start=each.start, length=len(each.text)) for each in passages]
@@ -175,10 +171,6 @@ class Trace:
         """Note words of the answer that are streamed under a path."""
         self.stream_path = path
         self.streamed.append(text)
-
-    def note_method(self, holder: str, selector: str, method: Method) -> None:
-        """Note the method that was made for a slot; the first one that was made stands."""
-        self.generated.setdefault((holder, selector), method)
 
     def learn_ratios(self, measured: Mapping[str, tuple[int, int]]) -> None:
         """Take the ratios that were measured so far: by model, bytes sent and tokens counted."""

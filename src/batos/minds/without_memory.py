@@ -9,7 +9,6 @@ from importlib.resources import files
 from typing import Any, Final
 
 from batos.gate.texts import languages
-from batos.memory.evidence import Passage
 from batos.memory.terms import clip_line, line_of
 from batos.minds.context import MindContext
 from batos.minds.question_kind import Kind, kind_of
@@ -65,7 +64,8 @@ def only_text(context: MindContext) -> str:
     if not asked_for and not is_of_own_world(brief.text):
         return ""
     words = _words_of(brief.text)
-    return "\n\n".join((words["only_perhaps"], *map(_quote, found.perhaps))) if found.perhaps else words["only"]
+    quoted = [f"- {each.name}: {clip_line(each.text, _QUOTED)}" for each in found.perhaps]
+    return "\n\n".join((words["only_perhaps"], *quoted)) if quoted else words["only"]
 
 
 def is_of_own_world(question: str) -> bool:
@@ -88,12 +88,9 @@ def _asks_fact(question: str, language: str, words: Mapping[str, Any]) -> bool:
     """Test if a question opens with a word that asks for a fact, and is a question by that word or by its end."""
     asking = (*words["asked"].split(), *words["much"])
     asks = _ends_as_question(question) or _begins(question, language, asking)
-    return asks and _has(_opening(question, language), language, asking)
-
-
-def _opening(question: str, language: str) -> str:
-    """Return the first words of a question; a `when` further on asks for nothing."""
-    return question if language in _UNSPACED else " ".join(question.split()[:_OPENING])
+    # A `when` further on asks for nothing.
+    opening = question if language in _UNSPACED else " ".join(question.split()[:_OPENING])
+    return asks and _has(opening, language, asking)
 
 
 def _has_other_matter(context: MindContext) -> bool:
@@ -132,10 +129,6 @@ def _has_around(text: str, words: Mapping[str, Any]) -> bool:
 def _begins(text: str, language: str, phrases: Sequence[str]) -> bool:
     line = text.casefold() if language in _UNSPACED else line_of(text)
     return any(line.startswith(each if language in _UNSPACED else f" {each} ") for each in phrases)
-
-
-def _quote(passage: Passage) -> str:
-    return f"- {passage.name}: {clip_line(passage.text, _QUOTED)}"
 
 
 def _words_of(text: str) -> Mapping[str, Any]:

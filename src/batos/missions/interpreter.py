@@ -172,11 +172,6 @@ async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: 
     _log.info("object", mission=interpreter.context.mission.id, receiver=label(receiver), text=" ".join(map(str, args)))
 
 
-async def _recall(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
-    """Recall evidence by asking the knowledge catalog."""
-    return await send(interpreter, interpreter.context.mission.root["knowledge_catalog_obj"], "search_", *args)
-
-
 async def _search(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Evidence:
     """Recall evidence for a query from the mission's files, from memory and its conversation, within `room` bytes.
 
@@ -206,11 +201,6 @@ async def _forget(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
     return primitives.forget(interpreter.context, args, {})
 
 
-async def _embed(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
-    """Return the vector of a text, or those of a list of texts."""
-    return await primitives.embed(interpreter.context, "embed#0", args, {})
-
-
 async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
     """Return a capability that the mission's brief names."""
     return effect_primitives.find_capability(interpreter.context, args)
@@ -226,12 +216,6 @@ def _effect(operation: str) -> Kernel:
         return said
 
     return stage
-
-
-async def _infer(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> Any:
-    """Ask the model a question with its evidence, and return the decision it answers."""
-    evidence, question, decision = args
-    return await questions.ask(interpreter.context, evidence, question, decision)
 
 
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
@@ -254,15 +238,17 @@ async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tup
 
 KERNEL: Final[dict[str, Kernel]] = {
     "traits.log": _log_line,
-    "traits.recall": _recall,
+    "traits.recall": lambda interpreter, receiver, args: send(
+        interpreter, interpreter.context.mission.root["knowledge_catalog_obj"], "search_", *args
+    ),
     "catalog.search": _search,
     "catalog.index": _index,
     "catalog.forget": _forget,
-    "llm.embed": _embed,
+    "llm.embed": lambda interpreter, receiver, args: primitives.embed(interpreter.context, "embed#0", args, {}),
     "traits.capability": _capability,
     "effect.append": _effect("effect.append"),
     "effect.post": _effect("effect.post"),
-    "llm.infer": _infer,
+    "llm.infer": lambda interpreter, receiver, args: questions.ask(interpreter.context, *args),
     "orchestrator.start_cognitive_cycle_for": _start_cycle,
     "conversation.turns": _turns,
     "conversation.compact": compaction.compact,

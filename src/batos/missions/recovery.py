@@ -36,6 +36,8 @@ ALONE: Final = 5
 #: The fields of a status that a resume resets.
 AFRESH: Final[Mapping[str, Any]] = {"deaths": 0, "mark": None, "alone": False}
 
+#: The reason of a mission that is queued again.
+_QUEUED_AGAIN: Final = BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
 _AT_ONCE = 500  # items, a few milliseconds
 
 #: Statuses of missions that continue only on request.
@@ -204,17 +206,12 @@ class Recovery:
             place = replace(entry_of(mission, brief, status), deaths=deaths)
         is_parked = alone and deaths >= suspicion.DEATHS + ALONE
         word: StatusWord = "parked" if is_parked else "queued"
-        reason = _parked_reason(deaths) if is_parked else _queued_again_reason()
+        reason = _parked_reason(deaths) if is_parked else _QUEUED_AGAIN
         try:
             await self._image.move(mission, word, reason, {"running"}, attempt, deaths=deaths, mark=mark)
         except Refused:  # somebody has settled it meanwhile, here or at another node, or has cancelled it
             return None
         return None if is_parked else place
-
-
-def _queued_again_reason() -> BatosError:
-    """Return the reason of a mission that is queued again."""
-    return BatosError("the process that ran it ended first", remedy="`batos resume` runs it again.")
 
 
 def _parked_reason(deaths: int) -> BatosError:

@@ -163,7 +163,8 @@ class MissionRunner:
         try:
             attempt.stop_request.check()
             if not began:
-                await self.image.move(mission, "running", None, _RUNNABLE, **attempt.stop_request.status_facts)
+                alone = {"alone": True} if attempt.stop_request.runs_alone else {}
+                await self.image.move(mission, "running", None, _RUNNABLE, **alone)
                 began = True
             with self.turns.place() as place:
                 await self._think_without_conflict(attempt, place)
@@ -206,7 +207,7 @@ class MissionRunner:
             except ConflictError:
                 attempt.stop_request.check()
                 if attempt.context is not None:  # what it read changes no more under it
-                    await place.take(_oids_read(attempt.context.trace))
+                    await place.take([serial_of(oid) for oid, _ in attempt.context.trace.read])
                 await self._start_attempt(attempt)
             else:
                 return
@@ -385,8 +386,3 @@ class MissionRunner:
 def _drop_undone(root: Root, generated: Mapping[tuple[str, str], Method]) -> dict[tuple[str, str], Method]:
     """Return the methods that an earlier attempt found or made, without those whose missions are undone by now."""
     return {slot: method for slot, method in generated.items() if not methods.is_undone(root, method.provenance)}
-
-
-def _oids_read(trace: Trace) -> list[bytes]:
-    """Return the ids of the objects whose slots methods read."""
-    return [serial_of(oid) for oid, _ in trace.read]

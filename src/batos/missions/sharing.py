@@ -121,7 +121,9 @@ class Sharing:
             if self._image.publishing.is_here:
                 seen.left = claims.left_by_the_dead(root)
                 seen.has_notes = suspicion.has_notes_of_dead(root, fence)
-                seen.answered = [each for each in claims.running_elsewhere(root, fence) if _is_answered(root, each)]
+                running = claims.running_elsewhere(root, fence)
+                thoughts = {each: own_slots(roots.mission_record(root, each).thought) for each in running}
+                seen.answered = [each for each in running if "answer" in thoughts[each]]
             if free:
                 seen.queued = _choose(root, free)
             seen.elsewhere = [each for each in awaited if _is_elsewhere(root, each, fence)]
@@ -207,7 +209,8 @@ class Sharing:
         with self._image.snapshot() as root:
             for mission in candidates:
                 if mission in self._workers.waited_missions() and _is_elsewhere(root, mission, self._image.fence):
-                    self._tell_one(mission, *_standing_of(root, mission))
+                    status = roots.mission_record(root, mission).status
+                    self._tell_one(mission, status.word, status.reason)
         self._told = {mission: word for mission, word in self._told.items() if mission in candidates}
 
     def _tell_one(self, mission: str, word: StatusWord, reason: Mapping[str, Any] | None) -> None:
@@ -225,15 +228,6 @@ def _is_elsewhere(root: Root, mission: str, fence: int) -> bool:
     return record is not None and (
         claims.is_elsewhere(root, record.status, fence) or record.status.word not in UNDER_WAY
     )
-
-
-def _standing_of(root: Root, mission: str) -> tuple[StatusWord, Mapping[str, Any] | None]:
-    status = roots.mission_record(root, mission).status
-    return status.word, status.reason
-
-
-def _is_answered(root: Root, mission: str) -> bool:
-    return "answer" in own_slots(roots.mission_record(root, mission).thought)
 
 
 def _choose(root: Root, free: int) -> list[QueueEntry]:

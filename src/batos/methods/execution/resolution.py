@@ -256,7 +256,7 @@ async def _choose(asked: _MissionMessage) -> _ChosenBehaviour:
     if behaviour.may_learn and generator is not None:
         made = await generator.method_for(context, message.receiver, message.lookup, message.selector, message.values)
         if made is not None:
-            context.trace.note_method(reference(message.holder), message.selector, made)
+            context.trace.generated.setdefault((reference(message.holder), message.selector), made)
             return _ChosenBehaviour(Choice("method", made.revision), made)
     if context.mind.policy.interpret == "never":
         what = f"{message.selector!r} of {label(message.receiver)}"

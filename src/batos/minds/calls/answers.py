@@ -243,11 +243,6 @@ def shown_answer(part: PartResult) -> str:
     return "(no answer)" if part.open else part.answer
 
 
-def stands_alone(synthesis: Synthesis) -> bool:
-    """Test if the answer is one part's alone, and so answers the one question that all parts were given."""
-    return synthesis.combined.get("winner") is not None
-
-
 async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, ground: Ground) -> JudgedAnswer:
     """Return an answer with its citations, the sub-queries that it leaves open, and the gate's verdict on it.
 
@@ -261,7 +256,8 @@ async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, gr
     vectors = await find_meanings(context, judged.attribution, ground)
     if vectors is not None:
         judged = await judge_alone(said, ground, vectors, attributor=attributor, instructions=said_beside)
-    if stands_alone(synthesis) or not synthesis.parts:
+    # The answer of one part alone answers the one question that all parts were given.
+    if synthesis.combined.get("winner") is not None or not synthesis.parts:
         return judged
     numbers = frozenset(part.number for part in synthesis.parts)
     unanswered = (

@@ -73,7 +73,7 @@ class _Call:
 
     def note_form(self, context: MindContext) -> None:
         """Note the form of the call, and in lean form the part of the evidence that it was shown."""
-        context.trace.note_form(context.mind.thinking.model, context.mind.voice.form)
+        context.trace.forms[context.mind.thinking.model] = context.mind.voice.form
         if is_from_text(context, self.shared.evidence, self.question):
             found = lean.select(self.shared.evidence, self.question.task.query, self.most)
             context.trace.note_focus(self.question.path, found.passages, found.omitted)

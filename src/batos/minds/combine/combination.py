@@ -139,8 +139,9 @@ async def _combine(
     if how == "vote":
         standing = await _take_votes(context, synthesis, ground)
     winner = await selection.select(interpreter, context, synthesis, standing, ground)
-    if context.mind.is_duet and how == "select":
-        two_voices.note_alike(synthesis, standing)
+    said_alike = len(standing) == 1 and not any(part.open for part in synthesis.parts)
+    if context.mind.is_duet and how == "select" and said_alike:
+        synthesis.combined |= {"candidates": len(synthesis.parts), "decided": "alike"}
     path = f"{context.mind.name}/{'voting' if how == 'vote' else 'selecting'}#0"
     return _let_win(context, synthesis, winner, path), Question(
         path, prompt.reflex_task(context.mind.voice, context.mind.question)

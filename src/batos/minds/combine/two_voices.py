@@ -47,12 +47,6 @@ def say_the_same(one: str, other: str, question: str) -> bool:
     return len(first.words & second.words) >= SAME * fewer
 
 
-def note_alike(synthesis: Synthesis, standing: Sequence[PartResult]) -> None:
-    """Note that one answer stands because both voices said nearly the same."""
-    if len(standing) == 1 and all(not part.open for part in synthesis.parts):
-        synthesis.combined |= {"candidates": len(synthesis.parts), "decided": "alike"}
-
-
 async def lost_voice(context: MindContext, joined: MindAnswer, standing: Sequence[PartResult], ground: Ground) -> str:
     """Return the reason why the answer that a small model made of two is of no use; "" if it is of use.
 

@@ -135,7 +135,7 @@ def keep(context: MindContext, synthesis: Synthesis, cycle: UvmObject) -> None:
             persona=context.mind.voice.name,
             parts=synthesis.parts,
             faults=verdict.faults,
-            gist=said.gist if context.mind.is_vote else "",
+            gist=said.gist if context.mind.policy.combine == "vote" else "",
             changes=tuple(changes.list_changes(context, synthesis)),
         ),
     )

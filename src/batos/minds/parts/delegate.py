@@ -140,7 +140,8 @@ def _failed_part(context: MindContext, number: int, asked: tuple[str, str], erro
     slot, query = asked
     if context.mind.has_personas:
         return PartResult(number, slot, slot.upper(), query, failure=error, persona=slot.upper())
-    name = facet_name(context.mind.persona, slot)
+    intent = intent_of(context.mind.persona, slot)
+    name = slot if intent is None else intent.name
     return PartResult(number, slot, name, query, failure=error, persona=context.mind.voice.name)
 
 
@@ -183,15 +184,6 @@ async def answer(
         faults=judged.verdict.faults,
         gist=said.gist if context.mind.parts_vote else "",
     )
-
-
-# -- names the facets of a persona, for people and for prompts
-
-
-def facet_name(persona: UvmObject, slot: str) -> str:
-    """Return a facet's name for people and for the weave."""
-    intent = intent_of(persona, slot)
-    return slot if intent is None else intent.name
 
 
 def pillars(persona: UvmObject, slots: Sequence[str]) -> list[tuple[str, str, str]]:

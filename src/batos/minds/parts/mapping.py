@@ -42,7 +42,7 @@ def is_needed(context: MindContext) -> bool:
         and effort != "reflex"
         and kind_of(mind.question) in ALL_OF_IT
         and bool(context.mission.passages)
-        and _size(context.mission.passages) > _room(context)
+        and sum(each.size for each in context.mission.passages) > _room(context)
     )
 
 
@@ -140,10 +140,6 @@ def _lines(parts: Sequence[PartResult]) -> Iterator[str]:
         if folded and folded not in known:
             known.add(folded)
             yield line.rstrip()
-
-
-def _size(passages: Sequence[Passage]) -> int:
-    return sum(each.size for each in passages)
 
 
 def _room(context: MindContext) -> int:

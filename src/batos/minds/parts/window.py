@@ -31,7 +31,10 @@ def rooms(context: MindContext) -> tuple[int, ...]:
 
     Where all of them have the lean form there are two numbers: for passages, and for turns beside them.
     """
-    minds = council.minds(context, _like_a_part_of(context.mind.question))
+    question, longest = context.mind.question, decisions.QUERY
+    # As long as a sub-query may be, and of the question's characters, since scripts differ in bytes.
+    like_a_part = (question * (1 + longest // len(question)))[:longest] if question else ""
+    minds = council.minds(context, like_a_part)
     whole = [mind for mind in minds if mind.mind.voice.form == "full"]
     least = min(room_for_evidence(mind, _tasks(mind)) for mind in whole or minds)
     return (least,) if whole else rooms_in_lean(least)
@@ -56,11 +59,6 @@ def fit(context: MindContext, evidence: Evidence) -> Evidence:
     found = rooms(context)
     excess = prompt.evidence_size(context.mission.shared.with_evidence(evidence)) - found[0]
     return evidence.lighten(context.mission.brief.text, excess) if excess > 0 and len(found) == 1 else evidence
-
-
-def _like_a_part_of(question: str) -> str:
-    """Return a text as long as a sub-query may be, of the question's characters, since scripts differ in bytes."""
-    return (question * (1 + decisions.QUERY // len(question)))[: decisions.QUERY] if question else ""
 
 
 def _tasks(context: MindContext) -> list[Asked]:
