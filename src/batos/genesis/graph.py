@@ -136,7 +136,8 @@ class _Slots:
     def declare(self, values: Mapping[str, Any]) -> None:
         """Write each slot whose declaration is not the known one."""
         for slot, value in values.items():
-            digest = value.digest if isinstance(value, IntentText) else digest_of(_plain(value))
+            plain = ["primitive", value.name] if isinstance(value, Primitive) else value
+            digest = value.digest if isinstance(value, IntentText) else digest_of(plain)
             present = slot in own_slots(self._obj)
             if not present or self._digests.get(slot) != digest:
                 stored = _stored_value(value, slot)
@@ -167,10 +168,6 @@ class _Slots:
     def _keep_digests(self) -> None:
         if own_slots(self._obj).get(DIGESTS, {}) != self._digests:
             setattr(self._obj, DIGESTS, dict(self._digests))
-
-
-def _plain(value: Any) -> Any:
-    return ["primitive", value.name] if isinstance(value, Primitive) else value
 
 
 def _stored_value(value: Any, slot: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.genesis import measures, register
+from batos.genesis import graph, measures, register
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
 from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.codex.meta_prompts import FIRST_RATIO
@@ -143,7 +143,7 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     """
     options = codex.options_for(persona.name, profile)
     intents = (*persona.pillars, *persona.protocols)
-    if _recorded_form(root, persona) == "lean":
+    if graph.recorded_forms(root).get(persona.name) == "lean":
         texts = (
             persona.line or persona.core_identity,
             *sorted((each.line or each.intent for each in intents), key=len)[-1:],
@@ -164,11 +164,6 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     if fixed * 2 > window - answer:
         return Finding(f"window.{persona.key}", False, what, "Shorten the codex, or raise num_ctx for all personas.")
     return Finding(f"window.{persona.key}", True, what)
-
-
-def _recorded_form(root: Root, persona: Persona) -> str:
-    prototype = named_objects(root).get(prototype_name(persona.name))
-    return "full" if prototype is None else str(own_slots(prototype).get("persona_form", "full"))
 
 
 def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Finding]:

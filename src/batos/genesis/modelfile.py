@@ -35,14 +35,10 @@ class Recipe:
     adapter: Adapter | None = None
 
     @property
-    def adapter_digests(self) -> tuple[str, ...]:
-        """Return the digests of the adapter's files, sorted; none without an adapter."""
-        return () if self.adapter is None else tuple(sorted(self.adapter.digests.values()))
-
-    @property
     def digest(self) -> str:
         """Return the sha256 (hex) of everything that the model is made of: base, text, parameters, adapter."""
-        return digest_of([self.base_digest, self.system, dict(self.parameters), list(self.adapter_digests)])
+        adapter = [] if self.adapter is None else sorted(self.adapter.digests.values())
+        return digest_of([self.base_digest, self.system, dict(self.parameters), adapter])
 
     @property
     def name(self) -> str:

@@ -58,7 +58,8 @@ class PastReconciler(Reconciler):
         def change(then: Root) -> None:
             if self.mind.codex is not None:
                 graph.build(then, self.mind.codex, self.settings.profile)
-            graph.record_models(then, {who: made for who, made in used.items() if _is_there(then, who)})
+            there = named_objects(then)
+            graph.record_models(then, {who: made for who, made in used.items() if prototype_name(who) in there})
             for slot, value in named.items():
                 if own_slots(then["pLLM_obj"]).get(slot) != value:
                     setattr(then["pLLM_obj"], slot, value)
@@ -81,7 +82,3 @@ class PastReconciler(Reconciler):
     async def plan(self, *, prune: bool = False) -> Plan:
         """Refuse, as `run`."""
         raise Refused("genesis changes the present alone", field="as_of", remedy="Run it without --as-of.")
-
-
-def _is_there(root: Root, persona: str) -> bool:
-    return prototype_name(persona) in named_objects(root)

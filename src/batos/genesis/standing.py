@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from batos.genesis import daemon_listing as daemons
-from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, Runners
+from batos.genesis.daemon_listing import GenesisDaemon, Runners
 from batos.inference.vram.placement import place_of
 from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout
 from batos.protocol.image_documents import LoadedModel, StandingDocument
@@ -28,7 +28,7 @@ async def ask_standing(
     """
     try:
         async with asyncio.timeout(patience):
-            listed, runners = await _ask_daemon(daemon)
+            listed, runners = await daemons.look(daemon), await daemon.ps()
     except TimeoutError:
         late = OllamaTimeout("reply", patience)
         return {"answers": False, "version": None, "loaded": [], "missing": [], "error": late.as_dict()}
@@ -43,10 +43,6 @@ async def ask_standing(
         "missing": missing,
         "error": None if lacks is None else lacks.as_dict(),
     }
-
-
-async def _ask_daemon(daemon: GenesisDaemon) -> tuple[DaemonModels, Runners]:
-    return await daemons.look(daemon), await daemon.ps()
 
 
 def loaded_models(runners: Runners) -> list[LoadedModel]:

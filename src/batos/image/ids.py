@@ -12,6 +12,11 @@ def ulid(now: datetime, entropy: bytes | None = None) -> str:
     """Return a ULID: 48 bits of milliseconds, then 80 random bits, as 26 characters that sort by time."""
     milliseconds = int(now.timestamp() * 1000)
     value = (milliseconds << 80) | int.from_bytes(entropy or os.urandom(10), "big")
+    return base32(value)
+
+
+def base32(value: int) -> str:
+    """Return the 26 characters of a number of 130 bits, in the alphabet of a ULID."""
     return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 

@@ -17,7 +17,7 @@ from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
 from batos.methods.execution.usage import interpret_intent
-from batos.methods.execution.write_buffer import WriteBuffer
+from batos.methods.execution.write_buffer import WriteBuffer, with_references
 from batos.minds import provenance, remembered, states
 from batos.minds.calls import answers, questions, sample_paths
 from batos.minds.context import MindContext
@@ -164,7 +164,7 @@ class MissionInterpreter:
             said = method_results.text(ran.value, message.selector)
             answers.tell(self.context, sample_paths.protocol(self.context.mind.name, message.selector), said)
             return said
-        return method_results.as_plain(ran)
+        return with_references(ran.value)
 
 
 async def _log_line(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> None:

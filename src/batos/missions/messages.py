@@ -13,10 +13,9 @@ from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.decisions.free_text import FreeText
 from batos.memory.evidence import Evidence
-from batos.methods.execution import method_results
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
-from batos.methods.execution.write_buffer import WriteBuffer, list_shared, trust_of
+from batos.methods.execution.write_buffer import WriteBuffer, list_shared, trust_of, with_references
 from batos.methods.generation import absent_objects
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions, degenerate, sample_paths
@@ -169,7 +168,7 @@ async def _run_behaviour(step: _Step) -> _Result:
     ran = await step.interpreter.run(message)
     if isinstance(ran, PartResult):
         return await _spoken_result(step, message, ran)
-    value, draft = method_results.as_plain(ran), None
+    value, draft = with_references(ran.value), None
     if isinstance(value, str) and message.kind in ("facet", "protocol"):
         draft = await _judge(step, MindAnswer(value.strip()))
     return _Result(value, ran.trust, draft)

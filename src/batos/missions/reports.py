@@ -15,6 +15,7 @@ from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record, is_embedding
+from batos.memory.terms import clip_line
 from batos.methods.generation import generation_log
 from batos.methods.lifecycle.user_views import provenance_for
 from batos.objects.method import Method
@@ -82,20 +83,14 @@ def mission_line(name: str, brief: Brief, status: Status) -> MissionLineDocument
         at=status.at,
         accepted_at=brief.accepted_at,
         user=brief.value["user"],
-        text=_short(brief.value["text"]),
+        text=clip_line(brief.value["text"], _LINE),
     )
-
-
-def _short(text: str) -> str:
-    """Return a question on one line of at most _LINE characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
 def running_line(root: Root, line: ProgressLine) -> RunningLine:
     """Add the user and the question to the line of a running mission."""
     brief = roots.mission_record(root, line["id"]).brief
-    return {**line, "user": brief.value["user"], "text": _short(brief.value["text"])}
+    return {**line, "user": brief.value["user"], "text": clip_line(brief.value["text"], _LINE)}
 
 
 def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine], limit: int) -> ScreenDocument:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from batos.genesis.adapters.conversion import KNOWN
@@ -14,6 +14,8 @@ from batos.inference.ollama.catalogue import ModelCard
 CONVERTIBLE = ("llama", "gemma2")
 #: Where a fault of the architecture is said to be.
 ARCHITECTURE = "general.architecture"
+#: Families of models as names tell them, a longer word before one that is a part of it.
+_FAMILIES = ("tinyllama", "codellama", "llama", "mixtral", "mistral", "gemma", "qwen", "phi", "smollm", "olmo")
 _BLOCK = re.compile(r"blk\.([0-9]+)\.")
 _OTHER_BASE = "Name its base in the codex (`model` of the persona), or train it on the one that is there."
 
@@ -74,7 +76,7 @@ def _architecture(adapter: Adapter, card: ModelCard, faults: AdapterFaults) -> N
 
 
 def _widths(adapter: Adapter, card: ModelCard, faults: AdapterFaults) -> None:
-    blocks = _blocks(card.info)
+    blocks = _number(card.info, "block_count")
     absent: list[TensorPair] = []
     beyond: list[TensorPair] = []
     other: list[tuple[TensorPair, tuple[int, ...]]] = []
@@ -104,10 +106,6 @@ def _widths(adapter: Adapter, card: ModelCard, faults: AdapterFaults) -> None:
 
 def _first(pairs: list[TensorPair]) -> str:
     return pairs[0].written if len(pairs) == 1 else f"{pairs[0].written} and {len(pairs) - 1} more"
-
-
-def _blocks(info: Mapping[str, Any]) -> int | None:
-    return _number(info, "block_count")
 
 
 def _number(info: Mapping[str, Any], key: str) -> int | None:
@@ -140,12 +138,6 @@ def _derive_shape(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | Non
 def _traits(name: str) -> dict[str, str]:
     """Return the family and the billions of weights that a model's name suggests, "" where it suggests none."""
     plain = name.casefold().rstrip("/")
-    families = (each for each in _families(plain))
+    family = next((each for each in _FAMILIES if each in plain), "")
     size = re.search(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?) ?b(?![a-z0-9])", plain)
-    return {"family": next(families, ""), "billions": size[1] if size else ""}
-
-
-def _families(plain: str) -> Iterator[str]:
-    for family in ("tinyllama", "codellama", "llama", "mixtral", "mistral", "gemma", "qwen", "phi", "smollm", "olmo"):
-        if family in plain:
-            yield family
+    return {"family": family, "billions": size[1] if size else ""}

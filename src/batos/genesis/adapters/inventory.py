@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -111,20 +111,14 @@ class AdapterInventory:
         return AdapterInventory(sound, (*self.faults, *further))
 
 
-class AdapterFaults:
+class AdapterFaults(list[AdapterFault]):
     """The faults of one adapter while it is looked at."""
 
     def __init__(self, persona: str, name: str) -> None:
+        super().__init__()
         self._persona = persona
         self._name = name
-        self._found: list[AdapterFault] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
-    def __iter__(self) -> Iterator[AdapterFault]:
-        return iter(self._found)
 
     def add(self, what: str, remedy: str, where: str = "") -> None:
         """Add a fault."""
-        self._found.append(AdapterFault(self._persona, self._name, what, remedy, where))
+        self.append(AdapterFault(self._persona, self._name, what, remedy, where))

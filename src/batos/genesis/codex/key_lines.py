@@ -40,15 +40,12 @@ def mask_strings(text: str) -> tuple[str, int | None]:
     done = 0
     for found in _STRING_OR_COMMENT.finditer(text):
         end = len(text) if found["unclosed"] else found.end()
-        parts += [text[done : found.start()], _nul(text[found.start() : end])]
+        hidden = re.sub(r"[^\n]", "\x00", text[found.start() : end])
+        parts += [text[done : found.start()], hidden]
         done = end
         if found["unclosed"]:
             return "".join(parts), found.start()
     return "".join([*parts, text[done:]]), None
-
-
-def _nul(text: str) -> str:
-    return "\n".join("\x00" * len(line) for line in text.split("\n"))
 
 
 class KeyLines:

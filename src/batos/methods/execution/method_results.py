@@ -13,7 +13,6 @@ from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.plain_data import Data, describe_type
 from batos.methods.execution.resolution import ToMethod
-from batos.methods.execution.write_buffer import with_references
 from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MindContext
 from batos.minds.results import PartResult
@@ -120,11 +119,6 @@ def text(value: Data, selector: str, shape: str = _PART) -> str:
     if len(value) > LONGEST:
         raise MethodFailed(f"{selector!r} returned {len(value):,} characters, at most {LONGEST:,} are an answer")
     return value
-
-
-def as_plain(ran: InvocationResult) -> Any:
-    """Return the result as data that JSON can hold, with references for objects."""
-    return with_references(ran.value)
 
 
 def _wrong(selector: str, why: str, shape: str = _PART) -> MethodFailed:

@@ -18,6 +18,7 @@ from batos.genesis.codex import graph_names, model_options
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.meta_prompts import FIRST_RATIO
 from batos.image import roots
+from batos.image.ids import base32
 from batos.image.ownership import SLOT_USERS
 from batos.image.protection import protected_slots
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
@@ -118,7 +119,8 @@ class MethodSpec:
         parts = [*self.key, self.coder.model, self.coder.digest, dialect]
         if self.coder.form != "full":
             parts.append(self.coder.form)
-        return f"g-{_base32(hashlib.sha256(json.dumps(parts).encode()).digest())}"
+        digest = hashlib.sha256(json.dumps(parts).encode()).digest()
+        return f"g-{base32(int.from_bytes(digest[:17], 'big') >> 6)}"
 
 
 def spec_for(
@@ -353,9 +355,3 @@ def _line(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
     return text if len(text) <= LINE else f"{text[: LINE - 3]}..."
-
-
-def _base32(digest: bytes) -> str:
-    """Return 26 characters for a digest, in the alphabet of a ULID."""
-    value = int.from_bytes(digest[:17], "big") >> 6
-    return "".join("0123456789ABCDEFGHJKMNPQRSTVWXYZ"[(value >> shift) & 31] for shift in range(125, -1, -5))
