@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from copy import deepcopy
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 from batos.concurrency.jobs import Job
@@ -25,8 +25,8 @@ from batos.protocol.event_payloads import (
 from batos.protocol.image_documents import CountersDocument
 from batos.records.erased_words import MARK
 
-T = TypeVar("T")
-
+#: Applies a change to the root in a commit, which is durable when this returns.
+Apply: TypeAlias = Callable[[Callable[[Any], None]], Awaitable[None]]
 #: Seconds between two commits of counts; a killed process loses the counts since the last.
 EVERY: Final = 5.0
 #: The numbers of days, samples of memory and failures that are kept.
@@ -43,14 +43,6 @@ _BESIDE: Final = frozenset({"txn.commit"})
 _DAILY: Final = frozenset(
     {"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs"}
 )
-
-
-class Apply(Protocol):
-    """The image's writer."""
-
-    def __call__(self, change: Callable[[Any], T]) -> Awaitable[T]:
-        """Apply a change to the root in a commit, and return its result once it is durable."""
-        ...
 
 
 def add_counts(kept: Any, more: Any) -> Any:

@@ -94,15 +94,7 @@ class MissionInterpreter:
         return await kernel(self, receiver, args)
 
     async def intent(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
-        """Answer a message to an intent: by a method made for it, or by interpreting its text."""
-        return await self._run_behaviour(receiver, found, selector, args)
-
-    async def method(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
-        """Answer a message to a method: run it in the cell, or interpret its intent if the mission is a control."""
-        return await self._run_behaviour(receiver, found, selector, args)
-
-    async def _run_behaviour(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
-        """Answer a message to an intent or method.
+        """Answer a message to an intent or a method: by a method, made now if need be, or by the intent's text.
 
         A facet answers with a PartResult, a protocol with a text, any other slot with plain data.
         """
@@ -116,6 +108,8 @@ class MissionInterpreter:
         else:
             answer = await self.interpret(message)
         return answer.answer if message.kind == "protocol" else answer
+
+    method = intent
 
     async def interpret(self, message: ToIntent) -> PartResult:
         """Answer a message by the text of its intent, with the evidence of this cycle."""

@@ -74,18 +74,26 @@ def _entries(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _personas(folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
+def _folders(folder: Path, persona: str, faults: list[AdapterFault]) -> Iterator[Path]:
+    """Yield the folders in one; a fault is one that cannot be read, and weights that are in none of them."""
     try:
         entries = _entries(folder)
     except OSError as error:
-        faults.append(AdapterFault("", "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder)))
+        what = f"it cannot be read: {error.strerror}"
+        faults.append(AdapterFault(persona, "", what, "Make it readable.", str(folder)))
         return
     for path in entries:
-        if not path.is_dir():
-            if path.suffix.lower() in _WEIGHTS:
-                remedy = f"Put it into {folder.name}/<persona>/{path.stem}/."
-                faults.append(AdapterFault("", path.stem, "it is in no folder of a persona", remedy, str(path)))
-        elif path.name.upper() in PILLARS:
+        if path.is_dir():
+            yield path
+        elif path.suffix.lower() in _WEIGHTS:
+            place = f"a folder of its own: {folder.name}" if persona else f"{folder.name}/<persona>"
+            what = f"it is in no folder of {'its own' if persona else 'a persona'}"
+            faults.append(AdapterFault(persona, path.stem, what, f"Put it into {place}/{path.stem}/.", str(path)))
+
+
+def _personas(folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
+    for path in _folders(folder, "", faults):
+        if path.name.upper() in PILLARS:
             yield path.name.upper(), path
         else:
             near = difflib.get_close_matches(path.name.upper(), PILLARS, 1, 0.5)
@@ -95,20 +103,9 @@ def _personas(folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, P
 
 
 def _adapter_paths(persona: str, folder: Path, faults: list[AdapterFault]) -> Iterator[tuple[str, Path]]:
-    try:
-        entries = _entries(folder)
-    except OSError as error:
-        faults.append(
-            AdapterFault(persona, "", f"it cannot be read: {error.strerror}", "Make it readable.", str(folder))
-        )
-        return
-    for path in entries:
+    for path in _folders(folder, persona, faults):
         name = path.name
-        if not path.is_dir():
-            if path.suffix.lower() in _WEIGHTS:
-                remedy = f"Put it into a folder of its own: {folder.name}/{path.stem}/."
-                faults.append(AdapterFault(persona, path.stem, "it is in no folder of its own", remedy, str(path)))
-        elif not NAME.fullmatch(name) or name.casefold() == NONE:
+        if not NAME.fullmatch(name) or name.casefold() == NONE:
             remedy = "Rename it: at most 40 letters, digits, `_`, `-` and `.`, the first a letter or digit."
             what = "`none` means no adapter" if name.casefold() == NONE else "its name cannot be part of a model's name"
             faults.append(AdapterFault(persona, name, what, remedy, str(path)))

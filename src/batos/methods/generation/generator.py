@@ -67,8 +67,12 @@ class MethodGenerator:
             _check_may_interpret(context, GenerationFailed(f"{selector!r} has no method, and policy lets none be made"))
             return None
         there = self._current_state(found, selector, args)
+        if isinstance(there, Method):
+            context.trace.generated[reference(found.holder), selector] = there
+            return there
         if not isinstance(there, MethodSpec):
-            return self._existing_method(context, found, selector, there)
+            _check_may_interpret(context, GenerationFailed(f"{selector!r} has no method, and none is made: {there}"))
+            return None
         log = there.log(self.deps.dialect_digest)
         told = LearntDocument(receiver=there.name, selector=selector, outcome="", calls=0, tokens=0, generation=log)
         context.trace.learned.append(told)
@@ -196,16 +200,6 @@ class MethodGenerator:
             if wanted is None:
                 return "it may not learn"
             return methods.bar_reason(holder, selector, wanted.coder.digest) or wanted
-
-    def _existing_method(
-        self, context: MindContext, found: FoundSlot, selector: str, there: Method | str
-    ) -> Method | None:
-        """Return the method that exists; None, or the error of `_check_may_interpret`, if none is to be made."""
-        if isinstance(there, Method):
-            context.trace.generated[reference(found.holder), selector] = there
-            return there
-        _check_may_interpret(context, GenerationFailed(f"{selector!r} has no method, and none is made: {there}"))
-        return None
 
     # -- for a person
 

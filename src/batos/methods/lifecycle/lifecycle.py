@@ -19,6 +19,7 @@ from batos.methods.lifecycle import active_methods, method_reports
 from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.method_readings import MethodReader
 from batos.objects.method import Method
+from batos.objects.prototype import UvmObject
 from batos.protocol.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired
 from batos.protocol.method_documents import MethodDocument, UsePayload
 from batos.records import methods, object_installation, tools
@@ -104,9 +105,9 @@ class MethodLifecycle(MethodReader):
             for candidate in wanted:
                 method, new, gone = active_methods.install(root, candidate, self.rules, at)
                 made.append(Method(**method.as_dict()))
-                receiver = roots.name_of_object(root, methods.find_holder(root, candidate.holder))
                 if new:
-                    tellings.append(self._installed_event(receiver, made[-1]))
+                    holder = methods.find_holder(root, candidate.holder)
+                    tellings.append(self._installed_event(root, holder, made[-1]))
                 tellings += self._retired_events(gone)
             return made, tellings
 
@@ -133,8 +134,7 @@ class MethodLifecycle(MethodReader):
             return []
         method = Method(**lineage.revisions[lineage.active].as_dict())
         gone = active_methods.enforce_limit(root, lineage, self.rules, at)
-        receiver = roots.name_of_object(root, lineage.holder)
-        return [self._installed_event(receiver, method), *self._retired_events(gone)]
+        return [self._installed_event(root, lineage.holder, method), *self._retired_events(gone)]
 
     async def roll_back(self, name: str, revision: int | None, by: str) -> MethodDocument:
         """Make a former revision of `OBJECT.SELECTOR` active, and return the method's description.
@@ -158,8 +158,8 @@ class MethodLifecycle(MethodReader):
             gone = active_methods.roll_back(root, lineage, number, self.rules, at, by)
             tellings: list[Telling] = []
             if number:
-                receiver = roots.name_of_object(root, lineage.holder)
-                tellings.append(self._installed_event(receiver, Method(**lineage.revisions[number].as_dict())))
+                method = Method(**lineage.revisions[number].as_dict())
+                tellings.append(self._installed_event(root, lineage.holder, method))
             return method_reports.describe(root, lineage), [*tellings, *self._retired_events(gone)]
 
         shown, tellings = await self._image.shared.apply(change)
@@ -177,17 +177,15 @@ class MethodLifecycle(MethodReader):
         for tell in tellings:
             tell()
 
-    def _installed_event(self, receiver: str, method: Method) -> Telling:
+    def _installed_event(self, root: Root, holder: UvmObject, method: Method) -> Telling:
         """Return a function that emits the event of an installed method."""
-        return lambda: self._events.emit(
-            METHOD_INSTALLED,
-            MethodInstalled(
-                receiver=receiver,
-                selector=method.selector,
-                revision=method.revision,
-                digest=method.provenance["digest"],
-            ),
+        told = MethodInstalled(
+            receiver=roots.name_of_object(root, holder),
+            selector=method.selector,
+            revision=method.revision,
+            digest=method.provenance["digest"],
         )
+        return partial(self._events.emit, METHOD_INSTALLED, told)
 
     def _retired_events(self, gone: Iterable[MethodRetired]) -> list[Telling]:
         """Return functions that emit the events of these retirements."""
