@@ -19,9 +19,9 @@ from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance
-from batos.missions.queue import QueueEntry, new_entry
+from batos.missions.queue import QueueEntry, SeenMission, new_entry
 from batos.missions.readings import Readings
-from batos.missions.recovery import AFRESH, Recovery, SeenMission, yielding_every
+from batos.missions.recovery import AFRESH, Recovery, yielding_every
 from batos.missions.workers import Workers
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NotFound, Refused
@@ -186,7 +186,7 @@ class Missions:
 
     async def _wait_for_end(self, mission: str) -> None:
         while True:
-            word = self._status_of(mission)
+            word = self.recovery.look(mission).word
             here = self._workers.has(mission)
             if not here and (word not in UNDER_WAY or self._workers.stopping):
                 return
@@ -281,7 +281,7 @@ class Missions:
                 raise claims.unheeded_error(mission, node, seconds)
             await asyncio.sleep(PAUSE)
         # Where its node died first, it is to be stopped here.
-        return self._status_of(mission) not in UNDER_WAY
+        return self.recovery.look(mission).word not in UNDER_WAY
 
     async def resume(self, mission: str) -> MissionDocument:
         """Continue a mission that is paused or parked, or whose process has ended, and return its report.
@@ -338,18 +338,13 @@ class Missions:
 
         Raises: Refused.
         """
-        word = self._status_of(mission)
+        word = self.recovery.look(mission).word
         if word == "running" and not self._workers.has(mission):
             await self.recovery.one(mission)
-            word = self._status_of(mission)
+            word = self.recovery.look(mission).word
         if word not in OPEN:
             raise ended_error(mission, word)
         return word
-
-    def _status_of(self, mission: str) -> StatusWord:
-        """Return the status of a mission."""
-        with self._image.snapshot() as root:
-            return self._image.find(root, mission)[1].word
 
     # -- after a crash
 

@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from batos.image.image import LivingImage
+from batos.image.nodes import claims
 from batos.image.nodes.suspicion import DEATHS
-from batos.image.records import Brief, Status
+from batos.image.records import Brief, Status, StatusWord
+from batos.image.roots import Root
+from batos.objects.prototype import own_slots
+from batos.records import approvals
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,40 @@ def new_entry(mission: str, brief: Mapping[str, Any]) -> QueueEntry:
 def entry_of(mission: str, brief: Brief, status: Status) -> QueueEntry:
     """Return the queue entry of a mission that is stored."""
     return replace(new_entry(mission, brief.value), deaths=status.deaths)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMission:
+    """The state of a mission in its records.
+
+    `is_answered`: committed but not folded in. `awaits`: waits for a person's answer. `is_elsewhere`: another node runs
+    it. `attempt` counts how often it began to run; `claim` is the fence of the node that ran it last.
+    """
+
+    place: QueueEntry
+    word: StatusWord
+    attempt: int
+    is_answered: bool
+    awaits: bool = False
+    is_elsewhere: bool = False
+    claim: int = 0
+
+
+def see_in(root: Root, image: LivingImage, mission: str) -> SeenMission:
+    """Return the state of a mission in this root of an image. Raises: NotFound."""
+    brief, status, thought = image.find(root, mission)
+    # Only a mission that began can have been committed.
+    answered = status.word == "running" and "answer" in own_slots(thought)
+    awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
+    elsewhere = claims.is_elsewhere(root, status, image.fence)
+    place = entry_of(mission, brief, status)
+    return SeenMission(place, status.word, status.attempts, answered, awaits, elsewhere, status.claim)
+
+
+def look(image: LivingImage, mission: str) -> SeenMission:
+    """Return the state of a mission now. Raises: NotFound."""
+    with image.snapshot() as root:
+        return see_in(root, image, mission)
 
 
 class Queue:

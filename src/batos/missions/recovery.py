@@ -13,17 +13,15 @@ import structlog
 from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.nodes import claims, suspicion
+from batos.image.nodes import suspicion
 from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
-from batos.image.roots import Root
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
-from batos.missions.queue import QueueEntry, entry_of
+from batos.missions.queue import QueueEntry, SeenMission, entry_of, look, see_in
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
-from batos.records import approvals
 
 T = TypeVar("T")
 
@@ -53,23 +51,6 @@ class LeftBehind:
 
     waiting: tuple[QueueEntry, ...]
     standing: tuple[QueueEntry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SeenMission:
-    """The state of a mission in its records.
-
-    `is_answered`: committed but not folded in. `awaits`: waits for a person's answer. `is_elsewhere`: another node runs
-    it. `attempt` counts how often it began to run; `claim` is the fence of the node that ran it last.
-    """
-
-    place: QueueEntry
-    word: StatusWord
-    attempt: int
-    is_answered: bool
-    awaits: bool = False
-    is_elsewhere: bool = False
-    claim: int = 0
 
 
 async def yielding_every(items: Iterable[T], at_once: int = _AT_ONCE) -> AsyncIterator[T]:
@@ -147,23 +128,12 @@ class Recovery:
 
     def look(self, mission: str) -> SeenMission:
         """Return the state of a mission. Raises: NotFound."""
-        with self._image.snapshot() as root:
-            return self._state_of(root, mission)
+        return look(self._image, mission)
 
     def _read(self) -> list[SeenMission]:
         """Return the states of all missions that are not folded in."""
         with self._image.snapshot() as root:
-            return [self._state_of(root, mission) for mission in root[roots.UNFOLDED]]
-
-    def _state_of(self, root: Root, mission: str) -> SeenMission:
-        """Return the state of a mission in this root."""
-        brief, status, thought = self._image.find(root, mission)
-        # Only a mission that began can have been committed.
-        answered = status.word == "running" and "answer" in own_slots(thought)
-        awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
-        elsewhere = claims.is_elsewhere(root, status, self._image.fence)
-        place = entry_of(mission, brief, status)
-        return SeenMission(place, status.word, status.attempts, answered, awaits, elsewhere, status.claim)
+            return [see_in(root, self._image, mission) for mission in root[roots.UNFOLDED]]
 
     async def _settle(self, seen: SeenMission) -> QueueEntry | None:
         """Return the queue entry of the mission; None if it is done or parked now."""

@@ -12,14 +12,12 @@ import structlog
 
 from batos.events import Events
 from batos.image.image import LivingImage
-from batos.image.nodes import claims, suspicion
+from batos.image.nodes import suspicion
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
-from batos.missions.queue import QueueEntry
-from batos.objects.prototype import own_slots
+from batos.missions.queue import QueueEntry, look
 from batos.protocol.errors import BatosError, OllamaBusy, OllamaError
 from batos.protocol.event_payloads import MISSION_FAILED, MissionEnded
-from batos.records import approvals
 
 _log = structlog.get_logger("batos.workers")
 
@@ -102,11 +100,12 @@ class Outcomes:
             return MissionOutcome("done")
         mission = run.place.mission
         try:
-            word, answered, is_elsewhere = self.state_of(mission)
-            if is_elsewhere:
+            seen = look(self._image, mission)
+            word = seen.word
+            if seen.is_elsewhere:
                 return MissionOutcome(word, error, is_elsewhere=True)
             # A committed mission has not failed, even if its answer could not be folded in.
-            if word in ("queued", "running") and not answered:
+            if word in ("queued", "running") and not seen.is_answered:
                 word, reason = await run.stop_request.outcome(error)
                 await self.move(mission, word, reason, ("queued", "running"))
                 return MissionOutcome(word, reason if isinstance(error, asyncio.CancelledError) else error)
@@ -117,18 +116,10 @@ class Outcomes:
             error = run.stop_request.reason or cancelled_error()
         return MissionOutcome(word, error)
 
-    def state_of(self, mission: str) -> tuple[StatusWord, bool, bool]:
-        """Return the mission's status, whether its answer is committed, and whether another node runs it."""
-        with self._image.snapshot() as root:
-            _, status, thought = self._image.find(root, mission)
-            is_elsewhere = claims.is_elsewhere(root, status, self._image.fence)
-            return status.word, "answer" in own_slots(thought), is_elsewhere
-
     def awaits_person(self, mission: str) -> bool:
         """Test if a mission waits for a person who has not answered; one whose record cannot be read waits."""
         try:
-            with self._image.snapshot() as root:
-                return approvals.is_waiting(root, self._image.find(root, mission)[1].reason)
+            return look(self._image, mission).awaits
         except Exception as unread:  # an image that cannot be read must not end the workers
             _log.warning("mission.unsettled", mission=mission, reason=str(unread))
             return True
