@@ -213,7 +213,7 @@ async def _retract(uvm: UVM, data: PoisonData) -> tuple[list[tuple[str, str]], l
 def _places(root: Root, words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the places of the present image in which a planted word is in force: what kind of place, and the word."""
     sought, documents = list(words), root[roots.DOCUMENTS]
-    pinned = set(memory_pins.list_all_pinned(root, USER))
+    pinned = set(memory_pins.list_pinned(root, USER))
     texts: list[tuple[str, str]] = [("codex", str(dict(root[roots.GENESIS].get("codex_texts", {}))))]
     for name, document in documents.items():
         if own_slots(document)["standing"] == "current":

@@ -182,7 +182,7 @@ async def test_a_pin_stays_with_a_file_whose_words_somebody_typed_meanwhile() ->
         assert typed["state"] == "new"
         await store.recognise([file.content])
         with image.snapshot() as root:
-            assert list(memory_pins.list_all_pinned(root, "ann")) == [typed["document"]]
+            assert list(memory_pins.list_pinned(root, "ann")) == [typed["document"]]
 
 
 async def test_a_pin_stays_with_a_file_that_changes() -> None:
@@ -193,7 +193,7 @@ async def test_a_pin_stays_with_a_file_that_changes() -> None:
         await image.writer.apply(lambda root: memory_pins.pin(root, first["document"], ""))
         (changed,) = (await store.remember([incoming("The lamp is out.", "/a")]))["remembered"]
         with image.snapshot() as root:
-            assert list(memory_pins.list_all_pinned(root, "ann")) == [changed["document"]]
+            assert list(memory_pins.list_pinned(root, "ann")) == [changed["document"]]
 
 
 @pytest.mark.parametrize(

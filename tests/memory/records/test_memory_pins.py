@@ -23,7 +23,7 @@ async def test_pins_are_of_a_user_and_a_scope() -> None:
             assert list(memory_pins.list_pinned(root, "ann", ["default"])) == [red]
             assert list(memory_pins.list_pinned(root, "ann", ["work", "default"])) == [red, blue]
             assert list(memory_pins.list_pinned(root, "an", ["default"])) == []
-            assert sorted(memory_pins.list_all_pinned(root, "ann")) == sorted([red, blue])
+            assert sorted(memory_pins.list_pinned(root, "ann")) == sorted([red, blue])
             assert memory_pins.is_pinned(root, green)
         assert await image.writer.apply(lambda root: memory_pins.unpin(root, red))
         assert not await image.writer.apply(lambda root: memory_pins.unpin(root, red))
@@ -37,4 +37,4 @@ async def test_a_pin_goes_with_its_memory() -> None:
         await image.writer.apply(lambda root: memory_pins.pin(root, line["document"], "now"))
         await store.forget([line["document"]])
         with image.snapshot() as root:
-            assert list(memory_pins.list_all_pinned(root, "ann")) == []
+            assert list(memory_pins.list_pinned(root, "ann")) == []

@@ -60,7 +60,7 @@ def state(uvm: UVM) -> dict[str, Any]:
         slot = own_slots(root["brick_prototype_obj"])["say_"]
         return {
             "recalled": sorted(each["kind"] for each in uvm.readings.memories(9)["memories"]),
-            "pins": list(memory_pins.list_all_pinned(root, "ann")),
+            "pins": list(memory_pins.list_pinned(root, "ann")),
             "method": isinstance(slot, Method),
         }
 

@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from BTrees.OOBTree import OOBTree
-
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.records.memory_segments import trees_of
+from batos.memory.records.memory_segments import find_tree, items_beginning, make_tree, trees_of
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The record, which comes with the first claim.
@@ -42,35 +40,29 @@ class ClaimMark(NamedTuple):
 
 def note_claims(root: Root, document: UvmObject, family: str = "") -> None:
     """Write down that a document makes claims; a fact under the family of its key."""
-    kept, slots = trees_of(root), own_slots(document)
-    if _CLAIMS not in kept:
-        kept[_CLAIMS] = OOBTree()
-    kept[_CLAIMS][_time_key(slots)] = slots["name"]
+    claims, slots = make_tree(root, _CLAIMS), own_slots(document)
+    claims[_time_key(slots)] = slots["name"]
     if family:
         document.family = family
-        kept[_CLAIMS][_family_key(slots["user"], slots["scope"], family) + _countdown(slots)] = slots["name"]
+        claims[_family_key(slots["user"], slots["scope"], family) + _countdown(slots)] = slots["name"]
 
 
 def forget_claims(root: Root, document: UvmObject) -> list[str]:
     """Take a document out of those that make claims, and its marks away; return the facts that it superseded."""
-    claims: Any = trees_of(root).get(_CLAIMS)
-    slots = own_slots(document)
+    claims, slots = find_tree(root, _CLAIMS), own_slots(document)
     for subject in slots.get("subjects", ()):
         claims.pop(_subject_key(slots["user"], slots["scope"], subject) + _countdown(slots), None)
-    if claims is not None:
-        claims.pop(_time_key(slots), None)
-        if slots.get("family"):
-            claims.pop(_family_key(slots["user"], slots["scope"], slots["family"]) + _countdown(slots), None)
+    claims.pop(_time_key(slots), None)
+    if slots.get("family"):
+        claims.pop(_family_key(slots["user"], slots["scope"], slots["family"]) + _countdown(slots), None)
     return _drop_marks(root, document)
 
 
 def note_statement(root: Root, document: UvmObject, subject: str, told: tuple[Any, ...]) -> None:
     """Write down what a document says of a subject; `told` is plain data."""
-    kept, slots = trees_of(root), own_slots(document)
-    if _CLAIMS not in kept:
-        kept[_CLAIMS] = OOBTree()
+    slots = own_slots(document)
     key = _subject_key(slots["user"], slots["scope"], subject) + _countdown(slots)
-    kept[_CLAIMS][key] = (slots["name"], *told)
+    make_tree(root, _CLAIMS)[key] = (slots["name"], *told)
     subjects = slots.get("subjects", ())
     if subject not in subjects:
         document.subjects = (*subjects, subject)
@@ -78,8 +70,7 @@ def note_statement(root: Root, document: UvmObject, subject: str, told: tuple[An
 
 def statements_about(root: Root, user: str, scope: str, subject: str, most: int = 8) -> list[tuple[Any, ...]]:
     """Return what the newest documents say of a subject, each behind the document's name."""
-    claims = trees_of(root).get(_CLAIMS)
-    return [told for _, told in islice(_beginning(claims, _subject_key(user, scope, subject)), most)]
+    return _newest(root, _subject_key(user, scope, subject), most)
 
 
 def note_marked(document: UvmObject, name: str) -> None:
@@ -96,22 +87,22 @@ def stated_at(slots: Mapping[str, Any]) -> str:
 
 def newest_claims(root: Root, user: str, scope: str, most: int) -> list[str]:
     """Return the names of the newest documents of a scope that make claims."""
-    claims = trees_of(root).get(_CLAIMS)
-    return [name for _, name in islice(_beginning(claims, f"t\0{user}\0{scope}\0"), most)]
+    return _newest(root, f"t\0{user}\0{scope}\0", most)
 
 
 def newest_claims_within(root: Root, user: str, scopes: Collection[str] | None, most: int) -> list[str]:
     """Return the names of the newest documents that make claims, of some scopes of a user; None: of all."""
-    claims = trees_of(root).get(_CLAIMS)
+    claims = find_tree(root, _CLAIMS)
     begun = (f"t\0{user}\0{scope}\0" for scope in (_scopes_of(claims, user) if scopes is None else scopes))
-    merged = heapq.merge(*(_beginning(claims, each) for each in begun), key=lambda found: found[0].rpartition("\0")[2])
+    merged = heapq.merge(
+        *(items_beginning(claims, each) for each in begun), key=lambda found: found[0].rpartition("\0")[2]
+    )
     return [name for _, name in islice(merged, most)]
 
 
 def facts_of_family(root: Root, user: str, scope: str, family: str, most: int) -> list[str]:
     """Return the names of the newest facts whose keys are of a family."""
-    claims = trees_of(root).get(_CLAIMS)
-    return [name for _, name in islice(_beginning(claims, _family_key(user, scope, family)), most)]
+    return _newest(root, _family_key(user, scope, family), most)
 
 
 def marks_of(chunk: UvmObject) -> tuple[ClaimMark, ...]:
@@ -170,7 +161,7 @@ def _superseded_facts(root: Root, document: UvmObject) -> list[str]:
 def _scopes_of(claims: Any, user: str) -> Iterator[str]:
     """Yield the scopes in which a user has documents that make claims; the cost is that of the scopes."""
     at = begun = f"t\0{user}\0"
-    while key := next(iter(claims.keys(at)), "") if claims is not None else "":
+    while key := next(iter(claims.keys(at)), ""):
         if not key.startswith(begun):
             return
         scope = key.split("\0")[2]
@@ -178,11 +169,9 @@ def _scopes_of(claims: Any, user: str) -> Iterator[str]:
         at = f"{begun}{scope}\1"  # behind all of the scope
 
 
-def _beginning(claims: Any, beginning: str) -> Iterator[tuple[str, Any]]:
-    for key, name in claims.items(beginning) if claims is not None else ():
-        if not key.startswith(beginning):
-            return
-        yield key, name
+def _newest(root: Root, beginning: str, most: int) -> list[Any]:
+    """Return what stands under the first of the keys that begin so, which are those of the newest documents."""
+    return [found for _, found in islice(items_beginning(find_tree(root, _CLAIMS), beginning), most)]
 
 
 def _time_key(slots: Any) -> str:

@@ -12,7 +12,7 @@ from batos.memory.records import memory_archives, memory_places, memory_records
 from batos.memory.records.memory_archives import PART_SLOTS, ArchivedPart, Parts
 from batos.memory.records.memory_claims import ClaimMark
 from batos.memory.records.memory_records import NewDocument
-from batos.memory.records.memory_segments import NewSegment, count_change, trees_of
+from batos.memory.records.memory_segments import NewSegment, count_change, find_tree
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound
 
@@ -69,7 +69,7 @@ def foldable_parts(root: Root, name: str) -> list[ArchivedPart] | None:
 
 def pinned_names(root: Root) -> frozenset[str]:
     """Return the names of the memories that a person has pinned."""
-    return frozenset(key.rpartition("\0")[2] for key in trees_of(root).get("pins", ()))
+    return frozenset(key.rpartition("\0")[2] for key in find_tree(root, "pins"))
 
 
 def unfold(root: Root, names: Iterable[str]) -> list[str]:

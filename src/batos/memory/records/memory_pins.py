@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
-
-from BTrees.OOBTree import OOBTree
+from collections.abc import Collection, Iterator
+from typing import Final
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.records.memory_segments import trees_of
+from batos.memory.records.memory_segments import find_tree, items_beginning, make_tree
 from batos.objects.prototype import own_slots
 
 #: The name of the tree among the records of memories; an image in which nothing was pinned has none.
@@ -18,54 +16,30 @@ _PINS: Final = "pins"
 
 def pin(root: Root, name: str, at: str) -> bool:
     """Set a pin on a memory; return False if there was one already."""
-    kept: Any = trees_of(root)
-    if _PINS not in kept:
-        kept[_PINS] = OOBTree()
-    key = _key(root, name)
-    if key in kept[_PINS]:
-        return False
-    kept[_PINS][key] = at
-    return True
+    return bool(make_tree(root, _PINS).insert(_key(root, name), at))
 
 
 def unpin(root: Root, name: str) -> bool:
     """Take a pin away; return False if there was none."""
-    pins = _pins(root)
-    key = _key(root, name)
-    if key not in pins:
-        return False
-    del pins[key]
-    return True
+    return find_tree(root, _PINS).pop(_key(root, name), None) is not None
 
 
 def pinned_at(root: Root, name: str) -> str:
     """Return when a memory was pinned; "" if it is not."""
-    return str(_pins(root).get(_key(root, name), ""))
+    return str(find_tree(root, _PINS).get(_key(root, name), ""))
 
 
 def is_pinned(root: Root, name: str) -> bool:
     """Tell whether a memory is pinned."""
-    return _key(root, name) in _pins(root)
+    return _key(root, name) in find_tree(root, _PINS)
 
 
-def list_pinned(root: Root, user: str, scopes: Iterable[str]) -> Iterator[str]:
-    """Yield the names of a user's pinned memories of some scopes, scope by scope, the oldest first."""
-    pins = _pins(root)
-    for scope in sorted(scopes):
-        begin = f"{user}\0{scope}\0"
-        for key in pins.keys(begin, f"{begin[:-1]}\1", excludemax=True) if pins else ():
-            yield key.removeprefix(begin)
-
-
-def list_all_pinned(root: Root, user: str) -> Iterator[str]:
-    """Yield the names of all of a user's pinned memories."""
-    pins = _pins(root)
-    for key in pins.keys(f"{user}\0", f"{user}\1", excludemax=True) if pins else ():
-        yield key.rpartition("\0")[2]
-
-
-def _pins(root: Root) -> Any:
-    return trees_of(root).get(_PINS, {})
+def list_pinned(root: Root, user: str, scopes: Collection[str] | None = None) -> Iterator[str]:
+    """Yield the names of a user's pinned memories, of some scopes or of all, scope by scope, the oldest first."""
+    for key, _ in items_beginning(find_tree(root, _PINS), f"{user}\0"):
+        _, scope, name = key.split("\0")
+        if scopes is None or scope in scopes:
+            yield name
 
 
 def _key(root: Root, name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from batos.image.roots import Root
-from batos.memory.records.memory_segments import trees_of
+from batos.memory.records.memory_segments import items_beginning, trees_of
 
 
 def find_by_source(root: Root, user: str, scope: str, source: str) -> str | None:
@@ -47,11 +47,7 @@ def names_below(root: Root, beginning: str, user: str | None = None) -> Iterator
     """Yield the names of the documents whose sources begin so; a user's, or everybody's."""
     sources = trees_of(root)["sources"]
     for whose, scope in _scopes(sources, user):
-        begin = place_key(whose, scope, beginning)
-        for key, name in sources.items(begin):
-            if not key.startswith(begin):
-                break
-            yield name
+        yield from (name for _, name in items_beginning(sources, place_key(whose, scope, beginning)))
 
 
 def place_key(user: str, scope: str, value: str) -> str:

@@ -24,6 +24,7 @@ from batos.memory.records.memory_segments import (
     NewSegment,
     add_segment,
     count_change,
+    items_beginning,
     note_present,
     present_ranges,
     take_out,
@@ -385,8 +386,6 @@ def copy_of(root: Root, name: str) -> NewDocument:
 
 def _beginning_with(root: Root, beginning: str, user: str | None) -> Iterator[str]:
     """Yield the names of documents that begin so; a user's, or all."""
-    for name, document in root[roots.DOCUMENTS].items(beginning):
-        if not name.startswith(beginning):
-            return
+    for name, document in items_beginning(root[roots.DOCUMENTS], beginning):
         if user is None or own_slots(document)["user"] == user:
             yield name

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from BTrees.IOBTree import IOBTree
+from BTrees.OOBTree import OOBTree
 
 from batos.image import roots
 from batos.image.number_ranges import add_range, difference, remove_range
@@ -184,3 +185,28 @@ def as_ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 def trees_of(root: Root) -> Any:
     """Return the records of what is remembered."""
     return root[roots.MEMORIES]
+
+
+def make_tree(root: Root, name: str) -> Any:
+    """Return a tree among these records that comes with what is first written into it."""
+    kept = trees_of(root)
+    if name not in kept:
+        kept[name] = OOBTree()
+    return kept[name]
+
+
+def find_tree(root: Root, name: str) -> Any:
+    """Return such a tree to be read: an empty one where nothing was written into it yet."""
+    return trees_of(root).get(name) or OOBTree()
+
+
+def items_beginning(tree: Any, beginning: str) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of a tree that begin so, with their values.
+
+    >>> list(items_beginning(OOBTree({"a": 1, "ab": 2, "b": 3}), "a"))
+    [('a', 1), ('ab', 2)]
+    """
+    for key, value in tree.items(beginning):
+        if not key.startswith(beginning):
+            return
+        yield key, value

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from BTrees.OOBTree import OOBTree
-
 from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.records import (
@@ -19,7 +17,7 @@ from batos.memory.records import (
     memory_standings,
 )
 from batos.memory.records.memory_records import ChunkRange
-from batos.memory.records.memory_segments import trees_of
+from batos.memory.records.memory_segments import find_tree, make_tree
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 from batos.records import memory_lineage, withdrawals
@@ -146,7 +144,7 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
 
     Another retraction that would have taken it out as well keeps it out.
     """
-    del trees_of(root)[_RETRACTIONS][_key(done)]
+    del find_tree(root, _RETRACTIONS)[_key(done)]
     done = _hand_over(root, done)
     documents = root[roots.DOCUMENTS]
     for name in done.memories:
@@ -183,10 +181,7 @@ def _is_below(root: Root, name: str, origins: Sequence[str]) -> bool:
 
 
 def _record(root: Root, done: Retraction) -> None:
-    kept: Any = trees_of(root)
-    if _RETRACTIONS not in kept:
-        kept[_RETRACTIONS] = OOBTree()
-    kept[_RETRACTIONS][_key(done)] = {name: getattr(done, name) for name in Retraction.__slots__}
+    make_tree(root, _RETRACTIONS)[_key(done)] = {name: getattr(done, name) for name in Retraction.__slots__}
 
 
 def _key(done: Retraction) -> str:
@@ -197,7 +192,7 @@ def _key(done: Retraction) -> str:
 
 
 def _list_all(root: Root) -> list[Retraction]:
-    return [Retraction(**each) for each in trees_of(root).get(_RETRACTIONS, {}).values()]
+    return [Retraction(**each) for each in find_tree(root, _RETRACTIONS).values()]
 
 
 def _name_of(taken: Any) -> Any:

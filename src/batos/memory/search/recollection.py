@@ -93,7 +93,7 @@ class Recollection:
 
     def list_pinned(self, root: Root, reach: MemoryReach, limit: int) -> MemoriesPage:
         """Return the pinned documents within reach."""
-        names = memory_pins.list_all_pinned(root, reach.user or "")
+        names = memory_pins.list_pinned(root, reach.user or "")
         found = [each for each in (root[roots.DOCUMENTS][name] for name in names) if reach.holds(_range_of(each))]
         lines = [line_of(each) for each in found]
         return {"memories": lines[:limit], "documents": len(lines), "chunks": sum(each["chunks"] for each in lines)}
