@@ -14,11 +14,10 @@ from tests.minds.scripted import ask, change
 
 from batos.conversations import compaction, conversations
 from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, summaries_to_join
-from batos.conversations.summaries import Piece
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.evidence import Turn
+from batos.memory.evidence import Summary, Turn
 from batos.protocol.errors import BatosError, NotFound, OllamaUnreachable
 
 PLAIN = "It is so."
@@ -141,18 +140,19 @@ def test_the_tree_is_as_deep_as_the_logarithm(number: int) -> None:
     """However many pieces: no more than FANOUT of a level, levels never rise towards the newest, the depth is small."""
     kept: list[KeptSummary] = []
     for place in range(1, number + 1):
-        kept.append(KeptSummary(0, Piece(place, place, "", "model", by_model=True)))
+        kept.append(KeptSummary(0, Summary(place, place, "", "model", by_model=True)))
         while (merging := summaries_to_join(kept)) is not None:
             at = kept.index(merging[0])
             made = KeptSummary(
-                merging[0].level + 1, Piece(merging[0].first, merging[-1].last, "", "model", by_model=True)
+                merging[0].level + 1,
+                Summary(merging[0].piece.first, merging[-1].piece.last, "", "model", by_model=True),
             )
             kept[at : at + len(merging)] = [made]
     levels = [each.level for each in kept]
     assert levels == sorted(levels, reverse=True)
     assert max(levels.count(level) for level in levels) <= FANOUT
     assert FANOUT ** max(levels) <= number
-    assert [each.first for each in kept] == [1, *(each.last + 1 for each in kept[:-1])]
+    assert [each.piece.first for each in kept] == [1, *(each.piece.last + 1 for each in kept[:-1])]
 
 
 async def test_pieces_are_kept_one_by_one_and_resumed(mind: Mind) -> None:

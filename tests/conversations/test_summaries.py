@@ -11,9 +11,10 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import change
 
 from batos.conversations import summaries
-from batos.conversations.summaries import LONGEST, SHORTEST, Piece, faults_of, most, sentences
+from batos.conversations.summaries import LONGEST, SHORTEST, faults_of, most, sentences
 from batos.image import roots
 from batos.inference.ollama.bridge import ChatRequest
+from batos.memory.evidence import Summary
 from batos.protocol.errors import BatosError, ContextOverflow, OllamaTimeout, Runaway
 
 SOURCE = "The person: What did Anna Lund seal on 12 May?\nThe answer: 1,200 jars, with Per Olsen."
@@ -70,7 +71,7 @@ def asked(mind: Mind) -> list[ChatRequest]:
     return [request for request in mind.bridge.history if is_record(request)]
 
 
-async def compacted(mind: Mind, said: list[str | BatosError], turns: list[tuple[str, str]]) -> Piece:
+async def compacted(mind: Mind, said: list[str | BatosError], turns: list[tuple[str, str]]) -> Summary:
     """Compact such turns, the recorder saying these one after the other; the first piece that stands there."""
     replies = iter(said)
     mind.bridge.respond = answering(lambda request: next(replies), mind.script)
@@ -78,7 +79,7 @@ async def compacted(mind: Mind, said: list[str | BatosError], turns: list[tuple[
     await mind.uvm.missions.ask({"text": "Compact.", "message": {"receiver": name, "selector": "compact_"}})
     with mind.uvm.image.snapshot() as root:
         node = root[roots.CONVERSATIONS][name].view[0]
-        return Piece(node.first, node.last, node.text, node.why, node.by_model)
+        return Summary(node.first, node.last, node.text, node.why, node.by_model)
 
 
 async def test_a_fault_leads_to_one_retry(mind: Mind) -> None:

@@ -7,20 +7,20 @@ a turn is summarised log(turns) times. docs/conversations.md says when compactio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
 from batos.conversations import conversations, summaries
-from batos.conversations.summaries import Piece, RecordedPiece
+from batos.conversations.summaries import RecordedPiece
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
-from batos.memory.evidence import Turn
+from batos.memory.evidence import Summary, Turn
 from batos.memory.records import retractions
 from batos.minds import context_building
 from batos.minds.context import MindContext
@@ -168,17 +168,7 @@ class KeptSummary:
     """A summary of the view with its place in the tree."""
 
     level: int
-    piece: Piece
-
-    @property
-    def first(self) -> int:
-        """Return the first turn that the summary stands for."""
-        return self.piece.first
-
-    @property
-    def last(self) -> int:
-        """Return the last turn that the summary stands for."""
-        return self.piece.last
+    piece: Summary
 
 
 def summaries_to_join(view: Sequence[KeptSummary]) -> Sequence[KeptSummary] | None:
@@ -211,7 +201,8 @@ class _Compaction:
             said = f"{holder} compacts it already; if its process has ended, run `batos resume {holder}`."
             return self._report(0, said)
         if resumed or not afresh:
-            self._view = [_kept_summary(node) for node in conversations.nodes(self._conversation)]
+            nodes = conversations.nodes(self._conversation)
+            self._view = [KeptSummary(node.level, conversations.summary(node)) for node in nodes]
         targets = self._targets(afresh=afresh)
         leave = self._context.io.asked.call(self._yield)
         began = session.ticks()
@@ -249,14 +240,14 @@ class _Compaction:
     @property
     def _last_summarised_turn(self) -> int:
         """Return the last turn that the view stands for."""
-        return self._view[-1].last if self._view else 0
+        return self._view[-1].piece.last if self._view else 0
 
     async def _next(self, targets: Sequence[int]) -> bool:
         """Make and keep one piece, if there is one to be made and nobody else changed the view."""
         merging = summaries_to_join(self._view)
         if merging is not None:
             level = merging[0].level + 1
-            recorded = await summaries.join_pieces(self._context, _pieces(merging), level)
+            recorded = await summaries.join_pieces(self._context, [each.piece for each in merging], level)
         else:
             upto = next((target for target in targets if target > self._last_summarised_turn), 0)
             if not upto:
@@ -304,7 +295,7 @@ class _Compaction:
             "covered": self._last_summarised_turn,
             "made": [
                 {
-                    "turns": [each.first, each.last],
+                    "turns": [each.piece.first, each.piece.last],
                     "level": each.level,
                     "by": "model" if each.piece.by_model else "first sentences",
                 }
@@ -342,14 +333,6 @@ def _is_spent(session: Session, context: MindContext) -> bool:
     )
 
 
-def _kept_summary(node: UvmObject) -> KeptSummary:
-    return KeptSummary(node.level, Piece(node.first, node.last, node.text, node.trust, node.by_model))
-
-
-def _pieces(kept: Sequence[KeptSummary]) -> Iterator[Piece]:
-    return (each.piece for each in kept)
-
-
 # -- changes of the image, each in a short commit of its own; they may be made twice
 
 
@@ -380,7 +363,7 @@ def _keep(name: str, slots: dict[str, Any], merged: Sequence[KeptSummary], drops
             return False
         conversation.view = (*view, UvmObject({**slots, "parts": ()}))
         return True
-    spans = [(each.first, each.last) for each in merged]
+    spans = [(each.piece.first, each.piece.last) for each in merged]
     place = next((at for at, node in enumerate(view) if node.first == spans[0][0]), 0)
     parts = view[place : place + len(spans)]
     if [(node.first, node.last) for node in parts] != spans:

@@ -13,7 +13,7 @@ from batos.gate import occurrence
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.image.records import least_trust
 from batos.inference.decisions.schema import Decision
-from batos.memory.evidence import Evidence, Passage, Turn, mark
+from batos.memory.evidence import Evidence, Passage, Summary, Turn, mark
 from batos.memory.sentences import SENTENCE_END
 from batos.minds import prompt
 from batos.minds.calls import questions
@@ -46,21 +46,10 @@ RECORDER = PersonaPrompt(
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A summary of the turns `first` to `last`; `trust` is the least of theirs."""
-
-    first: int
-    last: int
-    text: str
-    trust: str
-    by_model: bool
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedPiece:
     """A piece as it was made: how many of its parts were shown shortened, and why no model's words stand there."""
 
-    piece: Piece
+    piece: Summary
     shortened: int = 0
     why: str = ""
 
@@ -119,7 +108,7 @@ async def summarise_turns(context: MindContext, turns: Iterable[Turn]) -> Record
     return await _summarise(context, parts, 0)
 
 
-async def join_pieces(context: MindContext, pieces: Iterable[Piece], level: int) -> RecordedPiece:
+async def join_pieces(context: MindContext, pieces: Iterable[Summary], level: int) -> RecordedPiece:
     """Join neighbouring summaries to one of a higher level."""
     parts = [_Part(each.first, each.last, (("", each.text),), each.trust) for each in pieces]
     return await _summarise(context, parts, level)
@@ -155,13 +144,13 @@ async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -
             shortened = max(shortened, replied.shortened)
             faults = list(faults_of(text, source))
             if not faults:
-                piece = Piece(first, last, text, _trust(parts, by_model=True), by_model=True)
+                piece = Summary(first, last, text, _trust(parts, by_model=True), by_model=True)
                 return RecordedPiece(piece, shortened)
             why = faults[0]
             question = replace(question, then=prompt.revision(context.mind.voice, replied.text, faults, _AGAIN))
     except (DecisionInvalid, Runaway, ContextOverflow) as unusable:  # another try would end the same
         why = unusable.message
-    piece = Piece(first, last, sentences(parts, limit), _trust(parts, by_model=False), by_model=False)
+    piece = Summary(first, last, sentences(parts, limit), _trust(parts, by_model=False), by_model=False)
     return RecordedPiece(piece, shortened, why)
 
 
