@@ -80,7 +80,7 @@ def read(path: Path, emit: Emit) -> None:
 
 def _read_conversations(file: IO[bytes], name: str, emit: Emit) -> bool:
     """Read what can be taken for conversations; return False where the first value is none."""
-    teller = _ChatTeller(emit, name)
+    teller = ChatTeller(emit, name)
     strange = 0
     try:
         for value in _unwrap(json_values(file)):
@@ -112,7 +112,7 @@ def _unwrap(values: Iterator[Any]) -> Iterator[Any]:
     return chain([first], values)
 
 
-class _ChatTeller:
+class ChatTeller:
     """Hands the turns of conversations on, each numbered in its own."""
 
     def __init__(self, emit: Emit, name: str) -> None:
