@@ -14,6 +14,7 @@ from batos.memory.document_chunks import document_chunks
 from batos.memory.evidence import Passage
 from batos.memory.records.memory_records import BY_METHOD, SAID, MemoryKind, NewDocument
 from batos.memory.stated_sentences import statements_of
+from batos.memory.terms import clip_line
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, MissionBrief
 
 #: The kind of contribution by which a mission asks to be remembered.
@@ -67,11 +68,6 @@ def is_memorable(brief: MissionBrief) -> bool:
     return brief.message is None and (brief.policy is None or brief.policy.memory != NO_MEMORY)
 
 
-def _is_memorable(value: Mapping[str, Any]) -> bool:
-    """Tell the same of a brief that stands in the image."""
-    return value.get("message") is None and (value.get("policy") or {}).get("memory") != NO_MEMORY
-
-
 def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: datetime) -> Iterator[NewDocument]:
     """Yield the documents of an answered mission, and those that its methods gave to be remembered.
 
@@ -79,21 +75,30 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
     `mission` has the answer, under the question. The answer is evidence only if documents carry all that it
     says, so that no model takes its own word for a fact.
     """
-    value, made = brief.value, _Maker(mission, brief, now)
+    asked = MissionBrief.from_document(brief.value)
+
+    def document(kind: MemoryKind, source: str, title: str, text: str, trust: str, **about: Any) -> NewDocument:
+        title, data = clip_line(title, _TITLE), text.encode("utf-8", "surrogatepass")
+        return NewDocument(
+            document_id(now), asked.user, scope_of(asked), source, title, "text/plain",
+            hashlib.sha256(data).hexdigest(), len(data), trust, iso(now), document_chunks(title, text), kind,
+            said_at=brief.accepted_at, mission=mission, conversation=asked.conversation or "", **about,
+        )  # fmt: skip
+
     for given in unpack(slots.get("indexed_documents", "[]")):
         about = {"is_evidence": given.is_evidence}
-        yield made.document("document", given.source, given.title, given.text, given.trust, **about)
-    if not _is_memorable(value):
+        yield document("document", given.source, given.title, given.text, given.trust, **about)
+    if not is_memorable(asked):
         return
-    if stated := " ".join(statements_of(value["text"])):
-        yield made.document("turn", f"{mission}{SAID}", stated, stated, brief.trust, speaker=value["user"])
+    if stated := " ".join(statements_of(asked.text)):
+        yield document("turn", f"{mission}{SAID}", stated, stated, brief.trust, speaker=asked.user)
     answer = slots["answer"]
     if isinstance(answer, str):  # the line before it tells of that moment's memory
         answer = answer.removeprefix(slots["provenance"].get("without_memory", "")).strip()
     is_note = slots["provenance"].get("combined", {}).get("ruled") in (NOTED, FORGETS, NOTHING_NEAR)
     if isinstance(answer, str) and answer and not is_note:
-        yield made.document(
-            "mission", mission, value["text"], answer, slots["lineage_trust"],
+        yield document(
+            "mission", mission, asked.text, answer, slots["lineage_trust"],
             persona=slots["route"]["personas"][0], is_evidence=is_carried(slots["provenance"]),
         )  # fmt: skip
 
@@ -104,38 +109,6 @@ def is_carried(provenance: Mapping[str, Any]) -> bool:
     return _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
 
 
-class _Maker:
-    """Makes the documents of one mission."""
-
-    def __init__(self, mission: str, brief: Brief, now: datetime) -> None:
-        self._mission = mission
-        self._value = brief.value
-        self._said_at = brief.accepted_at
-        self._now = now
-
-    def document(self, kind: MemoryKind, source: str, title: str, text: str, trust: str, **about: Any) -> NewDocument:
-        """Return one of the documents, in chunks."""
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        title = _short(title)
-        chunks = document_chunks(title, text)
-        return NewDocument(
-            document_id(self._now), self._value["user"], _scope(self._value), source, title, "text/plain", digest,
-            len(text.encode("utf-8", "surrogatepass")), trust, iso(self._now), chunks,
-            kind=kind, said_at=self._said_at, mission=self._mission,
-            conversation=self._value.get("conversation") or "", **about,
-        )  # fmt: skip
-
-
 def scope_of(brief: MissionBrief) -> str:
     """Return the scope that a mission's memories belong to: the one that its person named, else `default`."""
     return (brief.policy and brief.policy.memory) or DEFAULT_SCOPE
-
-
-def _scope(value: Mapping[str, Any]) -> str:
-    """Return the same of a brief that stands in the image."""
-    return (value.get("policy") or {}).get("memory") or DEFAULT_SCOPE
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
