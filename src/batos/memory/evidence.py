@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from batos.memory.ranking import rank
@@ -135,25 +135,15 @@ class Past:
     meant: Turn | None = None
     undone: tuple[int, ...] = ()
 
-    @classmethod
-    def from_turns(cls, turns: Sequence[Turn], view: tuple[Summary, ...] = (), meant: Turn | None = None) -> Past:
-        """Return a past of these turns, oldest first, behind a view; they are numbered after it."""
-        numbered = [replace(turn, position=position) for position, turn in enumerate(turns, start=_last(view) + 1)]
-        return cls(_last(view) + len(numbered), lambda: reversed(numbered), view, meant)
-
     @property
     def last_summarised_turn(self) -> int:
         """Return the last turn that the view stands for."""
-        return _last(self.view)
+        return self.view[-1].last if self.view else 0
 
 
 def count_standing(first: int, last: int, undone: Iterable[int]) -> int:
     """Return how many turns there are from one position to another, if those at some positions are undone."""
     return last - first + 1 - sum(first <= each <= last for each in undone)
-
-
-def _last(view: Sequence[Summary]) -> int:
-    return view[-1].last if view else 0
 
 
 @dataclass(frozen=True, slots=True)

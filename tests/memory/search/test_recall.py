@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -18,6 +18,13 @@ turn_lists = st.lists(
 )
 
 
+def past_of(turns: Sequence[Turn], view: tuple[Summary, ...] = ()) -> Past:
+    """Return a past of these turns, oldest first, behind a view; they are numbered after it."""
+    before = Past(view=view).last_summarised_turn
+    numbered = [replace(turn, position=position) for position, turn in enumerate(turns, start=before + 1)]
+    return Past(before + len(numbered), lambda: reversed(numbered), view)
+
+
 @st.composite
 def pasts(draw: st.DrawFn) -> Past:
     """A conversation with a view of its older turns, and perhaps an exchange that is replied to: one of it, or not."""
@@ -26,7 +33,7 @@ def pasts(draw: st.DrawFn) -> Past:
     for turns, size in spans:
         first = view[-1].last + 1 if view else 1
         view.append(Summary(first, first + turns - 1, "s" * size, "model"))
-    past = Past.from_turns(draw(turn_lists), tuple(view))
+    past = past_of(draw(turn_lists), tuple(view))
     known = [Turn("m-else", "q", "a", "user"), *past.newest(), *([Turn("m-old", "q", "a", "user", 1)] if view else [])]
     return replace(past, meant=draw(st.sampled_from([None, *known])))
 
@@ -75,11 +82,11 @@ def test_summaries_have_a_share_that_turns_do_not_take() -> None:
     view = tuple(Summary(number, number, "s" * 200, "model") for number in range(1, 6))
     many = [Turn(f"m-{number}", "q" * 40, "a" * 40, "model") for number in range(100)]
     room = 3_000
-    crowded = recall((), Past.from_turns(many, view), "", room)
+    crowded = recall((), past_of(many, view), "", room)
     assert crowded.view
     assert sum(each.size for each in crowded.view) <= room // VIEW_SHARE + many[0].size
     assert sum(each.size for each in crowded.turns) >= room - room // VIEW_SHARE - many[0].size - 2 * 16
-    assert recall((), Past.from_turns(many[:2], view), "", room).view == view
+    assert recall((), past_of(many[:2], view), "", room).view == view
 
 
 def test_positions_of_undone_turns_are_not_left_out() -> None:
@@ -120,7 +127,7 @@ def test_a_citation_can_number_every_passage_that_is_shown() -> None:
 def test_turns_have_a_room_of_their_own_where_they_are_given_one() -> None:
     """The passages have all of the other room then, and the turns none of it."""
     candidates = passages([("a", SHA, "One.\n\n" + "x" * 1_190 + "\n\nTwo.")])
-    past = Past.from_turns([Turn(f"m-{number}", "q" * 40, "a" * 40, "model") for number in range(9)])
+    past = past_of([Turn(f"m-{number}", "q" * 40, "a" * 40, "model") for number in range(9)])
     evidence = recall(candidates, past, "One", 5_000, 3 * 112)
     assert len(evidence.turns) == 3
     assert len(evidence.passages) == len(candidates)

@@ -27,7 +27,7 @@ from batos.memory.records.memory_segments import VECTORS
 from batos.memory.search import linked_recall, metadata
 from batos.memory.search.linked_recall import NOTHING_SAID, Legs, Link, RankedChunk, RecallMode, SaidWords
 from batos.memory.search.metadata import MetadataIndex
-from batos.memory.search.names_within import NamesWithin
+from batos.memory.search.names_within import ChunksWithin, NamesWithin
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The kinds of segments that are built of texts.
@@ -169,7 +169,7 @@ class ChunkSearch:
                 spans, archives = _add_archived(root, reach, spans)
             if not (len(spans[0]) or any(others)):
                 return FoundChunks(root, (), 0, NOTHING_SAID)
-            within = _Within(spans, others)
+            within = ChunksWithin(spans, others)
             with self._holding(extra, query.vector), self._holding_archives(root, archives, query.words):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.said, legs.cosines, objects)
@@ -234,7 +234,7 @@ class ChunkSearch:
             for index in (self._text, self._links, vectors_):
                 index.drop(EXTRA)
 
-    def _legs(self, query: RecallQuery, within: _Within, most: int) -> tuple[Legs, int]:
+    def _legs(self, query: RecallQuery, within: ChunksWithin, most: int) -> tuple[Legs, int]:
         """Return the scores of the best chunks by words and by vectors, each leg for all of them."""
         wanted = wanted_words(query.words)
         said = SaidWords(self._text.rarity(wanted), wanted)
@@ -319,29 +319,6 @@ def _add_archived(
     lasts = np.array([last for _, _, last in wanted], np.int64)
     joined = np.concatenate((spans[0], firsts)), np.concatenate((spans[1], lasts))
     return joined, frozenset(name for _, name, _ in wanted)
-
-
-class _Within:
-    """The chunks that some spans hold, by their numbers; uncommitted ones count from the end."""
-
-    def __init__(self, spans: tuple[Numbers, Numbers], others: Sequence[bool]) -> None:
-        firsts, lasts = spans
-        self._held: NDArray[np.bool_] = np.zeros((int(lasts.max()) if len(lasts) else 0) + 1 + len(others), bool)
-        room = len(self._held) + 1
-        begun = np.cumsum(np.bincount(firsts, minlength=room))
-        self._held |= (begun > np.cumsum(np.bincount(lasts + 1, minlength=room)))[:-1]
-        for place, held in enumerate(others, start=1):
-            self._held[-place] = held
-
-    @property
-    def count(self) -> int:
-        """Return the number of chunks."""
-        return int(np.count_nonzero(self._held))
-
-    def mask(self, numbers: Numbers) -> NDArray[np.bool_]:
-        """Tell of each of some numbers if it is within."""
-        known = numbers < len(self._held)
-        return self._held[numbers] if known.all() else self._held[np.where(known, numbers, 0)] & known
 
 
 def _count_different(ids: Numbers) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +18,34 @@ from batos.objects.prototype import UvmObject, own_slots
 FEW: Final = 10
 
 
-class Within(Protocol):
-    """The chunks that a search may find."""
+class ChunksWithin:
+    """The chunks that some spans hold, by their numbers; uncommitted ones count from the end."""
+
+    def __init__(self, spans: tuple[Numbers, Numbers], others: Sequence[bool]) -> None:
+        firsts, lasts = spans
+        self._held: NDArray[np.bool_] = np.zeros((int(lasts.max()) if len(lasts) else 0) + 1 + len(others), bool)
+        room = len(self._held) + 1
+        begun = np.cumsum(np.bincount(firsts, minlength=room))
+        self._held |= (begun > np.cumsum(np.bincount(lasts + 1, minlength=room)))[:-1]
+        for place, held in enumerate(others, start=1):
+            self._held[-place] = held
 
     @property
     def count(self) -> int:
         """Return the number of chunks."""
-        ...
+        return int(np.count_nonzero(self._held))
 
     def mask(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Tell of each of some numbers if it is within."""
-        ...
+        known = numbers < len(self._held)
+        return self._held[numbers] if known.all() else self._held[np.where(known, numbers, 0)] & known
 
 
 class NamesWithin:
     """The names of chunks within reach, for one search: a name that only others have is none."""
 
     def __init__(
-        self, index: LinkIndex, words: TextIndex, within: Within, document_of: Callable[[int], UvmObject | None]
+        self, index: LinkIndex, words: TextIndex, within: ChunksWithin, document_of: Callable[[int], UvmObject | None]
     ) -> None:
         self._index = index
         self._words = words
