@@ -35,7 +35,7 @@ async def test_vectors_are_added_for_what_lacks_them() -> None:
             assert [(hit.id, hit.score) for hit in search.recall(root, query, ALL).parts] == [(3, 1.0), (1, 0.0)]
             assert search.recall(root, RecallQuery("", VectorQuery("n", np.eye(4, 8)[1]), "vectors"), ALL).parts == ()
             assert search.vectors_of(root, "m", [2, 3])[0].tolist() == [3]
-        await image.writer.apply(lambda root: backfill.drop_vectors(root, "m"))
+        await image.writer.apply(lambda root: memory_segments.drop_vectors(root, "m"))
         with image.snapshot() as root:
             assert backfill.missing_count(root, "m") == 3
             assert search.recall(root, query, ALL).parts == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -153,7 +153,7 @@ class VectorBackfill:
         with self._image.snapshot() as root:
             others = [each for each in memory_segments.embedded_digests(root) if each != digest]
         for other in others:
-            await self._image.shared.apply(partial(drop_vectors, digest=other))
+            await self._image.shared.apply(partial(memory_segments.drop_vectors, digest=other))
 
 
 def embedded_text(chunk: UvmObject) -> str:
@@ -183,19 +183,10 @@ def add_vectors(root: Root, digest: str, numbers: Sequence[int], matrix: NDArray
 
 def missing_vectors(root: Root, digest: str, most: int | None = None) -> list[int]:
     """Return the numbers of the first chunks that have no vector of a model, at most so many (None: all)."""
-    return list(islice(_numbers(memory_segments.missing_vectors(root, digest)), most))
+    missing = memory_segments.missing_vectors(root, digest)
+    return list(islice((number for first, last in missing for number in range(first, last + 1)), most))
 
 
 def missing_count(root: Root, digest: str) -> int:
     """Return the number of chunks that have no vector of a model."""
     return sum(last - first + 1 for first, last in memory_segments.missing_vectors(root, digest))
-
-
-def drop_vectors(root: Root, digest: str) -> int:
-    """Drop all vectors of a model; return how many segments went."""
-    return memory_segments.drop_vectors(root, digest)
-
-
-def _numbers(ranges: Iterator[tuple[int, int]]) -> Iterator[int]:
-    for first, last in ranges:
-        yield from range(first, last + 1)

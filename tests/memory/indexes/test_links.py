@@ -7,8 +7,9 @@ from collections.abc import Container, Iterable, Sequence
 import numpy as np
 from tests.memory.indexes.conformance import HOLM, SKARN, Among, Hit, Index, IndexConformance, each_of, every
 
+from batos.memory.indexes import postings
 from batos.memory.indexes.entries import Entry
-from batos.memory.indexes.links import MOST_NAMED, LinkIndex, build, merge
+from batos.memory.indexes.links import KIND, MOST_NAMED, LinkIndex, build
 from batos.memory.mentions import mentions
 
 
@@ -22,7 +23,7 @@ class TestLinkConformance(IndexConformance):
         return build(entries)
 
     def merge(self, segments: Sequence[bytes], gone: Container[int]) -> bytes:
-        return merge(segments, gone)
+        return postings.merge(KIND, segments, gone)
 
     def ask(self, index: Index, query: str, most: int = 10, among: Among = None) -> list[Hit]:
         assert isinstance(index, LinkIndex)

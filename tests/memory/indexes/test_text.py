@@ -13,9 +13,10 @@ from zope.index.text.lexicon import Lexicon
 from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
 
 from batos.memory.common_words import COMMON_STEMS
+from batos.memory.indexes import postings
 from batos.memory.indexes.entries import Entry
 from batos.memory.indexes.segment_bytes import number_bytes, pack
-from batos.memory.indexes.text import KIND, TextIndex, best_of, build, merge
+from batos.memory.indexes.text import KIND, TextIndex, best_of, build
 from batos.memory.inflections import searched_stems, wanted_words
 from batos.memory.terms import stems
 from batos.protocol.errors import IndexDamaged
@@ -31,7 +32,7 @@ class TestTextConformance(IndexConformance):
         return build(entries)
 
     def merge(self, segments: Sequence[bytes], gone: Container[int]) -> bytes:
-        return merge(segments, gone)
+        return postings.merge(KIND, segments, gone)
 
     def ask(self, index: Index, query: str, most: int = 10, among: Among = None) -> list[Hit]:
         assert isinstance(index, TextIndex)
@@ -121,7 +122,7 @@ def test_an_id_in_two_segments_is_found_once() -> None:
 
 def test_the_last_segment_tells_what_an_id_is() -> None:
     """Of an id in several segments a merge keeps what the last one holds."""
-    merged = merge([build([Entry(1, "", "lamp")]), build([Entry(1, "", "gull")])], ())
+    merged = postings.merge(KIND, [build([Entry(1, "", "lamp")]), build([Entry(1, "", "gull")])], ())
     assert merged == build([Entry(1, "", "gull")])
 
 

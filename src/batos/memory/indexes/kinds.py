@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
-from batos.memory.indexes import links, text, vectors
+from batos.memory.indexes import links, postings, text, vectors
 from batos.memory.indexes.entries import Entry
 
 Build: TypeAlias = Callable[[Iterable[Entry]], bytes]
@@ -26,8 +27,8 @@ class IndexKind:
 
 
 KINDS: Final[Mapping[str, IndexKind]] = {
-    "text": IndexKind(text.build, text.merge, text.build(())),
-    "links": IndexKind(links.build, links.merge, links.build(())),
+    "text": IndexKind(text.build, partial(postings.merge, text.KIND), text.build(())),
+    "links": IndexKind(links.build, partial(postings.merge, links.KIND), links.build(())),
     "vectors": IndexKind(None, vectors.merge, vectors.EMPTY),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import islice
 from typing import Final
 
@@ -29,11 +29,6 @@ def build(entries: Iterable[Entry]) -> bytes:
 def build_named(named: Mapping[int, Iterable[str]]) -> bytes:
     """Return a segment of entries that have these names, as `names_of` gives them."""
     return postings.build(KIND, {id_: dict.fromkeys(sorted(set(names)), 1) for id_, names in named.items()})
-
-
-def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
-    """Return one segment of all entries of some segments but those that are gone."""
-    return postings.merge(KIND, segments, gone)
 
 
 class LinkIndex:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -41,15 +41,6 @@ def build(entries: Iterable[Entry]) -> bytes:
     """
     texts = {entry.id: "\n".join((entry.title, entry.beside, entry.heading, entry.text)) for entry in entries}
     return postings.build(KIND, {id_: Counter(searched_stems(text)) for id_, text in texts.items()})
-
-
-def merge(segments: Sequence[bytes], gone: Container[int]) -> bytes:
-    """Return one segment of all entries of some segments but those that are gone.
-
-    The bytes are those of a segment that was built of these entries at once. Of an id in several segments the last one
-    counts.
-    """
-    return postings.merge(KIND, segments, gone)
 
 
 @dataclass(slots=True)
