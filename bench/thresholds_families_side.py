@@ -10,8 +10,7 @@ from typing import Final
 
 from batos.gate import checks
 from batos.gate.attribution import Attributor
-from batos.gate.carrying import Carrier
-from batos.gate.evidence_index import EvidenceIndex
+from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex
 from batos.gate.ground import Draft, Ground
 from batos.memory.search.focus import focus
 from batos.memory.sentences import sentence_spans
@@ -91,7 +90,9 @@ class IndexedExample:
 
 def carrying(each: IndexedExample) -> float:
     """Score what is cited for an answer."""
-    return _score_citations(each, Attributor(each.of.question, each.index).attribute(each.of.answer).carriers)
+    found = Attributor(each.of.question, each.index).attribute(each.of.answer)
+    carriers = [carrier for sentence in found.sentences for carrier in sentence.carriers]
+    return _score_citations(each, [carrier for carrier in carriers if carrier.document != CONVERSATION])
 
 
 def citing(each: IndexedExample) -> float:
@@ -103,7 +104,7 @@ def citing(each: IndexedExample) -> float:
     )
 
 
-def _score_citations(each: IndexedExample, carriers: Sequence[Carrier]) -> float:
+def _score_citations(each: IndexedExample, carriers: Sequence[Citation]) -> float:
     if not each.of.is_right:
         return float(not carriers)
     if not carriers:

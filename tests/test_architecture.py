@@ -326,15 +326,10 @@ PARAGRAPHS = frozenset(
     """
     batos.agency.effect_places
     batos.cli.doctor.cellcheck
-    batos.gate.growing
     batos.image.files.stored_files
     batos.inference.ollama.truncation
-    batos.memory.edits
-    batos.memory.facts
     batos.memory.forgetting
-    batos.memory.search.nearness
     batos.missions.contributions
-    batos.routing.routing_decision
     batos.server.dispatch.mission_undo
     batos.server.zmq.request_counts
     """.split()

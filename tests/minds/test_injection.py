@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from batos.gate.citations import Citation
+from batos.gate.evidence_index import Citation
 from batos.gate.quotation_search import locate
 from batos.inference import marks
 from batos.memory.evidence import Evidence, Summary, Turn

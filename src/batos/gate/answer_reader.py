@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from batos.gate import thresholds
-from batos.gate.carrying import Carrier, Claim, Meaning, Missing, Search, find_carriers, find_parts, make_claim
-from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
+from batos.gate.carrying import Claim, Meaning, Missing, Search, find_carriers, find_parts, make_claim
+from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex
 from batos.gate.rivals import spans_of
 from batos.gate.texts import languages
 from batos.gate.texts.stems import Stem, is_number, placed_stems, stems
@@ -52,9 +52,9 @@ class AttributedSentence:
     end: int
     text: str
     state: State
-    carriers: tuple[Carrier, ...] = ()
-    nearest: Carrier | None = None
-    parts: tuple[Carrier, ...] = ()
+    carriers: tuple[Citation, ...] = ()
+    nearest: Citation | None = None
+    parts: tuple[Citation, ...] = ()
     reason: Missing | Uncheckable | None = None
 
 
@@ -132,25 +132,23 @@ class AnswerReader:
             return AttributedSentence(start, end, text, "carried", carriers)
         return AttributedSentence(start, end, text, "not_checkable", reason="language")
 
-    def _verbatim(self, text: str) -> tuple[Carrier, ...]:
+    def _verbatim(self, text: str) -> tuple[Citation, ...]:
         """Return the sentence that a text copies, or those that the numbers of its sum stand in."""
         copy = self._index.copy_of(text)
         if copy is not None:
-            return (Carrier.from_sentence(self._index.sentences[copy], 1.0),)
+            return (self._index.sentences[copy],)
         return self._addends(text)
 
-    def _addends(self, text: str) -> tuple[Carrier, ...]:
+    def _addends(self, text: str) -> tuple[Citation, ...]:
         """Return the sentences that the numbers of a right sum stand in; none where one of these stands nowhere."""
         plain = figures.plain(text)
         found = figures.find(plain)
-        carriers: dict[int, Carrier] = {}
+        carriers: dict[int, Citation] = {}
         for each in sums.written_sums(plain, found) if len(found) >= _LEAST_OF_A_SUM else ():
             places = [self._place_of(number.text, text) for number in each.terms if not sums.is_constant(number)]
             if not each.is_right or not places or None in places:
                 return ()
-            carriers.update(
-                (at, Carrier.from_sentence(self._index.sentences[at], 1.0)) for at in places if at is not None
-            )
+            carriers.update((at, self._index.sentences[at]) for at in places if at is not None)
         return tuple(carriers[at] for at in sorted(carriers))
 
     def _place_of(self, number: str, text: str) -> int | None:
@@ -159,10 +157,10 @@ class AnswerReader:
         places = [at for stem in sorted(stems(number, self._language)) for at in self._index.with_stem(stem)]
         return max(places, key=lambda at: (self._index.weigh(self._index.stems[at] & said), -at), default=None)
 
-    def _values_of(self, words: frozenset[str]) -> tuple[Carrier, ...]:
+    def _values_of(self, words: frozenset[str]) -> tuple[Citation, ...]:
         """Return the sentence, or two, that have every number of a sentence in another language."""
         numbers = {each for each in words if is_number(each) and len(each) > 1}
-        carriers: list[Carrier] = []
+        carriers: list[Citation] = []
         while numbers and len(carriers) < _MOST_TRANSLATED:
             held: dict[int, set[str]] = {}
             for each in numbers:
@@ -171,7 +169,7 @@ class AnswerReader:
             if not held:
                 return ()
             best = max(held, key=lambda at: (len(held[at]), -at))
-            carriers.append(Carrier.from_sentence(self._index.sentences[best], 1.0))
+            carriers.append(self._index.sentences[best])
             numbers -= held[best]
         return () if numbers else tuple(carriers)
 
@@ -185,7 +183,7 @@ class AnswerReader:
             nothing = nothing or found
         return nothing or Search((), None, "words")
 
-    def _parts(self, text: str, said: Sequence[Stem], first: bool) -> tuple[Carrier, ...]:
+    def _parts(self, text: str, said: Sequence[Stem], first: bool) -> tuple[Citation, ...]:
         """Return the sentences that carry a clause which says more than the question, else half of them all.
 
         The score of each is its share of the whole text, at least that of a clause.
@@ -198,9 +196,9 @@ class AnswerReader:
 
     def _parts_of(
         self, text: str, said: Sequence[Stem], spans: list[tuple[int, int]], first: bool
-    ) -> tuple[Carrier, ...]:
+    ) -> tuple[Citation, ...]:
         whole = self._index.weigh(frozenset(each.stem for each in said))
-        found: dict[tuple[int, int], Carrier] = {}
+        found: dict[tuple[int, int], Citation] = {}
         for start, end in spans:
             within = [each for each in said if start <= each.start < end]
             words = frozenset(each.stem for each in within)
@@ -213,10 +211,10 @@ class AnswerReader:
                 found[place] = replace(carrier, score=round(min(1.0, before + share), 3))
         return tuple(found.values())
 
-    def _find_parts(self, text: str, said: Sequence[Stem], span: tuple[int, int], first: bool) -> tuple[Carrier, ...]:
+    def _find_parts(self, text: str, said: Sequence[Stem], span: tuple[int, int], first: bool) -> tuple[Citation, ...]:
         copy = self._index.copy_of(text[slice(*span)])
         if copy is not None and self._index.sentences[copy].document != CONVERSATION:
-            return (Carrier.from_sentence(self._index.sentences[copy], 1.0),)
+            return (self._index.sentences[copy],)
         tried = (find_parts(self._index, claim) for claim in self._claims(text, said, first))
         return next(filter(None, tried), ())
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from batos.gate.answer_reader import AnswerFrame, AnswerReader, AttributedSentence, State, is_foreign, sum_results
-from batos.gate.carrying import Carrier, Meaning
-from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
+from batos.gate.carrying import Meaning
+from batos.gate.evidence_index import EvidenceIndex
 from batos.gate.ground import Ground
 from batos.gate.quotations import not_verbatim
 from batos.gate.texts import languages
@@ -39,16 +39,6 @@ class Attribution:
     def select(self, state: State) -> tuple[AttributedSentence, ...]:
         """Return the sentences in a state."""
         return tuple(each for each in self.sentences if each.state == state)
-
-    @property
-    def carriers(self) -> tuple[Carrier, ...]:
-        """Return the carriers in documents of all sentences, each place once, with its best score."""
-        best: dict[tuple[int, int], Carrier] = {}
-        for carrier in (carrier for each in self.sentences for carrier in each.carriers):
-            place = (carrier.document, carrier.start)
-            if carrier.document != CONVERSATION and (place not in best or best[place].score < carrier.score):
-                best[place] = carrier
-        return tuple(best.values())
 
     @property
     def carried_share(self) -> float | None:
@@ -193,3 +183,51 @@ def _question_stems(question: str, language: str | None) -> tuple[frozenset[str]
     asked = [question[start:end] for start, end in sentence_spans(question)]
     texts = dict.fromkeys((question, *asked[:_MOST_QUESTIONS]))
     return tuple(dict.fromkeys(stems(text, language) for text in texts))
+
+
+# -- an answer as it grows: each sentence is attributed once, as soon as the next one begins
+
+
+#: Marks that may end a sentence, or a code block.
+_MAY_END = re.compile(r"[.!?…。！？؟۔।॥\n`]")
+
+
+#: Characters of a sentence from which on its end is looked for only when it has grown by a tenth: a block of code ends
+#: late, and each of its lines may be the end.
+_LONG, _LONGER = 400, 1.1
+
+
+class GrowingAttribution:
+    """An answer that is heard piece by piece. Words alone decide, and each sentence is read once."""
+
+    def __init__(self, attributor: Attributor) -> None:
+        self._attributor = attributor
+        self._text = ""
+        #: The place up to which sentences were read, and if none of them could be checked.
+        self._read_to, self._first = 0, True
+        #: A mark that may end a sentence was heard behind that place, and the length at which to look for one.
+        self._may_end, self._look_at = False, 0
+
+    def add(self, piece: str) -> tuple[AttributedSentence, ...]:
+        """Return the sentences that have ended when a piece is added, and that were not returned before."""
+        self._may_end = self._may_end or _MAY_END.search(piece) is not None
+        self._text += piece
+        unread = len(self._text) - self._read_to
+        if not self._may_end or not piece.strip() or unread < self._look_at:
+            return ()
+        spans = answer_sentences(self._text[self._read_to :])
+        if len(spans) > 1:
+            return self._read(self._read_to + spans[-2][1])
+        self._look_at = int(unread * _LONGER) if unread > _LONG else 0
+        return ()
+
+    def finish(self) -> tuple[AttributedSentence, ...]:
+        """Return the sentences that were not returned yet: the answer is whole."""
+        return self._read(len(self._text))
+
+    def _read(self, end: int) -> tuple[AttributedSentence, ...]:
+        found = self._attributor.attribute_part(self._text[:end], self._read_to, first=self._first).sentences
+        self._read_to, self._look_at = end, 0
+        self._may_end = _MAY_END.search(self._text, end) is not None
+        self._first = self._first and all(each.state == "not_checkable" for each in found)
+        return found

@@ -9,7 +9,7 @@ from operator import mul
 from typing import Literal, TypeAlias
 
 from batos.gate import thresholds
-from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, EvidenceSentence
+from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex
 from batos.gate.rivals import least_lead
 from batos.gate.texts.stems import Stem, is_number
 
@@ -24,24 +24,6 @@ Meaning: TypeAlias = tuple[Sequence[float], Sequence[Sequence[float]]]
 _DIGITS = 2
 #: Sentences among which the second of two is looked for that carry one together.
 _PAIR_TRIED = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Carrier:
-    """A sentence of the evidence: its document's number (0 is the conversation), its place in the file in characters,
-    its words as the file has them, and how much of the answer's sentence it has, from 0 to 1.
-    """
-
-    document: int
-    start: int
-    end: int
-    quote: str
-    score: float
-
-    @classmethod
-    def from_sentence(cls, sentence: EvidenceSentence, score: float) -> Carrier:
-        """Return a sentence of the evidence as a carrier."""
-        return cls(sentence.document, sentence.start, sentence.end, sentence.quote, round(min(1.0, score), 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +44,8 @@ class Claim:
 class Search:
     """The carriers of a claim; without any, the nearest sentence and the reason that it does not carry."""
 
-    carriers: tuple[Carrier, ...]
-    nearest: Carrier | None
+    carriers: tuple[Citation, ...]
+    nearest: Citation | None
     missing: Missing | None
 
 
@@ -109,7 +91,7 @@ def _phrases(text: str, said: Sequence[Stem], new: Set[str]) -> Iterator[str]:
         yield text[row[0].start : row[-1].end]
 
 
-def find_parts(index: EvidenceIndex, claim: Claim) -> tuple[Carrier, ...]:
+def find_parts(index: EvidenceIndex, claim: Claim) -> tuple[Citation, ...]:
     """Return the one or two sentences of documents that have half of a claim, and all else that carrying asks for."""
     return _Searcher(index, claim, thresholds.PART_SHARE).search(conversation=False).carriers
 
@@ -163,7 +145,7 @@ class _Searcher:
         best, at = max(likeness, default=(0.0, 0))
         if best < thresholds.ALIKE or not self._claim.numbers <= self._index.stems[-at] or not self._leads(-at):
             return None
-        return Search((Carrier.from_sentence(self._index.sentences[-at], best),), None, None)
+        return Search((self._index.sentences[-at].with_score(best),), None, None)
 
     def _matches(self, conversation: bool) -> Iterator[_Match]:
         index = self._index
@@ -209,10 +191,10 @@ class _Searcher:
             enough and more and claim.numbers <= both and self._leads(first.sentence) and self._leads(second.sentence)
         )
 
-    def _carrier(self, sentence: int) -> Carrier:
+    def _carrier(self, sentence: int) -> Citation:
         has = self._context.get(sentence, 0.0) + thresholds.NEW_WEIGHT * self._new.get(sentence, 0.0)
         total = self._context_total + thresholds.NEW_WEIGHT * self._new_total
-        return Carrier.from_sentence(self._index.sentences[sentence], has / total if total else 0.0)
+        return self._index.sentences[sentence].with_score(has / total if total else 0.0)
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
-from batos.gate.evidence_index import CONVERSATION
+from batos.gate.evidence_index import CONVERSATION, Citation
 from batos.gate.quotation_search import Quotation, locate
 from batos.gate.uncheckable import Uncheckable, frame_length, manner
 from batos.memory.evidence import Evidence
@@ -17,30 +17,6 @@ from batos.protocol.evidence_documents import CitationDocument, SentenceDocument
 GIST = 200
 #: Forms of a sentence at the head of an answer that are no part of its gist.
 _BEFORE: frozenset[Uncheckable] = frozenset(("greeting", "heading", "lead_in", "question"))
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """A sentence of a document: its place in the file in characters, its words as the file has them, the sentence of
-    the answer that it carries, and how much of that sentence it has, from 0 to 1.
-    """
-
-    document: int
-    start: int
-    end: int
-    quote: str
-    sentence: str = ""
-    score: float = 1.0
-
-    def as_dict(self) -> CitationDocument:
-        """Return the citation as a voice shows it."""
-        return CitationDocument(
-            document=self.document,
-            span=[self.start, self.end],
-            quote=self.quote,
-            sentence=self.sentence,
-            score=self.score,
-        )
 
 
 def citations_of(attribution: Attribution) -> tuple[Citation, ...]:
@@ -53,7 +29,7 @@ def citations_of(attribution: Attribution) -> tuple[Citation, ...]:
         for each in (*sentence.carriers, *sentence.parts):
             place = (each.document, each.start)
             if each.document != CONVERSATION and (place not in best or best[place].score < each.score):
-                best[place] = Citation(each.document, each.start, each.end, each.quote, sentence.text, each.score)
+                best[place] = replace(each, sentence=sentence.text)
     return tuple(best.values())
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from batos.gate import thresholds
@@ -16,6 +16,7 @@ from batos.memory.evidence import Evidence
 from batos.memory.sentences import sentence_spans
 from batos.memory.table_heads import TableHeads
 from batos.memory.terms import line_of
+from batos.protocol.evidence_documents import CitationDocument
 
 #: The document number of what was said in the conversation: its turns and summaries are evidence, but no document.
 CONVERSATION = 0
@@ -32,13 +33,32 @@ _HIRAGANA = re.compile("[\u3041-\u309f]+")
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceSentence:
-    """A sentence of the evidence, word for word: `start` and `end` are its place in the file, in characters."""
+class Citation:
+    """A sentence of the evidence, word for word: the number of its document, and its place in the file in characters.
+
+    One that carries a `sentence` of an answer has so much of that one as its `score` tells, from 0 to 1.
+    """
 
     document: int
     start: int
     end: int
     quote: str
+    sentence: str = ""
+    score: float = 1.0
+
+    def with_score(self, score: float) -> Citation:
+        """Return the sentence with how much of an answer's sentence it has."""
+        return replace(self, score=round(min(1.0, score), 3))
+
+    def as_dict(self) -> CitationDocument:
+        """Return the citation as a voice shows it."""
+        return CitationDocument(
+            document=self.document,
+            span=[self.start, self.end],
+            quote=self.quote,
+            sentence=self.sentence,
+            score=self.score,
+        )
 
 
 class EvidenceIndex:
@@ -47,7 +67,7 @@ class EvidenceIndex:
     def __init__(self, evidence: Evidence, said: str = "") -> None:
         """Split and index all passages, and the turns, the summaries and what else was `said` as one text."""
         self.evidence = evidence
-        self.sentences: list[EvidenceSentence] = []
+        self.sentences: list[Citation] = []
         self.stems: list[frozenset[str]] = []
         #: The place of each sentence's document among all of them.
         self.document_of: list[int] = []
@@ -81,7 +101,7 @@ class EvidenceIndex:
             above = tables.above(start)
             found = stems(f"{above}\n{quote}" if above else quote, language)
             at = len(self.sentences)
-            self.sentences.append(EvidenceSentence(document, begin + start, begin + end, quote))
+            self.sentences.append(Citation(document, begin + start, begin + end, quote))
             self.stems.append(found)
             self.document_of.append(place)
             if held and _PRONOUN.match(quote):

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from batos.gate.attribution import Attribution, Attributor
 from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.citations import Citation
+from batos.gate.evidence_index import Citation
 from batos.memory.evidence import Evidence
 from batos.protocol.errors import BatosError, InternalError
 from batos.protocol.mission_documents import ChangeDocument, CombinedDocument, ProtocolDocument, VoiceDocument

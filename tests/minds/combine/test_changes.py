@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, QUESTION, TRIMS, WINDS, ask, candidate, kind, submit
 
-from batos.gate.citations import Citation
+from batos.gate.evidence_index import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.combine import changes
 from batos.protocol.errors import StreamCut

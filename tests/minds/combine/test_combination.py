@@ -9,7 +9,7 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, LAMP, QUESTION, TRIMS, WINDS, ask, candidate, kind, stepping, submit
 
-from batos.gate.citations import Citation
+from batos.gate.evidence_index import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages

@@ -10,11 +10,9 @@ from typing import Final
 from batos.concurrency.offload import offload
 from batos.gate import checks, citations, wording
 from batos.gate.answer_reader import AttributedSentence
-from batos.gate.attribution import Attribution, Attributor, SentenceVectors, attribute
-from batos.gate.citations import Citation
-from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
+from batos.gate.attribution import Attribution, Attributor, GrowingAttribution, SentenceVectors, attribute
+from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex, index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
-from batos.gate.growing import GrowingAttribution
 from batos.gate.texts.stems import stems
 from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText, V
 from batos.memory.evidence import Evidence

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from batos.gate.checks import GateVerdict
-from batos.gate.citations import Citation
+from batos.gate.evidence_index import Citation
 from batos.gate.texts import languages
 from batos.genesis.codex.protocol_conditions import fold
 from batos.memory.terms import line_of, words

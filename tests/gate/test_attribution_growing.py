@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.memory.growing import MOST, growth, least_seconds
 
 from batos.gate.answer_reader import AttributedSentence
-from batos.gate.attribution import Attributor, answer_sentences, attribute
+from batos.gate.attribution import Attributor, GrowingAttribution, answer_sentences, attribute
 from batos.gate.evidence_index import EvidenceIndex
-from batos.gate.growing import GrowingAttribution
 from batos.memory.evidence import Evidence, Passage
 
 LIGHT = "Hook Light was built of granite in 1804 by Robert Blair. In 1961 the harbour board automated the lamp."
