@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batos.memory.reach import MemoryReach
-from batos.memory.search.chunk_search import RecallQuery, VectorQuery
-from batos.memory.search.nearness import coverage
+from batos.memory.search.chunk_search import RecallQuery, VectorQuery, coverage
 from batos.memory.search.recollection import EVIDENCE, GIVEN
 from batos.objects.prototype import own_slots
 from batos.uvm import UVM

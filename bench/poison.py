@@ -38,7 +38,7 @@ from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.corrections import Corrections
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.memory.records import memory_pins, memory_records
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots

@@ -33,8 +33,8 @@ from typing import Any
 
 from batos.gate.attribution import attribute
 from batos.inference.ollama.bridge import Bridge, ChatRequest
-from batos.memory.document_store import Incoming
 from batos.memory.evidence import Evidence
+from batos.memory.known_texts import Incoming
 from batos.memory.passages import passages
 from batos.memory.sentences import sentence_spans
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file

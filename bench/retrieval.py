@@ -40,7 +40,8 @@ from batos.inference import model_names
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
 from batos.memory.backfill import VectorBackfill
-from batos.memory.document_store import DocumentStore, Incoming
+from batos.memory.document_store import DocumentStore
+from batos.memory.known_texts import Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import chunk_count, find_chunk
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery

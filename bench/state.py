@@ -32,8 +32,8 @@ from typing import Any, Final
 
 from batos.image.ids import iso, utc_now
 from batos.image.image import LivingImage, Opening
-from batos.memory.document_store import DocumentStore, Incoming
-from batos.memory.facts import FactKey, fact_of
+from batos.memory.document_store import DocumentStore
+from batos.memory.known_texts import FactKey, Incoming, fact_of
 from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import RecallView, Recollection

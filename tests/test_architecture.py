@@ -330,6 +330,7 @@ PARAGRAPHS = frozenset(
     batos.inference.ollama.truncation
     batos.memory.forgetting
     batos.missions.contributions
+    batos.routing.routing_decision
     batos.server.dispatch.mission_undo
     batos.server.zmq.request_counts
     """.split()

@@ -18,7 +18,7 @@ from tests.image.installing import install, provenance
 
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.terminal import logs
 from batos.testing import ScriptedBridge, plain_reply
 

@@ -18,7 +18,7 @@ from batos.image.readable import ReadableImage
 from batos.image.roots import Root
 from batos.image.views.read_only import open_read_only
 from batos.inference.journal import Entries
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery

@@ -18,7 +18,7 @@ from batos.image.image import LivingImage
 from batos.memory.corrections import Corrections
 from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
-from batos.memory.facts import FactKey, fact_of
+from batos.memory.known_texts import FactKey, fact_of
 from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.search.chunk_search import ChunkSearch
 from batos.memory.search.recollection import Recollection
@@ -131,7 +131,7 @@ async def test_a_file_that_is_as_it_was_leaves_an_edit_alone(image: LivingImage)
     await store.edit("/lamp", "Anna winds the lamp.", "ann")
     for told in (
         await store.remember([incoming(LAMP, "/lamp")]),
-        await store.recognise([incoming(LAMP, "/lamp").content]),
+        await store.recognise([incoming(LAMP, "/lamp")]),
     ):
         (line,) = told["remembered"]
         assert (line["state"], line["standing"]) == ("known", "edited")

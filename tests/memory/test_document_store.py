@@ -11,7 +11,8 @@ from tests.image.open_image import open_image
 
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.memory.document_store import MERGED, DocumentStore, Incoming
+from batos.memory.document_store import MERGED, DocumentStore
+from batos.memory.known_texts import Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_pins, memory_records, memory_segments
 from batos.memory.search.chunk_search import RecallQuery
@@ -140,14 +141,14 @@ async def test_contents_are_recognised_without_their_texts() -> None:
     async with open_image(None) as image:
         store, recollection = store_of(image), Recollection()
         await store.remember([incoming("Oil.", "/a"), incoming("Gas.", "/b")])
-        moved = [incoming("Oil.", "/b").content, incoming("Wax.", "/c").content, incoming("Oil.", "/d").content]
+        moved = [incoming("Oil.", "/b"), incoming("Wax.", "/c"), incoming("Oil.", "/d")]
         told = await store.recognise(moved)
         assert [(each["source"], each["state"]) for each in told["remembered"]] == [("/b", "known"), ("/d", "known")]
         assert find(image, recollection, "oil gas") == ["Oil."]
-        assert (await store.recognise([incoming("Wax.", "/c").content])) == {"remembered": []}
+        assert (await store.recognise([incoming("Wax.", "/c")])) == {"remembered": []}
         (gone,) = (await store.forget(["/d"]))["forgotten"]
         assert gone["source"] == "/a"
-        assert (await store.recognise([incoming("Oil.", "/a").content])) == {"remembered": []}
+        assert (await store.recognise([incoming("Oil.", "/a")])) == {"remembered": []}
 
 
 async def test_a_typed_text_outlives_the_files_that_say_the_same() -> None:
@@ -180,7 +181,7 @@ async def test_a_pin_stays_with_a_file_whose_words_somebody_typed_meanwhile() ->
         await image.writer.apply(lambda root: memory_pins.pin(root, first["document"], ""))
         (typed,) = (await store.remember([replace(file, source="", trust="user")]))["remembered"]
         assert typed["state"] == "new"
-        await store.recognise([file.content])
+        await store.recognise([file])
         with image.snapshot() as root:
             assert list(memory_pins.list_pinned(root, "ann")) == [typed["document"]]
 

@@ -9,9 +9,8 @@ from typing import Any
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming
 
-from batos.memory.document_store import DocumentStore, Incoming
-from batos.memory.facts import FactKey, fact_of
-from batos.memory.known_texts import SortedTexts
+from batos.memory.document_store import DocumentStore
+from batos.memory.known_texts import FactKey, Incoming, SortedTexts, fact_of
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records
 from batos.memory.records.memory_records import NewDocument
@@ -44,8 +43,7 @@ async def test_texts_are_known_by_the_image_or_by_their_twins() -> None:
         ]
         with image.snapshot() as root:
             known = [
-                found.take_known(root, number, incoming(text, source).content)
-                for number, (text, source) in enumerate(given, 1)
+                found.take_known(root, number, incoming(text, source)) for number, (text, source) in enumerate(given, 1)
             ]
         assert known == [True] * 6 + [False]
         assert [each["source"] for each in found.lines.values()] == ["/a", "/b", "/d", "/c", "/e", "/c"]
@@ -96,7 +94,7 @@ async def test_a_fact_is_known_by_its_key() -> None:
         found = SortedTexts()
         others = [fact, incoming("18 March", "/a"), fact_of(incoming("18 March"), FactKey("end_date"))]
         with image.snapshot() as root:
-            known = [found.take_known(root, number, each.content) for number, each in enumerate(others)]
+            known = [found.take_known(root, number, each) for number, each in enumerate(others)]
         assert known == [True, False, False]
         assert found.copies == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory.search.test_nearness import found
+from tests.memory.search.test_chunk_search_nearness import found
 from tests.memory.test_document_store import incoming
 
 from batos.memory.table_heads import LONGEST_HEAD, TableHeads

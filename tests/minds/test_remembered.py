@@ -11,7 +11,7 @@ import pytest
 from tests.minds.scripted import kind
 
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

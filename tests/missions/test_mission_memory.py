@@ -12,8 +12,8 @@ from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.corrections import Corrections
 from batos.memory.document_chunks import document_chunks
-from batos.memory.document_store import Incoming
 from batos.memory.exchanges import IndexedDocument, pack
+from batos.memory.known_texts import Incoming
 from batos.memory.records import memory_standings
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.records.memory_standings import Standing

@@ -31,7 +31,7 @@ from batos.image import roots
 from batos.image.nodes import claims
 from batos.image.nodes.lease import node_name
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
 from batos.missions.sharing import _Look

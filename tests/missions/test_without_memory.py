@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from batos.events import Events
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.protocol.brief import as_file
 from batos.protocol.event_payloads import MISSION_RETRACTED, MISSION_TOKEN
 from batos.protocol.mission_documents import MissionDocument

@@ -17,11 +17,10 @@ from batos.image.roots import Root
 from batos.memory import freed_memory
 from batos.memory.claims.hearing import ClaimOutcome, hear
 from batos.memory.document_chunks import document_chunks
-from batos.memory.edits import check_editable
 from batos.memory.forgetting import forget_all, going_with
 from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry, words_beside
-from batos.memory.known_texts import GivenContent, SortedTexts, remembered_line
+from batos.memory.known_texts import GivenContent, Incoming, SortedTexts, remembered_line
 from batos.memory.records import (
     memory_folding,
     memory_pins,
@@ -30,11 +29,11 @@ from batos.memory.records import (
     memory_segments,
     memory_standings,
 )
-from batos.memory.records.memory_records import MemoryKind, NewDocument
+from batos.memory.records.memory_records import NewDocument
 from batos.memory.records.memory_segments import NewSegment, SegmentRow
 from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import NotFound
+from batos.protocol.errors import BriefError, NotFound
 from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
 from batos.records import memory_lineage
 
@@ -55,39 +54,6 @@ Change: TypeAlias = Callable[[Root], None]
 
 #: The fields that an edit leaves as they were, beside whose the memory is and where it came from.
 _KEPT_BY_EDIT: Final = ("kind", "said_at", "mission", "persona", "conversation", "speaker", "is_evidence")
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """A text that is to be remembered. `source` is where it came from, "" for words that a person typed.
-
-    `sha256` is the digest of what the text was taken from. `kind`, `said_at`, `speaker` and `conversation` tell of a
-    turn or a mail who said it and when. A fact has a `key`; `supersedes` and `depends_on` name other facts by theirs.
-    """
-
-    user: str
-    scope: str
-    source: str
-    title: str
-    media_type: str
-    text: str
-    sha256: str
-    trust: str
-    kind: MemoryKind = "document"
-    said_at: str = ""
-    speaker: str = ""
-    conversation: str = ""
-    key: str = ""
-    supersedes: str = ""
-    depends_on: tuple[str, ...] = ()
-
-    @property
-    def content(self) -> GivenContent:
-        """Return what tells whether it is known."""
-        return GivenContent(
-            self.user, self.scope, self.source, self.sha256, self.kind, self.key, self.supersedes, self.depends_on,
-            self.trust,
-        )  # fmt: skip
 
 
 class DocumentStore:
@@ -118,7 +84,7 @@ class DocumentStore:
                 await self._add_places(found)
         return {"remembered": [lines[number] for number in sorted(lines)]}
 
-    async def recognise(self, given: Sequence[GivenContent]) -> RememberedPage:
+    async def recognise(self, given: Sequence[GivenContent | Incoming]) -> RememberedPage:
         """Return a line for each content that is known, and note that it came from its source too."""
         async with self.exclusively():
             found = await asyncio.to_thread(self._recognise, given)
@@ -129,7 +95,7 @@ class DocumentStore:
         if found.copies:
             await self._image.shared.apply(lambda root: _add_places(root, found.copies))
 
-    def _recognise(self, given: Sequence[GivenContent]) -> SortedTexts:
+    def _recognise(self, given: Sequence[GivenContent | Incoming]) -> SortedTexts:
         found = SortedTexts()
         with self._image.snapshot() as root:
             for number, each in enumerate(given):
@@ -142,7 +108,7 @@ class DocumentStore:
         now = self._clock()
         with self._image.snapshot() as root:
             for number, each in enumerate(given):
-                if not found.take_known(root, number, each.content):
+                if not found.take_known(root, number, each):
                     found.take_new(number, _cut(each, document_id(now), iso(now)))
         return found
 
@@ -309,6 +275,25 @@ class _StoreReport:
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
     memory_folding.unfold_places(root, (), copies)
     memory_records.add_places(root, copies)
+
+
+def check_editable(before: Mapping[str, Any], text: str) -> None:
+    """Check that a memory can be given this text. Raises: BriefError: it cannot."""
+    if before["kind"] == "summary":  # what a person wrote over it would quote memories that are forgotten later
+        undo = f"`batos curate --undo {before['name']}` brings back what it stands for: edit the memory itself."
+        remedy = (
+            undo
+            if before.get(memory_folding.STANDS_FOR)
+            else f"`batos memories delete {before['name']}`, then remember it."
+        )
+        raise BriefError(f"{before['title']!r} is a summary: it is not edited", field="args.document", remedy=remedy)
+    is_recalled = before["standing"] in memory_standings.RECALLED
+    if before["kind"] == "fact" or not is_recalled or not text.strip():
+        why = "a fact" if before["kind"] == "fact" else "left without a word" if is_recalled else "history"
+        remedy = "Remember the fact again by its key; `batos memories restore` brings history back."
+        raise BriefError(f"{before['title']!r} is {why}: it is not edited", field="args.document", remedy=remedy)
+    if hashlib.sha256(text.encode()).hexdigest() == before["sha256"]:
+        raise BriefError("the text is as it was", field="args.text", remedy="Give another text.")
 
 
 def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> NewDocument:

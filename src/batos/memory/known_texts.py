@@ -1,9 +1,10 @@
-"""Tells the texts that are remembered already from those that are not, among those that are to be remembered."""
+"""Holds texts that are to be remembered, facts among them, and tells those that are remembered already from others."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from batos.image import roots
@@ -39,6 +40,60 @@ class GivenContent(NamedTuple):
         return "" if self.kind == "fact" else self.source
 
 
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A text that is to be remembered. `source` is where it came from, "" for words that a person typed.
+
+    `sha256` is the digest of what the text was taken from. `kind`, `said_at`, `speaker` and `conversation` tell of a
+    turn or a mail who said it and when. A fact has a `key`; `supersedes` and `depends_on` name other facts by theirs.
+    """
+
+    user: str
+    scope: str
+    source: str
+    title: str
+    media_type: str
+    text: str
+    sha256: str
+    trust: str
+    kind: MemoryKind = "document"
+    said_at: str = ""
+    speaker: str = ""
+    conversation: str = ""
+    key: str = ""
+    supersedes: str = ""
+    depends_on: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Return the source whose older content it takes the place of; a fact's older value is history."""
+        return "" if self.kind == "fact" else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class FactKey:
+    """The subject and attribute of a fact in one word, and the keys of facts that it supersedes or depends on."""
+
+    key: str
+    supersedes: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
+def fact_of(given: Incoming, fact: FactKey) -> Incoming:
+    """Return a text as the fact of a key, whose words are its title: it is found by them.
+
+    >>> typed = Incoming("ann", "default", "", "18 March", "text/plain", "18 March", "0", "user")
+    >>> fact_of(typed, FactKey("launch_date")).title
+    'launch date'
+    """
+    title = " ".join(fact.key.replace("_", " ").replace("-", " ").split()) or fact.key
+    digest = hashlib.sha256(f"{fact.key}\0{given.text}".encode("utf-8", "surrogatepass")).hexdigest()
+    return replace(
+        given, title=title, sha256=digest, kind="fact",
+        key=fact.key, supersedes=fact.supersedes, depends_on=fact.depends_on,
+    )  # fmt: skip
+
+
 @dataclass(slots=True)
 class SortedTexts:
     """The lines of texts that are known and the documents of those that are not, by their places among the given.
@@ -51,7 +106,7 @@ class SortedTexts:
     copies: list[tuple[str, str]] = field(default_factory=list)
     _seen: dict[tuple[str, str, str], NewDocument] = field(default_factory=dict)
 
-    def take_known(self, root: Root, number: int, given: GivenContent) -> bool:
+    def take_known(self, root: Root, number: int, given: GivenContent | Incoming) -> bool:
         """Take a content that is known, or is that of a text before it; return False where it is neither."""
         name = _find_known(root, given)
         if name is not None:
@@ -60,7 +115,7 @@ class SortedTexts:
             known["standing"] = line["standing"]
             at_place = memory_places.find_by_source(root, given.user, given.scope, given.place)
             is_noted = at_place == name or line["standing"] == "edited"
-        elif (twin := self._seen.get(given[:2] + given[3:4])) is not None:
+        elif (twin := self._seen.get((given.user, given.scope, given.sha256))) is not None:
             known = remembered_line(twin.name, twin.title, twin.source, len(twin.chunks))
             is_noted = given.place == twin.place
         else:
@@ -85,7 +140,7 @@ def remembered_line(
     }  # fmt: skip
 
 
-def _find_known(root: Root, given: GivenContent) -> str | None:
+def _find_known(root: Root, given: GivenContent | Incoming) -> str | None:
     """Return the document that has this content; of a fact the current one of its key.
 
     A text that a person has edited since is known as long as its file has it: the edit holds. Given once more by hand,
@@ -103,11 +158,11 @@ def _find_known(root: Root, given: GivenContent) -> str | None:
     return _find_known_fact(root, given)
 
 
-def _is_trusted_more(root: Root, given: GivenContent, name: str) -> bool:
+def _is_trusted_more(root: Root, given: GivenContent | Incoming, name: str) -> bool:
     return TRUST.index(given.trust) < TRUST.index(own_slots(root[roots.DOCUMENTS][name])["trust"])
 
 
-def _find_known_fact(root: Root, given: GivenContent) -> str | None:
+def _find_known_fact(root: Root, given: GivenContent | Incoming) -> str | None:
     """Return the current fact of a key, if it is this one; None where a newer one would give way to it once more."""
     alike, key = family(given.key), given.key.casefold()
     for name in memory_claims.facts_of_family(root, given.user, given.scope, alike, memory_standings.MOST_VALUES):
@@ -122,6 +177,6 @@ def _find_known_fact(root: Root, given: GivenContent) -> str | None:
     return None
 
 
-def _says_as_much(slots: Mapping[str, Any], given: GivenContent) -> bool:
+def _says_as_much(slots: Mapping[str, Any], given: GivenContent | Incoming) -> bool:
     """Tell whether a fact that is remembered names all those other facts that this one names."""
     return given.supersedes in ("", slots["supersedes"]) and set(given.depends_on) <= set(slots["depends_on"])

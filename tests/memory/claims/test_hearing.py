@@ -12,8 +12,7 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.image.image import LivingImage
 from batos.memory.claims.hearing import WINDOW
-from batos.memory.document_store import Incoming
-from batos.memory.facts import FactKey, fact_of
+from batos.memory.known_texts import FactKey, Incoming, fact_of
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records
 from batos.memory.search.chunk_search import RecallQuery

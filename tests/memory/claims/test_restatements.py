@@ -9,7 +9,7 @@ from tests.image.open_image import open_image
 from tests.memory.claims.test_hearing import recall, turn
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.memory.search.recollection import RecallView
 
 

@@ -14,7 +14,8 @@ from tests.memory.test_document_store import EVERYONE, find, incoming, store_of
 from batos.image.image import LivingImage
 from batos.memory import backfill
 from batos.memory.curation.fold_store import FoldStore
-from batos.memory.document_store import DocumentStore, Incoming
+from batos.memory.document_store import DocumentStore
+from batos.memory.known_texts import Incoming
 from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED
 from batos.memory.records import memory_archives, memory_records, memory_segments
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from batos.image import roots
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.memory.records import memory_quotes, memory_records, memory_standings
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

@@ -15,7 +15,7 @@ import pytest
 from tests.memory.reading.pdf_files import pdf_of
 from tests.waiting import HANG, until
 
-from batos.memory.document_store import Incoming
+from batos.memory.known_texts import Incoming
 from batos.protocol.brief import AttachmentRef
 from batos.protocol.errors import BriefError
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, SentTexts, contents_of

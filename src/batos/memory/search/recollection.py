@@ -25,9 +25,8 @@ from batos.memory.records import (
 from batos.memory.records.memory_claims import ClaimMark
 from batos.memory.records.memory_folding import STANDS_FOR
 from batos.memory.records.memory_records import ChunkRange, MemoryKind
-from batos.memory.search.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery
+from batos.memory.search.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery, nearness
 from batos.memory.search.linked_recall import Link, RecallMode, SaidWords
-from batos.memory.search.nearness import nearness
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems, terms
 from batos.objects.prototype import UvmObject, own_slots

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from batos.client.wire.pending import OnEvent
 from batos.inference.embedder import Unembedded
 from batos.memory.backfill import BackfillState
-from batos.memory.document_store import Incoming
-from batos.memory.facts import FactKey, fact_of
+from batos.memory.known_texts import FactKey, Incoming, fact_of
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.protocol.brief import DEFAULT_SCOPE
 from batos.protocol.errors import BatosError, BriefError

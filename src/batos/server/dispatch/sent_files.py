@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
-from batos.memory.document_store import Incoming
-from batos.memory.known_texts import GivenContent
+from batos.memory.known_texts import GivenContent, Incoming
 from batos.memory.reading.file_formats import HEAD, format_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, moment_of, one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.memory.test_document_store import incoming
 
-from batos.memory.facts import FactKey, fact_of
+from batos.memory.known_texts import FactKey, fact_of
 
 
 def test_a_fact_has_the_words_of_its_key_as_title() -> None:

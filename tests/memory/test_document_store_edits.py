@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from batos.memory.edits import check_editable
+from batos.memory.document_store import check_editable
 from batos.protocol.errors import BriefError
 
 

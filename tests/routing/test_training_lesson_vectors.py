@@ -11,9 +11,8 @@ import pytest
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
 from batos.inference.embedder import Embedder
-from batos.routing.lesson_vectors import EVERY, PIECES, SavedVectors
 from batos.routing.lessons import Lesson, digest_of
-from batos.routing.training import BATCH, find_or_learn
+from batos.routing.training import BATCH, EVERY, PIECES, SavedVectors, find_or_learn
 from batos.testing import ScriptedBridge
 
 OF = ("lessons", "small:latest", "d1")
