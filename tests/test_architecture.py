@@ -328,7 +328,6 @@ PARAGRAPHS = frozenset(
     batos.cli.doctor.cellcheck
     batos.image.files.stored_files
     batos.inference.ollama.truncation
-    batos.memory.forgetting
     batos.missions.contributions
     batos.routing.routing_decision
     batos.server.dispatch.mission_undo

@@ -12,7 +12,7 @@ from tests.memory.test_document_store import incoming, store_of
 from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.curation.fold_store import FoldStore
-from batos.memory.forgetting import forget_all, going_with
+from batos.memory.document_store import forget_all, going_with
 from batos.memory.records import memory_records
 from batos.memory.search.recollection import Recollection
 from batos.records import memory_lineage
