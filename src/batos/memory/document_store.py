@@ -88,7 +88,7 @@ class DocumentStore:
     async def recognise(self, given: Sequence[GivenContent | Incoming]) -> RememberedPage:
         """Return a line for each content that is known, and note that it came from its source too."""
         async with self.exclusively():
-            found = await asyncio.to_thread(self._recognise, given)
+            found = await asyncio.to_thread(self._sort_out, given)
             await self._add_places(found)
         return {"remembered": list(found.lines.values())}
 
@@ -96,20 +96,13 @@ class DocumentStore:
         if found.copies:
             await self._image.shared.apply(lambda root: _add_places(root, found.copies))
 
-    def _recognise(self, given: Sequence[GivenContent | Incoming]) -> SortedTexts:
-        found = SortedTexts()
-        with self._image.snapshot() as root:
-            for number, each in enumerate(given):
-                found.take_known(root, number, each)
-        return found
-
-    def _sort_out(self, given: Sequence[Incoming]) -> SortedTexts:
-        """Tell texts that are known from those that are not."""
+    def _sort_out(self, given: Sequence[GivenContent | Incoming]) -> SortedTexts:
+        """Tell contents that are known from those that are not; of these the texts are cut."""
         found = SortedTexts()
         now = self._clock()
         with self._image.snapshot() as root:
             for number, each in enumerate(given):
-                if not found.take_known(root, number, each):
+                if not found.take_known(root, number, each) and isinstance(each, Incoming):
                     found.take_new(number, _cut(each, document_id(now), iso(now)))
         return found
 
