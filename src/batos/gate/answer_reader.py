@@ -251,7 +251,7 @@ class AnswerReader:
 
 def is_foreign(language: str | None, answer: str, index: EvidenceIndex) -> bool:
     """Test if an answer is in a language, or in a script, that no part of the evidence can be in."""
-    other_language = language is not None and None not in index.guesses and language not in index.guesses
+    other_language = language is not None and not {None, language} & {*index.own_languages}
     scripts = languages.main_scripts(answer)
     return other_language or bool(scripts and index.scripts and not scripts & index.scripts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import groupby
 from math import hypot
 from operator import mul
 from typing import Literal, TypeAlias
@@ -79,16 +80,10 @@ def make_claim(
 
 def _phrases(text: str, said: Sequence[Stem], new: Set[str]) -> Iterator[str]:
     """Yield the rows of new words of a sentence, with the small words between them."""
-    row: list[Stem] = []
-    for each in said:
-        if each.stem in new:
-            row.append(each)
-            continue
-        if row:
-            yield text[row[0].start : row[-1].end]
-        row = []
-    if row:
-        yield text[row[0].start : row[-1].end]
+    for is_new, row in groupby(said, key=lambda each: each.stem in new):
+        if is_new:
+            first, *others = row
+            yield text[first.start : (others or [first])[-1].end]
 
 
 def find_parts(index: EvidenceIndex, claim: Claim) -> tuple[Citation, ...]:

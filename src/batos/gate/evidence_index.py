@@ -73,12 +73,8 @@ class EvidenceIndex:
         self.document_of: list[int] = []
         #: The places of sentences that begin with a pronoun, behind another of their document.
         self.pronouns: set[int] = set()
-        #: The language of each document, or of all of them where its own is not clear.
-        self.languages: list[str | None] = []
-        #: The same, None where its own is not clear: of a table, of code.
+        #: The language of each document; None where it is not clear: of a table, of code.
         self.own_languages: list[str | None] = []
-        #: The languages that are clear, with None if that of a document is not.
-        self.guesses: set[str | None] = set()
         self._first_of_line: dict[str, int] = {}
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._documents: defaultdict[str, list[int]] = defaultdict(list)
@@ -88,12 +84,9 @@ class EvidenceIndex:
             self._add(document, begin, text, head)
 
     def _add(self, document: int, begin: int, text: str, head: str) -> None:
-        guessed = languages.guess(text)
-        self.guesses.add(guessed)
-        language = guessed or self.language
-        place = len(self.languages)
-        self.languages.append(language)
-        self.own_languages.append(guessed)
+        place = len(self.own_languages)
+        self.own_languages.append(languages.guess(text))
+        language = self.own_languages[place] or self.language
         held: set[str] = set()
         tables = TableHeads(text, head)
         for start, end in evidence_spans(text):
@@ -114,8 +107,8 @@ class EvidenceIndex:
             self._documents[stem].append(place)
 
     def language_of(self, sentence: int) -> str | None:
-        """Return the language of a sentence's document by its English name, or None if it is not clear."""
-        return self.languages[self.document_of[sentence]]
+        """Return the language of a sentence's document by its English name, else that of all; None if none is clear."""
+        return self.own_languages[self.document_of[sentence]] or self.language
 
     def has(self, stem: str) -> bool:
         """Test if any sentence has a stem."""

@@ -31,7 +31,7 @@ def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[Attribut
     if letters.asks_for_text(question):
         return
     language = draft.language
-    if language not in index.guesses:
+    if language not in index.own_languages:
         return
     asked = {each.stem for each in placed_stems(question, language)}
     few = len(attribution.sentences) <= thresholds.SHORT_ANSWER

@@ -7,30 +7,29 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 #: The words for 1 to 9, then 10 to 19, then 20, 30 ... 90, by language.
-_CODES = {"English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it", "Dutch": "nl"}
 _ONES = {
-    "en": "one two three four five six seven eight nine",
-    "de": "ein zwei drei vier fünf sechs sieben acht neun",
-    "fr": "un deux trois quatre cinq six sept huit neuf",
-    "es": "uno dos tres cuatro cinco seis siete ocho nueve",
-    "it": "uno due tre quattro cinque sei sette otto nove",
-    "nl": "een twee drie vier vijf zes zeven acht negen",
+    "English": "one two three four five six seven eight nine",
+    "German": "ein zwei drei vier fünf sechs sieben acht neun",
+    "French": "un deux trois quatre cinq six sept huit neuf",
+    "Spanish": "uno dos tres cuatro cinco seis siete ocho nueve",
+    "Italian": "uno due tre quattro cinque sei sette otto nove",
+    "Dutch": "een twee drie vier vijf zes zeven acht negen",
 }
 _TEENS = {
-    "en": "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
-    "de": "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
-    "fr": "dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf",
-    "es": "diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
-    "it": "dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove",
-    "nl": "tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien",
+    "English": "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    "German": "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+    "French": "dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf",
+    "Spanish": "diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
+    "Italian": "dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove",
+    "Dutch": "tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien",
 }
 _TENS = {
-    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
-    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "fr": "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
-    "es": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-    "it": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
-    "nl": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
+    "English": "twenty thirty forty fifty sixty seventy eighty ninety",
+    "German": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "French": "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+    "Spanish": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+    "Italian": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
+    "Dutch": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
 }
 _OTHERS = {
     12: "dozen dutzend douzaine docena dozzina dozijn",
@@ -58,15 +57,15 @@ _UNITS = {"十": 10, "百": 100, "千": 1_000}
 def _compose(language: str, tens: str, one: str) -> Iterator[str]:
     """Yield the spellings of tens with a one: twenty-seven, siebenundzwanzig, veintisiete, treinta y siete."""
     yield f"{tens}-{one}"
-    if language == "de":
+    if language == "German":
         yield f"{one}und{tens}"
-    elif language == "nl":
+    elif language == "Dutch":
         yield f"{one}{'ën' if one.endswith('e') else 'en'}{tens}"
-    elif language == "es":
+    elif language == "Spanish":
         yield f"veinti{one}" if tens == "veinte" else f"{tens} y {one}"
-    elif language == "it":
+    elif language == "Italian":
         yield f"{tens[:-1] if one[0] in 'uo' else tens}{one}"
-    elif language == "fr":
+    elif language == "French":
         yield f"{tens.removesuffix('s')}-{one}"
 
 
@@ -119,7 +118,7 @@ def number_words(text: str, language: str) -> dict[str, Decimal]:
     >>> number_words("Twenty-seven of them, once.", "English")
     {'twenty-seven': Decimal('27')}
     """
-    words = _BY_LANGUAGE.get(_CODES.get(language, ""), {})
+    words = _BY_LANGUAGE.get(language, {})
     found = {word: words[word] for word in _WORD.findall(text.casefold()) if word in words}
     return {word: value for word, value in found.items() if value > 10}
 
@@ -130,7 +129,7 @@ def value_of(word: str, language: str | None) -> int | None:
     >>> value_of("seven", "English"), value_of("once", "English"), value_of("once", "Spanish")
     (7, None, 11)
     """
-    return _FROM_TWO.get(_CODES.get(language or "", ""), {}).get(word)
+    return _FROM_TWO.get(language or "", {}).get(word)
 
 
 def chinese_numbers(text: str) -> list[tuple[str, Decimal]]:

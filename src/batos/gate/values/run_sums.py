@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 from batos.gate.values import dates, figures
 
@@ -48,13 +48,9 @@ def _numbers(line: str) -> list[figures.Figure]:
 def _columns(lines: Sequence[Sequence[Decimal]]) -> Iterator[list[Decimal]]:
     """Yield the numbers that stand at the same place from the end in lines in a row."""
     for place in range(1, max(map(len, lines), default=0) + 1):
-        run: list[Decimal] = []
-        for line in (*lines, ()):
-            if len(line) >= place:
-                run.append(line[-place])
-                continue
-            yield run
-            run = []
+        for is_long, run in groupby(lines, key=lambda line: len(line) >= place):
+            if is_long:
+                yield [line[-place] for line in run]
 
 
 def _sums(run: Sequence[Decimal]) -> Iterator[Decimal]:
