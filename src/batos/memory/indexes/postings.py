@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,35 +136,22 @@ def merge(kind: bytes, segments: Sequence[bytes], gone: Container[int]) -> bytes
     places[rows] = np.arange(len(rows))
     words = sorted({word for each in read for word in each.word_list()})
     number_of = {word: number for number, word in enumerate(words)}
-    triples, begin = [_Triples.none()], 0
+    triples, begin = [_Triples(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint16))], 0
     for each in read:
         own = np.array([number_of[word] for word in each.word_list()], np.int64)
         new = places[begin + each.places.astype(np.int64)]
         kept = new >= 0
         triples.append(_Triples(np.repeat(own, np.diff(each.runs))[kept], new[kept], each.times[kept]))
         begin += len(each.ids)
-    return _write(kind, ids[rows], lengths[rows], words, _Triples.join(triples))
+    return _write(kind, ids[rows], lengths[rows], words, _Triples(*map(np.concatenate, zip(*triples, strict=True))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Triples:
+class _Triples(NamedTuple):
     """Postings as they are collected: the number of a word, the place of an entry, and how often it holds the word."""
 
     words: Numbers
     places: Numbers
     times: NDArray[np.uint16]
-
-    @classmethod
-    def none(cls) -> _Triples:
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint16))
-
-    @classmethod
-    def join(cls, several: Sequence[_Triples]) -> _Triples:
-        return cls(
-            np.concatenate([each.words for each in several]),
-            np.concatenate([each.places for each in several]),
-            np.concatenate([each.times for each in several]),
-        )
 
 
 def _write(kind: bytes, ids: Numbers, lengths: NDArray[np.uint32], words: Sequence[bytes], triples: _Triples) -> bytes:

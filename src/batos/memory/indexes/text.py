@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -43,32 +43,13 @@ def build(entries: Iterable[Entry]) -> bytes:
     return postings.build(KIND, {id_: Counter(searched_stems(text)) for id_, text in texts.items()})
 
 
-@dataclass(slots=True)
 class _IndexedSegment:
-    """A segment in the index."""
+    """A segment in the index, and the runs that were looked for lately: a search asks for each several times."""
 
-    postings: Postings
-    #: Runs that were looked for lately: a search asks for each several times.
-    runs: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    several: dict[tuple[bytes, ...], list[tuple[int, int]]] = field(default_factory=dict)
-
-    def run(self, word: bytes) -> tuple[int, int]:
-        """Return where the run of a word begins and ends."""
-        found = self.runs.get(word)
-        if found is None:
-            if len(self.runs) >= _MOST_RUNS:
-                self.runs.clear()
-            found = self.runs[word] = self.postings.run(word)
-        return found
-
-    def runs_of(self, forms: tuple[bytes, ...]) -> list[tuple[int, int]]:
-        """Return where the runs of those words begin and end that an entry holds."""
-        found = self.several.get(forms)
-        if found is None:
-            if len(self.several) >= _MOST_RUNS:
-                self.several.clear()
-            found = self.several[forms] = self.postings.runs_of(forms)
-        return found
+    def __init__(self, postings_: Postings) -> None:
+        self.postings = postings_
+        self.run = lru_cache(_MOST_RUNS)(postings_.run)
+        self.runs_of = lru_cache(_MOST_RUNS)(postings_.runs_of)
 
     def holding(self, words: Iterable[bytes]) -> Numbers:
         """Return the ids of the entries that hold all of some words, one word at least."""
@@ -106,7 +87,7 @@ class TextIndex:
         self._parts: dict[Hashable, _IndexedSegment] = {}
         self._count = self._length = 0
         #: Rarities that were asked for lately: a search asks for each twice.
-        self._rarity: dict[tuple[str, ...], float] = {}
+        self._rarity = lru_cache(_MOST_RUNS)(self._rarity_of)
 
     def add(self, key: Hashable, segment: bytes) -> None:
         """Add a segment under a key, in the place of what had that key. Damaged bytes raise IndexDamaged."""
@@ -119,7 +100,7 @@ class TextIndex:
     def drop(self, key: Hashable) -> None:
         """Leave out the segment of a key; an unknown key is no fault."""
         part = self._parts.pop(key, None)
-        self._rarity.clear()
+        self._rarity.cache_clear()
         if part is not None:
             self._count -= len(part.postings.ids)
             self._length -= int(part.postings.lengths.sum())
@@ -138,15 +119,7 @@ class TextIndex:
         Some other entries are taken for granted, which hold it as often as language does: of a few entries alone one
         could not tell that "the" says less than a name that all of them hold.
         """
-        return {stem: self._known_rarity((stem, *forms)) for stem, forms in words.forms.items()}
-
-    def _known_rarity(self, word: tuple[str, ...]) -> float:
-        found = self._rarity.get(word)
-        if found is None:
-            if len(self._rarity) >= _MOST_RUNS:
-                self._rarity.clear()
-            found = self._rarity[word] = self._rarity_of(*word)
-        return found
+        return {stem: self._rarity(stem, *forms) for stem, forms in words.forms.items()}
 
     def _rarity_of(self, stem: str, *forms: str) -> float:
         """Return the rarity of a word as the question has it; of another form only where no entry has that."""

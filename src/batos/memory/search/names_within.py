@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -48,17 +49,14 @@ class NamesWithin:
         self, index: LinkIndex, words: TextIndex, within: ChunksWithin, document_of: Callable[[int], UvmObject | None]
     ) -> None:
         self._index = index
-        self._words = words
         self._within = within
         self._document_of = document_of
-        self._known: dict[object, bool] = {}
-        self._saying: dict[str, Numbers] = {}
+        self._is_named = cache(partial(index.names_any, among=within.mask))
+        self._say = cache(partial(words.holding, among=within.mask))
         self._most_sharing = min(MOST_NAMED, within.count // FEW)
 
     def __contains__(self, name: object) -> bool:
-        if name not in self._known:
-            self._known[name] = self._index.names_any(str(name), self._within.mask)
-        return self._known[name]
+        return self._is_named(str(name))
 
     def mentions(self, text: str) -> Sequence[Mention]:
         """Return the names that a text mentions."""
@@ -96,9 +94,3 @@ class NamesWithin:
         own = self._document_of(part)
         title = "" if own is None else own_slots(own)["title"]
         return key if (key := key_of(title)) in names_of(title, "", "", True) else ""
-
-    def _say(self, name: str) -> Numbers:
-        """Return the parts within reach that say a name."""
-        if name not in self._saying:
-            self._saying[name] = self._words.holding(name, self._within.mask)
-        return self._saying[name]
