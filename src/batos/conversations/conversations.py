@@ -82,9 +82,9 @@ def next_position(conversation: UvmObject) -> int:
     return int(max(count(conversation), own_slots(conversation).get(_HIGHEST, 0))) + 1
 
 
-def position_of(conversation: UvmObject, mission: str) -> int:
-    """Return the position of a mission's turn; 0 if it has none."""
-    return next((place for place, each in _places(conversation, 0) if each == mission), 0)
+def position_of(conversation: UvmObject, mission: str, last: int | None = None) -> int:
+    """Return the position of a mission's turn, up to the `last` one; 0 if it has none there."""
+    return next((place for place, each in _places(conversation, 0, last) if each == mission), 0)
 
 
 def take_out(conversation: UvmObject, position: int) -> None:
@@ -252,8 +252,7 @@ def _replied_turn(root: Root, brief: MissionBrief, reached: Reach | None) -> Tur
     if reached is None or record.value.get("conversation") != reached.conversation:
         return found
     conversation = own_conversation(root, reached.conversation, brief.user)
-    position = next((place for place, mission in _places(conversation, 0, reached.last) if mission == name), 0)
-    return replace(found, position=position)
+    return replace(found, position=position_of(conversation, name, reached.last))
 
 
 def resolve_name(root: Root, name: str, user: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from batos.memory.records import memory_records, memory_segments
 from batos.memory.records.memory_segments import VECTORS, NewSegment
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BatosError
+
+T = TypeVar("T")
 
 #: Parts of a batch, which is one request and one commit; and while missions run.
 BATCH, BUSY_BATCH = 64, 8
@@ -93,18 +95,18 @@ class VectorBackfill:
 
     async def _look(self) -> BackfillState:
         """Fill in what is missing now."""
-        if not await asyncio.to_thread(self._has_chunks):
+        if not await self._read(memory_records.chunk_count):
             return BackfillState()
         try:
             embedder = await self._find_embedder()
         except (BatosError, Unembedded) as error:
-            return BackfillState(missing=await asyncio.to_thread(self._without_any), reason=str(error))
+            return BackfillState(missing=await self._read(_least_missing), reason=str(error))
         try:
             while await self._fill(embedder):
                 if not self._is_idle():
                     await asyncio.sleep(BUSY_PAUSE)
         except Unembedded as error:
-            missing = await asyncio.to_thread(self._missing, embedder.digest)
+            missing = await self._read(partial(missing_count, digest=embedder.digest))
             return BackfillState(embedder.model, missing, str(error))
         await self._drop_others(embedder.digest)
         return BackfillState(embedder.model)
@@ -112,7 +114,7 @@ class VectorBackfill:
     async def _fill(self, embedder: Embedder) -> bool:
         """Give vectors to a batch; return False if no part lacks one. Raises: Unembedded."""
         most = BATCH if self._is_idle() else BUSY_BATCH
-        texts = await asyncio.to_thread(self._texts, embedder.digest, most)
+        texts = await self._read(partial(_texts, digest=embedder.digest, most=most))
         if not texts:
             return False
         matrix = np.array(await embedder.vectors(list(texts.values())), np.float32)
@@ -121,39 +123,37 @@ class VectorBackfill:
         )
         await finish_despite_cancel(asyncio.ensure_future(write))
         await self._store.merge()
-        state = BackfillState(embedder.model, await asyncio.to_thread(self._missing, embedder.digest))
+        missing = await self._read(partial(missing_count, digest=embedder.digest))
+        state = BackfillState(embedder.model, missing)
         self._state = state
         for tell in tuple(self._listeners):
             tell(state)
         return True
 
-    def _texts(self, digest: str, most: int) -> dict[int, str]:
-        """Return the texts of the first parts without a vector, by their numbers."""
-        with self._image.snapshot() as root:
-            chunks = [
-                (number, memory_records.find_chunk(root, number)) for number in missing_vectors(root, digest, most)
-            ]
-            return {number: embedded_text(chunk) for number, chunk in chunks if chunk is not None}
-
-    def _has_chunks(self) -> bool:
-        with self._image.snapshot() as root:
-            return memory_records.chunk_count(root) > 0
-
-    def _missing(self, digest: str) -> int:
-        with self._image.snapshot() as root:
-            return missing_count(root, digest)
-
-    def _without_any(self) -> int:
-        """Return the number of parts that have no vector of the model that gave most."""
-        with self._image.snapshot() as root:
-            digests = memory_segments.embedded_digests(root) or [""]
-            return min(missing_count(root, each) for each in digests)
-
     async def _drop_others(self, digest: str) -> None:
-        with self._image.snapshot() as root:
-            others = [each for each in memory_segments.embedded_digests(root) if each != digest]
-        for other in others:
-            await self._image.shared.apply(partial(memory_segments.drop_vectors, digest=other))
+        for other in await self._read(memory_segments.embedded_digests):
+            if other != digest:
+                await self._image.shared.apply(partial(memory_segments.drop_vectors, digest=other))
+
+    async def _read(self, look: Callable[[Root], T]) -> T:
+        """Return what is found in the image now, by a thread."""
+
+        def read() -> T:
+            with self._image.snapshot() as root:
+                return look(root)
+
+        return await asyncio.to_thread(read)
+
+
+def _texts(root: Root, digest: str, most: int) -> dict[int, str]:
+    """Return the texts of the first parts without a vector, by their numbers."""
+    chunks = {number: memory_records.find_chunk(root, number) for number in missing_vectors(root, digest, most)}
+    return {number: embedded_text(chunk) for number, chunk in chunks.items() if chunk is not None}
+
+
+def _least_missing(root: Root) -> int:
+    """Return the number of parts that have no vector of the model that gave most."""
+    return min(missing_count(root, each) for each in memory_segments.embedded_digests(root) or [""])
 
 
 def embedded_text(chunk: UvmObject) -> str:

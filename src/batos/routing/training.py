@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from array import array
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import numpy as np
 import structlog
 from persistent.mapping import PersistentMapping
 
@@ -184,8 +184,7 @@ class SavedVectors:
             pieces = kept.get("pieces", {}) if tuple(kept.get("of", ())) == self._of else {}
             while len(found) in pieces:
                 piece = pieces[len(found)]
-                vectors, size = array("d", piece["vectors"]), int(piece["size"])
-                found += [vectors[start : start + size].tolist() for start in range(0, len(vectors), size)]
+                found += np.frombuffer(piece["vectors"]).reshape(-1, int(piece["size"])).tolist()
         self._reached = len(found)
         return found
 
@@ -199,7 +198,7 @@ class SavedVectors:
         size = len(new[0])
         if any(len(each) != size for each in new) or not size:
             return  # no vectors of one space: whoever learns of them says so
-        packed = await asyncio.to_thread(lambda: array("d", [value for each in new for value in each]).tobytes())
+        packed = await asyncio.to_thread(lambda: np.array(new, np.float64).tobytes())
         piece, first = {"size": size, "vectors": packed}, self._reached
 
         def change(root: Root) -> None:

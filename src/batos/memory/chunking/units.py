@@ -49,15 +49,7 @@ class Unit(NamedTuple):
     level: int
 
 
-class _Heading(NamedTuple):
-    """The line of a heading, and its level."""
-
-    start: int
-    end: int
-    level: int
-
-
-_NO_HEADING: Final = _Heading(-1, -1, 0)
+_NO_HEADING: Final = Unit(-1, -1, 0)
 
 
 class Chunk(NamedTuple):
@@ -83,7 +75,7 @@ def tokens_of(text: str) -> float:
 
 def units_of(text: str) -> list[Unit]:
     """Return the units of a text in order, without the blanks around them; together they hold everything else."""
-    headings = [_Heading(*each.span(), len(each[1] or each[3].replace(" ", ""))) for each in _headings(text)]
+    headings = [Unit(*each.span(), len(each[1] or each[3].replace(" ", ""))) for each in _headings(text)]
     whole = _whole_spans(text)
     starts = [start for start, _ in whole]
     ends = {len(text)}
@@ -139,7 +131,7 @@ def chunks_of(text: str, units: Sequence[Unit], cuts: Sequence[tuple[int, int]])
     return chunks
 
 
-def _units_between(text: str, start: int, end: int, heading: _Heading, most: int) -> Iterator[Unit]:
+def _units_between(text: str, start: int, end: int, heading: Unit, most: int) -> Iterator[Unit]:
     """Yield the units of a span, each of at most so many tokens, in which no heading begins but at the start.
 
     `heading` is the last one up to there.

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
 from types import TracebackType
@@ -147,14 +147,7 @@ class FileTexts:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = _start()
-        limits = self.limits
-        asked = {
-            "path": os.fsdecode(path.absolute()),
-            "format": format_,
-            "text_bytes": limits.text_bytes,
-            "memory": limits.memory,
-            "seconds": limits.seconds,
-        }
+        asked = {"path": os.fsdecode(path.absolute()), "format": format_, **asdict(self.limits)}
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):  # then there is no answer either
                 self._process.stdin.write(json.dumps(asked).encode() + b"\n")

@@ -9,7 +9,7 @@ from BTrees.IOBTree import IOBTree
 from BTrees.OOBTree import OOBTree
 
 from batos.image import roots
-from batos.image.number_ranges import add_range, difference, remove_range
+from batos.image.number_ranges import NumberRanges, add_range, difference, remove_range
 from batos.image.records import Segment
 from batos.image.roots import Root
 from batos.memory.indexes import kinds
@@ -169,17 +169,10 @@ def as_ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     >>> list(as_ranges([7, 2, 3, 8]))
     [(2, 3), (7, 8)]
     """
-    first = last = None
-    for number in sorted(numbers):
-        if first is None or last is None:
-            first = last = number
-        elif number <= last + 1:
-            last = number
-        else:
-            yield first, last
-            first = last = number
-    if first is not None and last is not None:
-        yield first, last
+    ranges: NumberRanges = IOBTree()
+    for number in numbers:
+        add_range(ranges, number, number)
+    yield from ranges.items()
 
 
 def trees_of(root: Root) -> Any:
