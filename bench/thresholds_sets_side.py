@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from attribution import kind, read, statement
 from batos.gate.rivals import spans_of
-from batos.memory.evidence import Evidence, Passage
+from batos.memory.evidence import Evidence, Passage, scores
 from batos.memory.passages import passages
-from batos.memory.ranking import scores
 from batos.memory.sentences import sentence_spans
 from batos.reckoning.reckon import reckon
 from tasks_data_side import read_data

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import passage, size_of
 
-from batos.memory.evidence import Evidence, Summary, Turn
-from batos.memory.ranking import rank
+from batos.memory.evidence import Evidence, Summary, Turn, rank
 
 
 @given(text=st.text(max_size=200))

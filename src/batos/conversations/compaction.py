@@ -8,7 +8,7 @@ a turn is summarised log(turns) times. docs/conversations.md says when compactio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -270,18 +270,13 @@ class _Compaction:
         return bool(kept)
 
     def _node(self, made: KeptSummary, recorded: RecordedPiece) -> dict[str, Any]:
-        piece, context = made.piece, self._context
         return {
-            "first": piece.first,
-            "last": piece.last,
+            **asdict(made.piece),
             "level": made.level,
-            "text": piece.text,
-            "trust": piece.trust,
-            "by_model": piece.by_model,
             "why": recorded.why,
             "shortened": recorded.shortened,
-            "mission": context.mission.id,
-            "at": iso(context.io.session.clock()),
+            "mission": self._context.mission.id,
+            "at": iso(self._context.io.session.clock()),
         }
 
     def _report(self, target: int, note: str) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from batos.memory.ranking import rank
+from batos.memory.terms import terms
 
 #: Passages that a prompt may show: what a citation can number.
 MOST_DOCUMENTS = 99
@@ -219,3 +221,33 @@ def mark(text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+# -- ranks passages by the words that they share with a question (BM25)
+
+
+def scores(candidates: Sequence[Passage], query: str) -> list[float]:
+    """Return how well each text matches a query's terms: BM25 with k1 1.2 and b 0.75, 0 where none occurs."""
+    wanted = set(terms(query))
+    counts: list[Counter[str]] = []
+    lengths: list[int] = []
+    for each in candidates:
+        found = list(terms(each.text))
+        lengths.append(len(found))
+        counts.append(Counter(term for term in found if term in wanted))
+    average = sum(lengths) / max(1, len(lengths)) or 1.0
+    weights = {term: _weight(len(counts), sum(1 for count in counts if term in count)) for term in sorted(wanted)}
+    return [
+        sum(weights[term] * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length / average)) for term, n in sorted(count.items()))
+        for count, length in zip(counts, lengths, strict=True)
+    ]
+
+
+def _weight(all_of_them: int, holding: int) -> float:
+    return math.log(1 + (all_of_them - holding + 0.5) / (holding + 0.5))
+
+
+def rank(candidates: Sequence[Passage], query: str) -> list[Passage]:
+    """Return texts by how well they match a query, the best first; ties keep their order."""
+    scored = zip(scores(candidates, query), candidates, strict=True)
+    return [each for _, each in sorted(scored, key=lambda pair: -pair[0])]

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from batos.gate import relative_days
-from batos.memory.evidence import Evidence, Passage
-from batos.memory.ranking import rank
+from batos.memory.evidence import Evidence, Passage, rank
 from batos.memory.search.focus import focus
 from batos.memory.search.shown_documents import documents_of
 from batos.memory.sentences import sentence_spans

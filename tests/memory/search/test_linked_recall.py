@@ -16,7 +16,7 @@ from batos.memory.mentions import Mention, key_of, mentions
 from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.linked_recall import NOTHING_SAID, OFTEN, Legs, SaidWords, fuse, recall
-from batos.memory.search.names_within import FEW
+from batos.memory.search.names_within import FEW, NamesWithin
 from batos.memory.search.recollection import Recollection
 
 scores = st.dictionaries(st.integers(1, 30), st.just(0.0) | st.floats(0.001, 50), max_size=8)
@@ -32,7 +32,7 @@ HOSTILE = ["((", '"', "AND OR NOT", "a*", "[[", "\x00", "🔥" * 9, "東京の�
 NAMES = {"holm light": [1], "ada brun": [2], "tarn": [3]}
 
 
-class Table:
+class Table(NamesWithin):
     """Names from a table."""
 
     def __init__(self, names: Mapping[str, Sequence[int]] = NAMES, counts: Mapping[str, int] | None = None) -> None:

@@ -75,11 +75,6 @@ class _IndexedSegment:
         return int(np.count_nonzero(held))
 
 
-def holds_any(segment: bytes, terms: Iterable[str]) -> bool:
-    """Tell whether a segment has one of some terms (of `stems`)."""
-    return postings.holds_any(KIND, segment, {word_of(each) for each in terms})
-
-
 class TextIndex:
     """The segments of a memory by their keys, searched as one. An id stands in one segment."""
 

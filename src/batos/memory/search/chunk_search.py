@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from batos.image.roots import Root
 from batos.memory import thresholds
-from batos.memory.indexes import links, text, vectors
+from batos.memory.indexes import links, postings, text, vectors
 from batos.memory.indexes.entries import Entry, Numbers, words_beside
 from batos.memory.indexes.links import LinkIndex
 from batos.memory.indexes.postings import Postings
@@ -132,6 +132,16 @@ class FoundChunks:
         """Return a chunk, uncommitted or of the root."""
         return self.others.get(number) or memory_records.find_chunk(self.root, number)
 
+    def document_of(self, number: int) -> UvmObject | None:
+        """Return the document of a chunk."""
+        chunk = self.find(number)
+        return None if chunk is None else own_slots(chunk)["document"]
+
+    def text_of(self, number: int) -> str | None:
+        """Return the text of a chunk."""
+        chunk = self.find(number)
+        return None if chunk is None else own_slots(chunk)["text"]
+
 
 class ChunkSearch:
     """Holds the indexes over an image's chunks in memory. The database has the truth, and this is a cache.
@@ -177,9 +187,9 @@ class ChunkSearch:
             with self._holding(extra, query.vector), self._holding_archives(root, archives, query.words):
                 legs, count = self._legs(query, within, max(most, CANDIDATES) if query.mode == "text" else CANDIDATES)
                 found = FoundChunks(root, (), count, legs.said, legs.cosines, objects)
-                names = NamesWithin(self._links, self._text, within, partial(_document_of, found))
+                names = NamesWithin(self._links, self._text, within, found.document_of)
                 named = {id_ for each in names.mentions(query.words) for id_ in names.resolve(each.name)}
-                parts = linked_recall.recall(legs, query.mode, named, partial(_text_of, found), names)
+                parts = linked_recall.recall(legs, query.mode, named, found.text_of, names)
         return replace(found, parts=tuple(parts[:most]))
 
     def documents(self, root: Root, reach: MemoryReach) -> tuple[Numbers, int]:
@@ -205,10 +215,10 @@ class ChunkSearch:
     @contextmanager
     def _holding_archives(self, root: Root, names: Collection[str], words: str) -> Iterator[None]:
         """Hold those archives in the index that have a word of a query, for as long as that search takes."""
-        held, wanted = [], wanted_words(words).stem_of.keys()
+        held, wanted = [], [postings.word_of(each) for each in wanted_words(words).stem_of]
         try:
             for name, data in memory_archives.text_segments(root) if names else ():
-                if name in names and text.holds_any(data, wanted):
+                if name in names and postings.holds_any(text.KIND, data, wanted):
                     self._text.add(name, data)
                     held.append(name)
             yield
@@ -333,16 +343,6 @@ def _count_different(ids: Numbers) -> int:
     held: NDArray[np.bool_] = np.zeros(int(ids.max()) - least + 1, bool)
     held[ids - least] = True
     return int(np.count_nonzero(held))
-
-
-def _document_of(found: FoundChunks, number: int) -> UvmObject | None:
-    chunk = found.find(number)
-    return None if chunk is None else own_slots(chunk)["document"]
-
-
-def _text_of(found: FoundChunks, number: int) -> str | None:
-    chunk = found.find(number)
-    return None if chunk is None else own_slots(chunk)["text"]
 
 
 def _cosines(index: VectorIndex, query: VectorQuery, ids: Sequence[int]) -> dict[int, float]:

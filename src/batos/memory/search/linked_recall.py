@@ -6,10 +6,11 @@ import heapq
 import math
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from batos.memory.inflections import WantedWords
-from batos.memory.mentions import Mention, names_in
+from batos.memory.mentions import names_in
+from batos.memory.search.names_within import NamesWithin
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import stems
 
@@ -57,34 +58,6 @@ class RankedChunk(NamedTuple):
 
 #: A name that leads somewhere: how much it counts for each part that it leads to, the link, and these parts.
 _Leading: TypeAlias = tuple[float, Link, Sequence[int]]
-
-
-class NameResolver(Protocol):
-    """Resolves names to the parts that have them."""
-
-    def mentions(self, text: str) -> Sequence[Mention]:
-        """Return the names that a text mentions."""
-        ...
-
-    def resolve(self, name: str) -> Sequence[int]:
-        """Return the parts of a name, those within reach."""
-        ...
-
-    def beside(self, name: str, part: int) -> Sequence[int]:
-        """Return the parts of a name but this one, and those that have it for the title of the same document."""
-        ...
-
-    def sharing(self, name: str, part: int) -> Sequence[int]:
-        """Return the parts of other documents that say a name; none where too many do."""
-        ...
-
-    def count(self, name: str) -> int:
-        """Return the number of parts that say a name."""
-        ...
-
-    def title(self, part: int) -> str:
-        """Return the title of a part's document as names are compared, "" for none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +121,7 @@ def follow(
     legs: Legs,
     named: Container[int],
     text_of: Callable[[int], str | None],
-    names: NameResolver,
+    names: NamesWithin,
 ) -> dict[int, tuple[float, Link]]:
     """Return what parts gain by links from the best parts, each by the best link to it.
 
@@ -174,7 +147,7 @@ def follow(
 
 
 def recall(
-    legs: Legs, mode: RecallMode, named: Iterable[int], text_of: Callable[[int], str | None], names: NameResolver
+    legs: Legs, mode: RecallMode, named: Iterable[int], text_of: Callable[[int], str | None], names: NamesWithin
 ) -> list[RankedChunk]:
     """Return the parts that were found, the best first and ties by number."""
     named = set(named) if mode == "linked" else set()
@@ -187,7 +160,7 @@ def recall(
 
 
 def _owner_links(
-    part: int, text: str, question: SaidWords, named: Container[int], names: NameResolver
+    part: int, text: str, question: SaidWords, named: Container[int], names: NamesWithin
 ) -> Iterator[_Leading]:
     """Yield the names of other parts that a part says."""
     for sentence in _sentences(text):
@@ -199,7 +172,7 @@ def _owner_links(
                 yield LINKED * said / math.sqrt(len(ids) * often), Link(part, name, sentence), ids
 
 
-def _shared_links(part: int, text: str, question: SaidWords, names: NameResolver) -> Iterator[_Leading]:
+def _shared_links(part: int, text: str, question: SaidWords, names: NamesWithin) -> Iterator[_Leading]:
     """Yield the names that a part says and a few others say too: such as no part has, and its own title."""
     for sentence in _sentences(text):
         said = 0.0

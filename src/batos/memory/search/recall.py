@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from batos.memory.evidence import MOST_DOCUMENTS, Evidence, Passage, Past, Summary, Turn, count_standing
-from batos.memory.ranking import scores
+from batos.memory.evidence import MOST_DOCUMENTS, Evidence, Passage, Past, Summary, Turn, count_standing, scores
 from batos.memory.search import shown_documents
 
 #: The share of the better one of its neighbours' matches that counts for a passage: neighbours explain each other.

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.memory.textual import passage
 
-from batos.memory.ranking import rank, scores
+from batos.memory.evidence import rank, scores
 from batos.memory.terms import terms
 
 
