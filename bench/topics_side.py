@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.memory.chunking.structural import MOST
-from batos.memory.chunking.units import Chunk, Unit, chunks_of, tokens_of
+from batos.memory.document_chunks import MOST
+from batos.memory.text_units import Chunk, Unit, chunks_of, tokens_of
 
 #: The price of a part, in nearness: a sentence alone is a part only where it is far from both of its neighbours.
 PRICE: Final = 0.3

@@ -329,7 +329,6 @@ PARAGRAPHS = frozenset(
     batos.image.files.stored_files
     batos.inference.ollama.truncation
     batos.missions.contributions
-    batos.routing.routing_decision
     batos.server.dispatch.mission_undo
     batos.server.zmq.request_counts
     """.split()

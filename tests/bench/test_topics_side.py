@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory.chunking.test_units import PIECES
+from tests.memory.test_text_units import PIECES
 
-from batos.memory.chunking.units import tokens_of, units_of
+from batos.memory.text_units import tokens_of, units_of
 from topics_side import topic_chunks
 
 TEXT = "The lamp is lit. The wick is new. The lens is clean. The cook bakes. The bread is warm. The oven is hot."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory.chunking.test_units import PIECES
+from tests.memory.test_text_units import PIECES
 
 from batos.memory.document_chunks import document_chunks
 

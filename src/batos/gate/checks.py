@@ -10,17 +10,15 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from batos.gate import wording
-from batos.gate.absent_subjects import absent_subjects
+from batos.gate.alarms import absent_subjects, find_inventions, stray
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
 from batos.gate.counts import other_counts
 from batos.gate.ground import Draft, Spot
-from batos.gate.inventions import find_inventions
 from batos.gate.occurrence import days, documents, names, numbers, written_sums
 from batos.gate.quotations import quotations, without_quotations
 from batos.gate.relative_days import find_repeated
-from batos.gate.stray_values import stray
 from batos.gate.texts import languages
 from batos.gate.totals import single_entries
 from batos.gate.values import figures

@@ -65,10 +65,10 @@ from batos.protocol.event_payloads import (
 )
 from batos.protocol.mission_documents import AttemptDocument, GateDocument, StateDocument
 from batos.records import methods
-from batos.routing import routing_decision
+from batos.routing import mission_routing
+from batos.routing.mission_routing import MissionVectors
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
-from batos.routing.sentence_vectors import MissionVectors
 
 _log = structlog.get_logger("batos.mission")
 
@@ -316,13 +316,13 @@ class MissionRunner:
         decided = before.trace.decided if before else MissionChoices(self.journal, mission, asked.retried)
         vectors = JournaledVectors(self.journal, (mission, *asked.ancestors), self.clock)
         noted_before = decided.mine() if self.routes_anew else decided.notes()
-        route = route or await routing_decision.decide(self.router, brief, root, noted_before, vectors)
+        route = route or await mission_routing.decide(self.router, brief, root, noted_before, vectors)
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, context_building.warning(failures))
         ratios = context_building.ratios_of(root, decided.notes() if session.earlier else ())
         reached = conversations.reach(root, brief, decided.notes())
-        noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, routing_decision.ROUTE_NOTE: route.as_dict()}
+        noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, mission_routing.ROUTE_NOTE: route.as_dict()}
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
         decided.note(begun=iso(self.clock()), **noted)

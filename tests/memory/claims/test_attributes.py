@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.memory.claims.assertions import assertions_of
 from batos.memory.claims.attributes import LONGEST, facts_in, read
+from batos.memory.claims.restatements import assertions_of
 from batos.memory.sentences import sentence_spans
 
 DATA = Path(__file__).parents[2] / "data"

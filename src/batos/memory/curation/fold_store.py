@@ -20,8 +20,7 @@ from batos.memory.claims.marked_texts import marked_text
 from batos.memory.curation import extracts, recall_counts
 from batos.memory.curation.extracts import FoldedText, SummaryLine
 from batos.memory.curation.region_summaries import FoldedMemory, MadeSummary, index_summary, make_summary
-from batos.memory.curation.regions import FoldCandidate, Region, cold_regions, is_worth
-from batos.memory.curation.sketches import redundant_regions, sketch
+from batos.memory.curation.regions import FoldCandidate, Region, cold_regions, is_worth, redundant_regions, sketch
 from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds, vectors
 from batos.memory.indexes.entries import Entry

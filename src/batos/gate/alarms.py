@@ -1,4 +1,4 @@
-"""Finds values of a short answer that stand in the documents far from all that the question asks about."""
+"""Finds what an answer states of which its documents do not speak: stray values, strange words, absent subjects."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Set
 from heapq import nsmallest
+from typing import Final
 
-from batos.gate import rivals, thresholds
+from batos.gate import occurrence, rivals, thresholds
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.evidence_index import CONVERSATION
-from batos.gate.ground import Draft, Ground, Spot
-from batos.gate.texts import letters
-from batos.gate.texts.stems import is_number, stems
+from batos.gate.ground import Draft, Ground, Spot, without_spaces
+from batos.gate.texts import languages, letters
+from batos.gate.texts.stems import is_number, placed_stems, stems
 from batos.gate.values import dates, figures, numerals
+from batos.memory.sentences import sentence_spans
+from batos.memory.terms import line_of, words
 
 #: Sentences that are tried as the best place for some words, and places of a value that are looked at.
 _TRIED = 40
@@ -131,3 +134,128 @@ def _names(sentence: AttributedSentence, ground: Ground, language: str | None) -
         if len(name.split()) > 1 and parts and not parts & asked:
             held = [frozenset(ground.index.with_stem(each)) for each in sorted(parts)]
             yield name, sorted(frozenset.intersection(*held))
+
+
+# -- sentences whose words hardly occur in anything that an answer may rest on: nothing there speaks of them
+
+
+#: Words of a judgement on what the documents say, which stand in none of them.
+_VERDICTS: Final = frozenset(
+    "answer yes no yeah nope true false both neither antwort ja nein doch beide keiner keine réponse oui non vrai faux"
+    " respuesta sí si verdadero falso risposta vero sim não nee да нет はい いいえ 是 是的 不是 否 不 对 不对"
+    " 네 아니요 نعم لا हाँ नहीं".split()
+)
+
+
+def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[AttributedSentence]:
+    """Yield the sentences that nothing carries and of whose words hardly any is known.
+
+    Other words for the same are no inventions, and neither is a text that was asked for.
+    """
+    question, index = draft.ground.question, draft.ground.index
+    if letters.asks_for_text(question):
+        return
+    language = draft.language
+    if language not in index.own_languages:
+        return
+    asked = {each.stem for each in placed_stems(question, language)}
+    few = len(attribution.sentences) <= thresholds.SHORT_ANSWER
+    for sentence in attribution.select("not_carried"):
+        if sentence.text.startswith("|"):
+            continue
+        share, count = known_share(draft, sentence, asked, language)
+        strange = (count >= thresholds.KNOWN_WORDS and share < thresholds.KNOWN_SHARE) or (few and count and not share)
+        if strange and not _has_values(sentence.text):
+            yield sentence
+
+
+def known_share(draft: Draft, sentence: AttributedSentence, asked: set[str], language: str | None) -> tuple[float, int]:
+    """Return the share of a sentence's new words that occur anywhere in the evidence, and the number of new words."""
+    index = draft.ground.index
+    days = dates.find(sentence.text)
+    new = {
+        each.stem
+        for each in placed_stems(sentence.text, language)
+        if not is_number(each.stem) and not any(day.start <= each.start < day.end for day in days)
+    } - asked
+    new -= {each.stem for each in placed_stems(" ".join(_VERDICTS & {*words(sentence.text)}), language)}
+    known = {each for each in new if index.has(each) or _is_made_of(each, draft)}
+    whole = index.weigh(new)
+    return (index.weigh(known) / whole if whole else 1.0), len(new)
+
+
+def _has_values(text: str) -> bool:
+    """Test if a sentence has a date, or a number of two digits, which other checks look for."""
+    return bool(dates.find(text)) or any(sum(map(str.isdigit, each.text)) > 1 for each in figures.find(text))
+
+
+def _is_made_of(stem: str, draft: Draft) -> bool:
+    """Test if a pair of letters of a script without blanks is made of letters that the ground has."""
+    return bool(without_spaces(stem)) and all(letter in draft.ground.text for letter in stem)
+
+
+# -- answers about somebody, or some year, that a question names and that its files do not
+
+
+_YEAR: Final = re.compile(r"(?<![\d.,'’/-])(?:19|20)\d\d(?![\d'’/-]|[.,]\d)")
+#: Words by which a sentence may say that it is not there.
+_NEGATION: Final = re.compile(
+    r"\b(?:not?|none|nothing|never|nobody|without|n['’]t|nicht|kein\w*|nie|ohne|ne|n['’]|pas|aucune?|rien|sans|ningun\w*|ningún|nada"
+    r"|sin|non|nessun\w*|niente|senza|não|nenhum\w*|sem|niet|geen|zonder|не|нет)\b|n['’]t\b|[没沒不无無未]|ない|ません|なし",
+    re.IGNORECASE,
+)
+#: Words of an answer that is a value alone, beside the question's.
+_BARE: Final = 3
+
+
+def absent_subjects(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
+    """Yield the sentences that state something of a name or a year of the question which no file has.
+
+    Only files that were shown whole, in the question's script, can be known not to have it; of a question in several
+    sentences the others may tell who is meant.
+    """
+    ground = draft.ground
+    if not _are_whole(ground) or letters.asks_for_text(ground.question) or len(sentence_spans(ground.question)) > 1:
+        return
+    absent = [*_absent_names(ground), *_absent_years(ground)]
+    asked = set(words(ground.question))
+    for sentence in attribution.sentences if absent else ():
+        if sentence.state == "not_checkable" or _NEGATION.search(sentence.text):
+            continue
+        is_bare = len(attribution.sentences) == 1 and len(set(words(sentence.text)) - asked) <= _BARE
+        named = (each for each in absent if is_bare or line_of(each) in line_of(sentence.text))
+        if (subject := next(named, None)) is not None:
+            yield Spot("unnamed", sentence.text, (("asked", subject),))
+
+
+def _are_whole(ground: Ground) -> bool:
+    """Test if the evidence is files in the question's script, and all of them."""
+    evidence = ground.evidence
+    given = bool(evidence.passages) and not (evidence.omitted_passages or evidence.turns or evidence.view)
+    is_written_so = bool(languages.main_scripts(ground.question) & ground.scripts)
+    return given and is_written_so and not any(each.document for each in evidence.passages)
+
+
+def _absent_names(ground: Ground) -> list[str]:
+    """Return the names of several words, or after a title, of which no part occurs in a file."""
+    named = list(occurrence.full_names(ground.question))
+    there = {word for text in ground.documents for word in words(text)} if named else set()
+
+    def is_there(name: str) -> bool:
+        parts = [word for word in words(name) if len(word) > 1]
+        return not parts or any(part in each for part in parts for each in there)
+
+    return [name for name in named if not is_there(name)]
+
+
+def _absent_years(ground: Ground) -> Iterator[str]:
+    """Yield the years, in no date, that no file has where it has others."""
+    days = dates.find(ground.question)
+    years = (found for found in _YEAR.finditer(ground.question))
+    apart = [found[0] for found in years if not any(day.start <= found.start() < day.end for day in days)]
+    text = "\n".join(ground.documents) if apart else ""
+    if not _YEAR.search(text):
+        return
+    for year in apart:
+        if year not in text and not re.search(rf"(?:['’/.-]|\A){year[2:]}(?!\d)", text):
+            yield year

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.memory.growing import LARGER, growth
 from tests.memory.growing import MOST as MOST_GROWTH
 
-from batos.memory.claims.assertions import LONGEST, MOST, Assertion, assertions_of
+from batos.memory.claims.restatements import LONGEST_SENTENCE, MOST, Assertion, assertions_of
 
 
 def read(text: str) -> Assertion:
@@ -73,5 +73,5 @@ def test_hostile_text_is_read_fast() -> None:
             text = parts[0] + parts[1] * (size // len(parts[1])) + parts[2]
             list(assertions_of(200 * f"{text}\n\n"))
 
-        assert growth(read_all, (LONGEST - 9) // LARGER) < MOST_GROWTH, repeated
+        assert growth(read_all, (LONGEST_SENTENCE - 9) // LARGER) < MOST_GROWTH, repeated
     assert len(list(assertions_of("The lamp is 9 m. " * 99))) == MOST

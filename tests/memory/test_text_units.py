@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.memory.growing import MOST, growth
 from tests.memory.textual import texts
 
-from batos.memory.chunking.units import CHARACTERS, LONGEST, SENTENCE, UNMARKED, Unit, chunks_of, tokens_of, units_of
+from batos.memory.text_units import CHARACTERS, LONGEST, SENTENCE, UNMARKED, Unit, chunks_of, tokens_of, units_of
 
 #: The most growth where the rest of a text might be copied, which is fast: it would be 34 then.
 MOST_COPYING = 20.0

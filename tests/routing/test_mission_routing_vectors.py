@@ -14,9 +14,9 @@ from batos.inference.cost import cost_of
 from batos.inference.embedder import Embedder, KnownVectors
 from batos.protocol.errors import BatosError, OllamaTimeout
 from batos.routing.lessons import lessons_of
+from batos.routing.mission_routing import MOST_TEXTS, MissionVectors
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router
-from batos.routing.sentence_vectors import MOST_TEXTS, MissionVectors
 from batos.testing import ScriptedBridge
 
 PATH = "brick/judging#0"

@@ -8,7 +8,7 @@ import pytest
 from tests.minds.scripted import QUESTION, Script, stepping
 
 from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout
-from batos.routing.routing_decision import ROUTE_NOTE
+from batos.routing.mission_routing import ROUTE_NOTE
 from batos.testing import ScriptedBridge, scripted_uvm
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.memory.curation.test_regions import candidate
 
-from batos.memory.curation.regions import MOST_DOCUMENTS
-from batos.memory.curation.sketches import BANDS, ROWS, Sketches, redundant_regions, sketch
+from batos.memory.curation.regions import BANDS, MOST_DOCUMENTS, ROWS, Sketches, redundant_regions, sketch
 from batos.memory.indexes import postings, text
 from batos.memory.indexes.entries import Entry
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.memory.chunking.test_units import PIECES
 from tests.memory.growing import MOST, growth
+from tests.memory.test_text_units import PIECES
 from tests.memory.textual import texts
 
-from batos.memory.chunking.structural import MOST as SMALL
-from batos.memory.chunking.structural import MOST_HEADINGS, PLAIN, structural_chunks
-from batos.memory.chunking.units import tokens_of, units_of
+from batos.memory.document_chunks import MOST as SMALL
+from batos.memory.document_chunks import MOST_HEADINGS, PLAIN, structural_chunks
+from batos.memory.text_units import tokens_of, units_of
 
 
 @given(st.one_of(texts, st.lists(st.sampled_from(PIECES), max_size=30).map("".join)), st.integers(1, 40))

@@ -1,1 +1,0 @@
-"""Cutting a document into parts by its structure."""
