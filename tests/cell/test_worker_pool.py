@@ -159,7 +159,7 @@ async def test_bad_methods_cost_the_good_nothing() -> None:
     cell = Cell(2, replace(SMALL, seconds=2.0, turn_seconds=2.0))  # any pace: a good one needs a thousandth of it
     bad = [method(BAD[limit]) for limit in ("memory", "messages", "output", "recursion", "time")]
     runs: list[asyncio.Task[Any]] = []
-    for n in range(60):
+    for n in range(20):
         program = bad[n // 4 % 5] if n % 4 == 0 else GOOD
         arguments = MethodCall({}, [] if n % 4 == 0 else [n])
         runs.append(asyncio.create_task(outcome(cell, program, arguments, Answers({"log_": None}))))

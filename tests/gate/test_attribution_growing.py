@@ -96,4 +96,4 @@ def test_a_stream_takes_time_by_its_length() -> None:
         for each in range(size):
             growing.add(f"The lamp number {each} was automated in 1961 by the board. ")
 
-    assert growth(add_all, 100) < MOST
+    assert growth(add_all, 50) < MOST

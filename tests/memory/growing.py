@@ -7,28 +7,34 @@ from collections.abc import Callable
 
 #: Times that the larger work is as large as the smaller one, and that it may take as long: squared it would be 64.
 LARGER, MOST = 8, 28.0
-_ROUNDS = 5
+_ROUNDS = 15
 
 
-def growth(work: Callable[[int], object], small: int, clock: Callable[[], float] = time.thread_time) -> float:
+def growth(
+    work: Callable[[int], object],
+    small: int,
+    clock: Callable[[], float] = time.thread_time,
+    most: float = MOST,
+) -> float:
     """How many times as long the work takes for what is `LARGER` times as large; of each the best of several counts.
 
     The processor's seconds of this thread are counted; by `time.process_time` those of all threads. Whatever else runs
-    on the machine only adds to them: where the larger work seems to take too long, both are done again.
+    on the machine only adds to them: where the larger work seems to take more than `most`, it is done again.
     """
-    larger, smaller = float("inf"), float("inf")
+    larger, smaller = float("inf"), least_seconds(work, small, clock)
     for _ in range(_ROUNDS):
-        larger = min(larger, least_seconds(work, LARGER * small, clock))
-        smaller = min(smaller, least_seconds(work, small, clock))
-        if larger / smaller < MOST:
+        larger = min(larger, least_seconds(work, LARGER * small, clock, rounds=1))
+        if larger / smaller < most:
             break
     return larger / smaller
 
 
-def least_seconds(work: Callable[[int], object], size: int, clock: Callable[[], float] = time.thread_time) -> float:
+def least_seconds(
+    work: Callable[[int], object], size: int, clock: Callable[[], float] = time.thread_time, rounds: int = 3
+) -> float:
     """The seconds that a work of a size takes at best."""
     taken = []
-    for _ in range(3):
+    for _ in range(rounds):
         began = clock()
         work(size)
         taken.append(clock() - began)

@@ -66,7 +66,7 @@ def test_headings_have_levels() -> None:
 
 @pytest.mark.parametrize(
     ("before", "repeated", "behind", "times"),
-    [("", "`", "", 60_000), ("# ", " ", "x", 60_000), ("= ", " ", "x", 60_000), ("", "```\n", "", 12_000),
+    [("", "`", "", 60_000), ("# ", " ", "x", 60_000), ("= ", " ", "x", 60_000), ("", "```\n", "", 4_000),
      ("", "# a\n", "", 2_500)],
 )  # fmt: skip
 def test_a_hostile_text_takes_no_time(before: str, repeated: str, behind: str, times: int) -> None:
@@ -141,8 +141,13 @@ def test_each_piece_begins_where_the_blanks_behind_the_one_before_end(text: str)
 def test_a_long_line_is_cut_in_time_that_grows_with_its_length() -> None:
     """The rest of it is not copied for each cut."""
     face = "\N{SLIGHTLY SMILING FACE}"
-    assert growth(lambda size: units_of(face + "lamp oil " * size), 250_000) < MOST_COPYING
-    assert len(units_of(face + "lamp oil " * 800_000)) > 1_600
+    found = []
+
+    def cut(size: int) -> None:
+        found.append(len(units_of(face + "lamp oil " * size)))
+
+    assert growth(cut, 100_000, most=MOST_COPYING) < MOST_COPYING
+    assert max(found) > 1_600
 
 
 def test_a_text_of_blanks_has_no_unit() -> None:
