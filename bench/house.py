@@ -86,11 +86,11 @@ def words_page(root: Path = ROOT) -> str:
     return page.read_text(encoding="utf-8") if page.is_file() else ""
 
 
-def layout(files: Files) -> dict[str, list[str]]:
+def layout(files: Files, imports: imports_side.Graph) -> dict[str, list[str]]:
     """Return what of the files of batos the rules of merging find: small modules of one reader, and wide folders."""
     ours = [(path, text) for path, text in files if path.parts[1] == "batos"]
     lengths = {imports_side.module_of(path): text.count("\n") for path, text in ours}
-    small = imports_side.small_single_importers(imports_side.graph(ours), lengths)
+    small = imports_side.small_single_importers({name: imports[name] for name in lengths}, lengths)
     return dict(zip(LAYOUT, (small, imports_side.wide_folders(path for path, _ in ours)), strict=True))
 
 
@@ -107,7 +107,7 @@ def still(files: Files) -> dict[str, Any]:
         "files": len(files),
         "file_median": statistics.median(ours),
         "chain": imports_side.longest_chain(imports),
-        **{figure: len(found) for figure, found in layout(files).items()},
+        **{figure: len(found) for figure, found in layout(files, imports).items()},
         "classes": sum(isinstance(entry.node, ast.ClassDef) for entry in found),
         "ambiguous_names": len(names_side.ambiguous(trees, words_page())),
         "function_p90": lengths[len(lengths) * 9 // 10],
@@ -231,7 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
         if figure not in LISTED + LAYOUT:
             sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED + LAYOUT)}")
-        print("\n".join(layout(sources())[figure] if figure in LAYOUT else list_figure(figure, under)))
+        files = sources()
+        listed = layout(files, imports_side.graph(files))[figure] if figure in LAYOUT else list_figure(figure, under)
+        print("\n".join(listed))
         return
     with pause_collector():  # which would look through the trees of all files, again and again
         values = still(sources())

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from prose_side import VERBS, Source, entries, statements
+from prose_side import VERBS, Source, entries, parse, statements
 
 #: Files whose name is given by Python.
 GIVEN = frozenset({"__init__", "__main__"})
@@ -160,16 +160,16 @@ def _exceptions(found: Iterable[ast.ClassDef]) -> set[str]:
     return names
 
 
-def nameless_classes(files: Iterable[tuple[Path, str]]) -> list[str]:
+def nameless_classes(files: Iterable[tuple[Path, Source]]) -> list[str]:
     """List the classes whose name ends with a participle, which leaves open what they are.
 
     An exception may: it says what has happened.
     """
     found = [
         (path, node)
-        for path, text in files
-        if "class " in text
-        for node in statements(ast.parse(text))
+        for path, source in files
+        if isinstance(source, ast.Module) or "class " in source
+        for node in statements(parse(source))
         if isinstance(node, ast.ClassDef)
     ]
     exceptions = _exceptions(node for _, node in found)
@@ -180,8 +180,8 @@ def nameless_classes(files: Iterable[tuple[Path, str]]) -> list[str]:
     ]
 
 
-def participles(path: Path, text: str) -> Iterator[str]:
+def participles(path: Path, source: Source) -> Iterator[str]:
     """Yield each function of a file, private and inner ones too, whose name is neither a verb nor a noun."""
-    for node in statements(ast.parse(text)):
+    for node in statements(parse(source)):
         if isinstance(node, Function) and hides(node):
             yield f"{path}:{node.lineno}: {node.name} is neither a verb nor the noun that it returns"

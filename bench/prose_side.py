@@ -56,6 +56,8 @@ _BREAK = re.compile(r"(?:^|(?<=[.!?])|(?<=[.!?][)\"'`*])|(?<=[.!?]\*\*))\s+(?=[\
 _LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\n]*)\)")
 _CELL = re.compile(r"(?<!\\)\|")
 _WORD = re.compile(r"[A-Za-z]+")
+#: A line that may have such a comment: most files have none, and need not be cut into tokens.
+_SUSPECT = re.compile(rf"#(?:[^\n]*[.!?|])?[^A-Za-z\n]*\b(?:{'|'.join(sorted(RIDDLES))})\b", re.IGNORECASE)
 
 
 class Entry(NamedTuple):
@@ -72,6 +74,20 @@ class Entry(NamedTuple):
 def parse(source: Source) -> ast.Module:
     """Return the tree of a source, or the tree that was parsed before."""
     return ast.parse(source) if isinstance(source, str) else source
+
+
+def all_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all under it, as `ast.walk` does, but operators and contexts, which have no parts."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, list):
+                waiting += [each for each in part if isinstance(each, ast.AST)]
+            elif isinstance(part, ast.AST) and part._fields:
+                waiting.append(part)
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -140,6 +156,8 @@ def riddles(text: str) -> Iterator[str]:
 
 def comments(path: Path, text: str) -> Iterator[str]:
     """Yield a fault with its place for each comment with a sentence that begins with a forbidden word."""
+    if not _SUSPECT.search(text):
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             said = token.string.lstrip("#: ")

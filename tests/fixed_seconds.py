@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,14 +20,14 @@ _LONG = 60.0
 _CLOCKS = {"monotonic", "perf_counter", "process_time", "thread_time", "time"}
 
 
-def fixed_seconds(tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and reason of each fixed time without a remark why it holds at any pace.
+def fixed_seconds(tree: ast.Module, nodes: Iterable[ast.AST], text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and reason of each fixed time among the nodes of a tree without a remark why it holds at any pace.
 
     These are seconds that a call waits at most or sleeps, and comparisons of a clock with a time. The remark stands at
     the line's end or on the line before, as `# any pace: ...`.
     """
     lines, short = text.splitlines(), set(_short_times(tree))
-    for node in ast.walk(tree):
+    for node in nodes:
         for fault in _faults(node, short):
             number = getattr(node, "lineno", 1)
             around = lines[max(0, number - 2) : getattr(node, "end_lineno", number)]
@@ -86,7 +86,8 @@ def main() -> int:
     found = 0
     for path in sorted((ROOT / "tests").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        for number, fault in fixed_seconds(ast.parse(text), text):
+        tree = ast.parse(text)
+        for number, fault in fixed_seconds(tree, ast.walk(tree), text):
             print(f"{path.relative_to(ROOT)}:{number}: {fault}: {text.splitlines()[number - 1].strip()}")  # noqa: T201
             found += 1
     print(f"{found} fixed times without a remark `# {MARK} ...`", file=sys.stderr)  # noqa: T201

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,9 @@ import pytest
 from tests.fixed_seconds import fixed_seconds
 
 import house
-from prose_side import statements
+import imports_side
+from batos.cli.imports import pause_collector
+from prose_side import all_nodes, statements
 
 ROOT = Path(__file__).resolve().parents[1]
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "core", "manager", "engine", "base", "common", "misc"}
@@ -22,12 +24,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Source(NamedTuple):
-    """One file of ours: its path from the checkout, its text, its tree and every node of that (walked once for all)."""
+    """One file of ours: its path from the checkout, its text, its tree, and the nodes of that (walked once for all)."""
 
     path: Path
     text: str
     tree: ast.Module
-    nodes: tuple[ast.AST, ...]
+    nodes: Sequence[ast.AST]
+    functions: Sequence[Function]
 
     @property
     def in_tests(self) -> bool:
@@ -42,11 +45,8 @@ LONGER = {"errors.py": 540}
 
 def read(path: Path, text: str) -> Source:
     tree = ast.parse(text)
-    return Source(path, text, tree, tuple(ast.walk(tree)))
-
-
-def functions(source: Source) -> Iterator[Function]:
-    return (node for node in source.nodes if isinstance(node, Function))
+    nodes = list(all_nodes(tree))
+    return Source(path, text, tree, nodes, [node for node in nodes if isinstance(node, Function)])
 
 
 def file_length(source: Source) -> Iterator[str]:
@@ -57,7 +57,7 @@ def file_length(source: Source) -> Iterator[str]:
 
 
 def function_length(source: Source) -> Iterator[str]:
-    for function in functions(source):
+    for function in source.functions:
         first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else function.body[0]
         lines = (function.end_lineno or 0) - first.lineno + 1 + (function.body[0].lineno - function.lineno)
         if lines > 50:
@@ -65,7 +65,7 @@ def function_length(source: Source) -> Iterator[str]:
 
 
 def parameter_count(source: Source) -> Iterator[str]:
-    for function in functions(source):
+    for function in source.functions:
         given = function.args
         names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
         count = len(names) - (names[:1] in (["self"], ["cls"]))
@@ -88,7 +88,7 @@ def telling_name(source: Source) -> Iterator[str]:
 def imports_at_top(source: Source) -> Iterator[str]:
     if not source.in_tests and source.path.as_posix().startswith(("src/batos/cli/", "src/batos/pytest_plugin.py")):
         return  # a command loads its part of the system when it is called
-    for function in functions(source):
+    for function in source.functions:
         for node in statements(function):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield f"line {node.lineno}: an import inside {function.name}"
@@ -99,9 +99,9 @@ def swallowed_errors(source: Source) -> Iterator[str]:
     for node in source.nodes:
         if not isinstance(node, ast.ExceptHandler) or "#" in lines[node.lineno - 1]:
             continue
-        caught = [] if node.type is None else [one.id for one in ast.walk(node.type) if isinstance(one, ast.Name)]
+        caught = [] if node.type is None else [one.id for one in all_nodes(node.type) if isinstance(one, ast.Name)]
         broad = not caught or bool({"Exception", "BaseException"} & set(caught))
-        if broad and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node)):
+        if broad and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in all_nodes(node)):
             yield f"line {node.lineno}: catches every error, raises it no further as it is, and does not say why"
 
 
@@ -154,15 +154,15 @@ def _made_in(class_: ast.ClassDef) -> set[str]:
     bodies = {each.name: each for each in class_.body if isinstance(each, Function)}
     builders = [bodies[name] for name in ("__init__", "__post_init__") if name in bodies]
     for builder in builders:
-        calls = [node.func for node in ast.walk(builder) if isinstance(node, ast.Call)]
+        calls = [node.func for node in all_nodes(builder) if isinstance(node, ast.Call)]
         named = {each.attr for each in calls if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self"}
         builders += [bodies[name] for name in sorted(named) if name in bodies and bodies[name] not in builders]
     own = {ast.unparse(node.target) for node in class_.body if isinstance(node, ast.AnnAssign)}
     for node in class_.body:
         if isinstance(node, ast.Assign):
             own |= {each.id for each in node.targets if isinstance(each, ast.Name)}
-            own |= {str(each.value) for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
-    fields = (node for builder in builders for node in ast.walk(builder) if isinstance(node, ast.Attribute))
+            own |= {str(each.value) for each in all_nodes(node.value) if isinstance(each, ast.Constant)}
+    fields = (node for builder in builders for node in all_nodes(builder) if isinstance(node, ast.Attribute))
     return own | {node.attr for node in fields if ast.unparse(node.value) == "self"}
 
 
@@ -177,14 +177,14 @@ def fields_set_later(source: Source) -> Iterator[str]:
         return
     classes = [node for node in source.nodes if isinstance(node, ast.ClassDef)]
     declared = set().union(*map(_made_in, classes))
-    for function in functions(source):
+    for function in source.functions:
         made = {
             ast.unparse(target)
-            for node in ast.walk(function)
+            for node in all_nodes(function)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
             for target in node.targets
         }
-        for node in ast.walk(function):
+        for node in all_nodes(function):
             if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store) or node.attr in declared:
                 continue
             owner = ast.unparse(node.value)
@@ -195,14 +195,14 @@ def fields_set_later(source: Source) -> Iterator[str]:
 def stated_facts(source: Source) -> Iterator[str]:
     if not source.in_tests:
         return
-    for function in functions(source):
+    for function in source.functions:
         if function.name.startswith("test_") and not ast.get_docstring(function):
             yield f"line {function.lineno}: {function.name} states no fact"
 
 
 def no_fixed_seconds(source: Source) -> Iterator[str]:
     if source.in_tests:
-        for number, fault in fixed_seconds(source.tree, source.text):
+        for number, fault in fixed_seconds(source.tree, source.nodes, source.text):
             yield f"line {number}: {fault}: see tests/waiting.py, or say at the line why it holds at any pace"
 
 
@@ -231,9 +231,13 @@ def sources() -> Iterator[Source]:
 
 def test_the_house_is_within_its_budget() -> None:
     """No file of src, tests or bench breaks a rule; a file is read once for all rules, as reading it is the work."""
-    faults = [
-        f"{source.path}: {rule.__name__}: {fault}" for source in sources() for rule in RULES for fault in rule(source)
-    ]
+    with pause_collector():  # which would look through the trees again and again
+        faults = [
+            f"{source.path}: {rule.__name__}: {fault}"
+            for source in sources()
+            for rule in RULES
+            for fault in rule(source)
+        ]
     assert faults == []
 
 
@@ -337,7 +341,9 @@ PARAGRAPHS = frozenset(
 
 def test_a_module_is_no_paragraph_of_its_only_reader() -> None:
     """A module under 60 lines has two importers, and a folder at most 25 modules."""
-    found = house.layout([(source.path, source.text) for source in sources() if source.path.parts[0] == "src"])
+    with pause_collector():
+        files = house.sources()
+        found = house.layout(files, imports_side.graph(files))
     assert {figure: frozenset(each) for figure, each in found.items()} == {
         "single_importer_small": PARAGRAPHS,
         "wide_folders": frozenset(),

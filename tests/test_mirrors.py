@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -29,18 +30,29 @@ def rooms() -> dict[str, Path]:
     return found
 
 
-def files_of_tests() -> set[str]:
+@cache
+def files_of_tests() -> frozenset[str]:
     """The path of each file of tests under tests/."""
-    return {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    return frozenset(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 
 
-def mirrors(place: Path, files: set[str]) -> set[str]:
+@cache
+def names_by_folder() -> Mapping[str, list[str]]:
+    """The names of the test files of each folder, without their suffix."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for each in files_of_tests():
+        folder, _, name = each.rpartition("/")
+        found[folder or "."].append(name.removesuffix(".py"))
+    return found
+
+
+def mirrors(place: Path) -> set[str]:
     """The test files of a module: that of its name, those of its name and a subject; else that of its package."""
-    folder, name = place.parent.as_posix(), f"test_{place.stem}"
-    own = {each for each in files if Path(each).parent.as_posix() == folder}
-    found = {each for each in own if Path(each).stem == name or Path(each).stem.startswith(f"{name}_")}
+    name = f"test_{place.stem}"
+    own = names_by_folder().get(place.parent.as_posix(), [])
+    found = {(place.parent / f"{each}.py").as_posix() for each in own if f"{each}_".startswith(f"{name}_")}
     package = (place.parent.parent / f"test_{place.parent.name}.py").as_posix()
-    return found or ({package} & files if place.parent.name else set())
+    return found or ({package} & files_of_tests() if place.parent.name else set())
 
 
 @cache
@@ -75,8 +87,7 @@ def reached(test: str) -> frozenset[Path]:
 
 def test_each_module_has_its_tests() -> None:
     """A test file of its name, or a row; no row is left of a module that has one or is gone."""
-    files = files_of_tests()
-    without = {module for module, place in rooms().items() if not mirrors(place, files)}
+    without = {module for module, place in rooms().items() if not mirrors(place)}
     assert without == ELSEWHERE.keys()
 
 
@@ -94,6 +105,6 @@ def test_a_row_names_a_file_that_comes_to_the_module() -> None:
 def test_each_test_file_has_its_subject() -> None:
     """A module or package of its name, a row of a module that it tests, a bench, or more than a module."""
     files = files_of_tests()
-    mirroring = {test for place in rooms().values() for test in mirrors(place, files)} | {*ELSEWHERE.values()}
+    mirroring = {test for place in rooms().values() for test in mirrors(place)} | {*ELSEWHERE.values()}
     benches = {f"bench/test_{path.stem}.py" for path in (ROOT / "bench").glob("*.py")}
     assert sorted(files - mirroring - benches) == list(WIDER)

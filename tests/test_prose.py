@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import names_side
 import prose_side
 from batos.cli.imports import pause_collector
+
+Trees = Sequence[tuple[Path, ast.Module]]
 
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src"
@@ -21,6 +24,12 @@ def collector_rests() -> Iterator[None]:
     """Hold the garbage collector back: it would look through the trees of all files, again and again."""
     with pause_collector():
         yield
+
+
+@pytest.fixture(scope="module")
+def trees(collector_rests: None) -> Trees:
+    """The tree of each file of src/, bench/ and scripts/, which hold the same rules, read once for all tests here."""
+    return [(path, ast.parse(text)) for path, text in [*sources(), *benches()]]
 
 
 def pages() -> list[Path]:
@@ -49,9 +58,9 @@ def faults(text: str) -> list[str]:
     return [fault for entry in prose_side.entries(Path("src/a.py"), text) for fault in prose_side.faults(entry)]
 
 
-def test_docstrings_hold_the_rules() -> None:
+def test_docstrings_hold_the_rules(trees: Trees) -> None:
     """No docstring breaks a rule, and none that should be there is missing."""
-    found = [entry for path, text in [*sources(), *benches()] for entry in prose_side.entries(path, text)]
+    found = [entry for path, tree in trees for entry in prose_side.entries(path, tree)]
     assert prose_side.list_faults(found) == []
 
 
@@ -152,9 +161,9 @@ def test_a_class_name_in_two_files_is_ambiguous() -> None:
     assert set(names_side.ambiguous(files, "")) == {"class A", "file x"}
 
 
-def test_a_class_name_means_one_thing() -> None:
+def test_a_class_name_means_one_thing(trees: Trees) -> None:
     """No class name stands twice in src/, and no file name that is not in the table."""
-    files = [(path.relative_to(ROOT), path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))]
+    files = [(path, tree) for path, tree in trees if path.parts[0] == "src"]
     assert names_side.ambiguous(files, WORDS.read_text(encoding="utf-8")) == {}
 
 
@@ -172,14 +181,14 @@ def test_our_own_words_are_few() -> None:
     assert 20 <= table.count("\n| *") <= 30
 
 
-def test_a_function_is_a_verb_or_the_noun_that_it_returns() -> None:
+def test_a_function_is_a_verb_or_the_noun_that_it_returns(trees: Trees) -> None:
     """No function is named by a bare participle or by a clause; `bench/house.py --list participles` prints them."""
-    assert [fault for path, text in [*sources(), *benches()] for fault in names_side.participles(path, text)] == []
+    assert [fault for path, tree in trees for fault in names_side.participles(path, tree)] == []
 
 
-def test_a_class_is_a_noun() -> None:
+def test_a_class_is_a_noun(trees: Trees) -> None:
     """No class but exceptions and the payloads of events has a name that ends with a participle, in tests/ neither."""
-    assert names_side.nameless_classes([*sources(), *benches(), *suite()]) == []
+    assert names_side.nameless_classes([*trees, *suite()]) == []
 
 
 def test_a_class_named_by_a_participle_is_found() -> None:
