@@ -70,7 +70,7 @@ async def test_a_mission_waits_and_goes_on(uvm: UVM, bridge: Coding) -> None:
 
 async def test_a_record_that_cannot_be_read_ends_no_workers(uvm: UVM) -> None:
     """A mission whose reason is not read waits for its person like any other, and others are run."""
-    outcomes, state_of, snapshot = uvm.workers._outcomes, uvm.workers._outcomes.state_of, uvm.image.snapshot
+    outcomes, awaits_person, snapshot = uvm.workers._outcomes, uvm.workers._outcomes.awaits_person, uvm.image.snapshot
     unread = list[str]()
 
     def fail() -> Any:
@@ -78,14 +78,13 @@ async def test_a_record_that_cannot_be_read_ends_no_workers(uvm: UVM) -> None:
         unread.append("once")
         raise OSError(errno.EIO, "just then")
 
-    def read_and_break(mission: str) -> Any:
-        found = state_of(mission)
+    def ask_unread(mission: str) -> bool:
         uvm.image.snapshot = fail  # type: ignore[method-assign]
-        return found
+        return awaits_person(mission)
 
-    outcomes.state_of = read_and_break  # type: ignore[method-assign]
+    outcomes.awaits_person = ask_unread  # type: ignore[method-assign]
     mission = await waits(uvm, CYCLE)
-    outcomes.state_of = state_of  # type: ignore[method-assign]
+    outcomes.awaits_person = awaits_person  # type: ignore[method-assign]
     assert unread == ["once"]
     await uvm.approvals.approve([each["id"] for each in waiting(uvm)], "ada")
     assert (await uvm.missions.wait_for_end(mission))["status"] == "done"

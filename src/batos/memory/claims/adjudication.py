@@ -112,13 +112,13 @@ def _mark_digressions(turns: Sequence[list[Statement]], doubt: int) -> None:
 def _connect(statement: Statement, before: Sequence[Statement], docket: _Docket) -> None:
     """Note what a statement rests on: the one before it in its turn, or what it concludes from, or named facts."""
     if before and not statement.values and len(statement.terms) >= LEAST_TOLD and before[-1].values:
-        statement.rests_on += before[-1:]
+        statement.rest_on(before[-1:])
     elif not before and cues.has("concludes", statement.text):
         claims = [each for each in docket.heard if each.is_claim and each.standing == "current"]
         own = [each for each in claims if is_one_talk(each, statement) and is_trusted(each, statement)]
-        statement.rests_on += own[-1:]
+        statement.rest_on(own[-1:])
     for key in statement.given.depends_on:
-        statement.rests_on += _find_by_key(key, docket)
+        statement.rest_on(_find_by_key(key, docket))
 
 
 def _find_by_key(key: str, docket: _Docket) -> list[Statement]:
@@ -158,7 +158,7 @@ def _judge(statement: Statement, docket: _Docket) -> None:
     if targets:
         _supersede(targets, statement, docket)
         for each in named:
-            each.is_replaced = True
+            each.replace()
     if not any(is_trusted(each, statement) for each in targets):
         _mark_restated(statement, docket)
 
@@ -238,7 +238,7 @@ def _nearest(statement: Statement, live: Sequence[Statement]) -> list[Statement]
 def _supersede(targets: Sequence[Statement], by: Statement, docket: _Docket) -> None:
     """Let a statement take the place of others, and of all that say the same as these or rest on them."""
     if any(is_trusted(target, by) for target in targets):
-        by.took_place = True
+        by.take_place()
     for target in targets:
         value = (target.values - by.values - by.terms) or (target.terms - by.terms)
         docket.dead.append(_Dead(value, target, by))

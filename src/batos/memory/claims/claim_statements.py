@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -72,8 +73,7 @@ class Statement:
 
     `text` are its own words, from `start` on with the label before them.
     `terms` are the stems that tell something, `values` those of them with a digit or of names, `subject` those of a
-    fact's key. `by` is the text that took its place; one that `is_replaced` gave way to a fact of its key, or to one
-    that names it. `rests_on` are statements without which it does not hold.
+    fact's key. `by` is the text that took its place. `rests_on` are statements without which it does not hold.
     """
 
     given: ClaimText
@@ -98,9 +98,21 @@ class Statement:
         self.standing, self.reason = standing, reason
         self.by = by.given.id if by is not None else None
 
+    def rest_on(self, others: Iterable[Statement]) -> None:
+        """Write down statements without which it does not hold."""
+        self.rests_on.extend(others)
+
     def gave_way(self, by: Statement) -> bool:
         """Tell whether the text of another one took its place."""
         return self.standing == "superseded" and self.by == by.given.id
+
+    def replace(self) -> None:
+        """Write down that a fact of its key, or one that names it, took its place."""
+        self.is_replaced = True
+
+    def take_place(self) -> None:
+        """Write down that it took the place of another."""
+        self.took_place = True
 
     @property
     def is_restricted(self) -> bool:

@@ -33,7 +33,8 @@ def read(path: Path, emit: Emit) -> None:
 
 
 def _read(path: Path, way: str, emit: Emit) -> None:
-    with closing(sqlite3.connect(f"file:{quote(str(path))}?{way}", uri=True)) as database:
+    database = sqlite3.connect(f"file:{quote(str(path))}?{way}", uri=True)
+    with closing(database):
         database.row_factory = sqlite3.Row
         database.text_factory = lambda data: data.decode("utf-8", "replace")  # texts may be broken
         database.execute("pragma trusted_schema = off")
