@@ -13,9 +13,8 @@ from tests.reckoning.asking import TODAY, ask, result
 
 from batos.memory.passages import passages
 from batos.reckoning.reckon import reckon, reckon_texts
-from batos.reckoning.reckonings import Reckoning
+from batos.reckoning.reckonings import Reckoning, write_number
 from batos.reckoning.tables import Text
-from batos.reckoning.written import write_number
 
 SALES = """date,product,units,price
 2026-03-01,Kettle,80,39.50

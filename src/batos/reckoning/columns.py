@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from batos.gate.texts import languages
-from batos.gate.values import dates, figures
+from batos.gate.values import dates
+from batos.memory.months import CAPITALISED, MONTH
 from batos.reckoning import record_lists
-from batos.reckoning.known_phrases import CONCEPTS, MEASURES, signs
-from batos.reckoning.question_words import fold, root, tokens
+from batos.reckoning.question_words import CONCEPTS, MEASURES, fold, root, signs, tokens
+from batos.reckoning.reckonings import decimal_mark
 from batos.reckoning.tables import Table
-from batos.reckoning.written import decimal_mark
 
 #: A year, a month and a day; 0 for what is not said.
 Date = tuple[int, int, int]
-_GROUPS = re.compile("[ \u00a0\u202f\u2009'’]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _BRACKETS = re.compile(r"[(\[（](.*?)[)\]）]")
 _YEAR_MONTH = re.compile(r"(\d{4})-(\d\d)")
@@ -80,14 +79,15 @@ def read_columns(table: Table, keep: Sequence[int]) -> list[Column] | None:
     """Return the columns of a table for the rows that are kept; None if the notation of its numbers is not clear."""
     texts = [tuple(table.rows[row].cells[place] for row in keep) for place in range(len(table.columns))]
     amounts = [_amounts(each) for each in texts]
-    marks = _marks(each for each in amounts if each)
+    marks = _possible(amount for each in amounts for amount in each.values())
     native = decimal_mark(languages.guess(table.source.text) or "")
     found = []
     for place, cells in enumerate(texts):
-        numbers = _numbers(amounts[place], marks, native) if amounts[place] else ()
-        if numbers is None:
+        values = _values(amounts[place], marks, native)
+        if values is None:
             return None
-        found.append(_column(table.columns[place], place, cells, numbers, amounts[place]))
+        numbers = tuple(map(values.get, cells)) if values else ()
+        found.append(_column(table.columns[place], place, cells, numbers, amounts[place].values()))
     return found
 
 
@@ -96,17 +96,18 @@ def _column(
     place: int,
     cells: tuple[str, ...],
     numbers: tuple[Decimal | None, ...],
-    amounts: Sequence[record_lists.Amount | None],
+    amounts: Collection[record_lists.Amount],
 ) -> Column:
     words = tokens(_CAMEL.sub(" ", name))
     bracketed = {each.root for found in _BRACKETS.findall(name) for each in tokens(found)}
     roots = frozenset(each.root for each in words) - bracketed or frozenset(each.root for each in words)
     signs = {concept for word, concept in CONCEPTS.items() if word > "\u3000" and len(word) > 1 and word in name}
     concepts = frozenset(filter(None, (concept_of(each.word) for each in words)))
-    days = () if numbers and not _are_years(numbers, concepts) else _days(cells)
-    units = Counter(_unit(each) for each in amounts if each is not None)
-    unit = next(iter(units)) if len(units) == 1 else " ".join(units)
-    written = next((each.unit or each.before for each in amounts if each is not None), "")
+    are_months = "month" in concepts and all(each is None or 1 <= each <= 12 for each in numbers)
+    days = () if numbers and not are_months else _days(cells)
+    units = dict.fromkeys(map(_unit, amounts))
+    unit = " ".join(units)
+    written = next((each.unit or each.before for each in amounts), "")
     measured = {*fold(unit).split(), *fold(name).split(), *map(fold, _BRACKETS.findall(name))}
     concepts |= {MEASURES[each] for each in measured if each in MEASURES} | signs
     concepts -= {"quantity"} if "price" in concepts else set()  # a unit price counts no units
@@ -132,10 +133,6 @@ def _unit(amount: record_lists.Amount) -> str:
     return "euro" if unit in ("€", "eur", "euro", "euros") else unit
 
 
-def _are_years(numbers: Iterable[Decimal | None], concepts: frozenset[str]) -> bool:
-    return "month" in concepts and all(each is None or 1 <= each <= 12 for each in numbers)
-
-
 def _is_key(place: int, numbers: Sequence[Decimal | None]) -> bool:
     """Test if numbers name their rows: whole, in the first column, each once and rising, most by one."""
     if place or len(numbers) < 3 or any(each is None or each % 1 for each in numbers):
@@ -144,75 +141,51 @@ def _is_key(place: int, numbers: Sequence[Decimal | None]) -> bool:
     return whole == list(range(whole[0], whole[0] + len(whole))) or (min(whole) > 999 and whole == sorted(set(whole)))
 
 
-def _amounts(cells: Sequence[str]) -> list[record_lists.Amount | None]:
-    """Return the numbers of cells if most of those that have a value are numbers; an empty list if not."""
-    known = Counter(cells)
-    filled = sum(count for cell, count in known.items() if not record_lists.is_missing(cell))
-    read: dict[str, record_lists.Amount | None] = {}
-    other = 0
+def _amounts(cells: Sequence[str]) -> dict[str, record_lists.Amount]:
+    """Return the numbers of cells by their texts if most of those that have a value are numbers; none if not."""
+    known = {cell: count for cell, count in Counter(cells).items() if not record_lists.is_missing(cell)}
+    read: dict[str, record_lists.Amount] = {}
+    room = (1 - _NUMERIC) * sum(known.values())
     for cell, count in known.items():
-        read[cell] = None if record_lists.is_missing(cell) else record_lists.amount_of(cell)
-        other += count if read[cell] is None and not record_lists.is_missing(cell) else 0
-        if other > (1 - _NUMERIC) * filled:
-            return []
-    return [read[cell] for cell in cells] if filled else []
+        if amount := record_lists.amount_of(cell):
+            read[cell] = amount
+        else:
+            room -= count
+        if room < 0:
+            return {}
+    return read
 
 
-def _with_mark(figure: figures.Figure, mark: str) -> Decimal | None:
-    """Return the value of a number if `mark` is the decimal mark, or None if it cannot be."""
-    other = "," if mark == "." else "."
-    value = (
-        Decimal(_GROUPS.sub("", figure.text).replace(other, "").replace(mark, "."))
-        if figure.text.count(mark) < 2
-        else None
-    )
-    return value if value in figure.readings else None
-
-
-def _possible(amounts: Iterable[record_lists.Amount | None]) -> frozenset[str]:
+def _possible(amounts: Iterable[record_lists.Amount]) -> frozenset[str]:
+    """Return the decimal marks that numbers allow."""
     found = frozenset(".,")
-    for each in {id(each): each for each in amounts}.values():
-        if each is not None:
-            found &= {mark for mark in ".," if _with_mark(each.figure, mark) is not None}
+    for each in amounts:
+        found &= {mark for mark in found if each.value(mark) is not None}
     return found
 
 
-def _marks(columns: Iterable[Sequence[record_lists.Amount | None]]) -> frozenset[str]:
-    """Return the decimal marks that all numbers of a table allow."""
-    return _possible(each for column in columns for each in column)
-
-
-def _numbers(
-    amounts: Sequence[record_lists.Amount | None], marks: frozenset[str], native: str
-) -> tuple[Decimal | None, ...] | None:
-    """Return the values of a column in the notation of its table, else its own; None if both marks give other values.
+def _values(
+    amounts: Mapping[str, record_lists.Amount], marks: frozenset[str], native: str
+) -> dict[str, Decimal | None] | None:
+    """Return the values of cells in the notation of their table, else their own; None if both marks give other values.
 
     The language of the text tells only that `2,150` is whole in English, never that `2.150` is not.
     """
-    possible = marks or _possible(amounts)
-    read = {}
-    distinct = {id(each): each for each in amounts}.values()  # equal cells are one object
-    for mark in possible:
-        known = {id(each): _read_signed(each, mark) for each in distinct if each is not None}
-        read[mark] = tuple(known.get(id(each)) for each in amounts)
+    possible = marks or _possible(amounts.values())
+    read = {mark: {cell: each.value(mark) for cell, each in amounts.items()} for mark in possible}
     values = list(read.values())
     if values and all(each == values[0] for each in values):
         return values[0]
-    whole = {mark: each for mark, each in read.items() if all(not (one or 0) % 1 for one in each)}
-    if len(whole) == 1 and (native in whole or _are_hundreds(distinct)):
+    whole = {mark: each for mark, each in read.items() if all(not (one or 0) % 1 for one in each.values())}
+    if len(whole) == 1 and (native in whole or _are_hundreds(amounts.values())):
         return next(iter(whole.values()))
     return None
 
 
-def _are_hundreds(amounts: Iterable[record_lists.Amount | None]) -> bool:
+def _are_hundreds(amounts: Iterable[record_lists.Amount]) -> bool:
     """Test if the numbers without marks all have three digits: beside them `1.204` is no fraction."""
-    bare = [each.figure.text for each in amounts if each is not None and each.figure.text.isdigit()]
+    bare = [each.figure.text for each in amounts if each.figure.text.isdigit()]
     return bool(bare) and all(len(each) == 3 for each in bare)
-
-
-def _read_signed(amount: record_lists.Amount, mark: str) -> Decimal | None:
-    value = _with_mark(amount.figure, mark)
-    return -value if value is not None and amount.negative else value
 
 
 def _flags(cells: Sequence[str]) -> tuple[bool | None, ...]:
@@ -225,20 +198,13 @@ def _flags(cells: Sequence[str]) -> tuple[bool | None, ...]:
 
 def _days(cells: Sequence[str]) -> tuple[Date | None, ...]:
     """Return the dates of a column; nothing if a cell is no date, or day and month can be told apart in none."""
-    known: dict[str, tuple[Date | None, Date | None] | None] = {}
-    for cell in set(cells):
-        readings = None if record_lists.is_missing(cell) else _readings(cell)
-        if readings == ():
-            return ()
-        known[cell] = readings or None
-    if not any(known.values()):
+    known = {cell: _readings(cell) for cell in set(cells) if not record_lists.is_missing(cell)}
+    first, second = ({cell: each[order] for cell, each in known.items() if each} for order in (0, 1))
+    if not known or len(first) < len(known):
         return ()
-    for order in (0, 1):
-        if all(each is None or each[order] is not None for each in known.values()):
-            other = all(each is None or each[1 - order] in (None, each[order]) for each in known.values())
-            both = all(each is None or each[1 - order] is not None for each in known.values())
-            if other or not both:
-                return tuple(None if each is None else each[order] for each in map(known.__getitem__, cells))
+    for days, others in ((first, second), (second, first)):
+        if None not in days.values() and (None in others.values() or days == others):
+            return tuple(map(days.get, cells))
     return ()
 
 
@@ -256,12 +222,8 @@ def _readings(cell: str) -> tuple[Date | None, Date | None] | tuple[()]:
     readings = sorted(found[0].readings)
     if slashed := _SLASHED.search(found[0].text):
         one, other = int(slashed[1]), int(slashed[2])
-        by_order = (
-            {each for each in readings if each[1:] == (other, one)},
-            {e for e in readings if e[1:] == (one, other)},
-        )
-        first, second = (max(each, default=None) for each in by_order)
-        return first, second
+        first, second = ([each for each in readings if each[1:] == order] for order in ((other, one), (one, other)))
+        return max(first, default=None), max(second, default=None)
     return (readings[-1],) * 2
 
 
@@ -271,5 +233,5 @@ def month_of(word: str) -> int:
     >>> month_of("März"), month_of("lamp")
     (3, 0)
     """
-    found = dates.find(f"1 {word.strip('.')} 2000")
-    return next(iter(found[0].readings))[1] if found and found[0].end - found[0].start > len(word) else 0
+    bare = word.strip(".")
+    return 0 if bare in CAPITALISED else MONTH.get(bare.casefold(), 0)

@@ -11,13 +11,19 @@ from decimal import Decimal
 
 from batos.gate.values import dates, spans_of_time
 from batos.reckoning import deadlines
-from batos.reckoning.dated_sentences import DatedSentence, find_event, make_date, only_reading
-from batos.reckoning.known_phrases import signs
+from batos.reckoning.deadlines import DatedSentence, find_event, make_date, only_reading
 from batos.reckoning.phrases import NotComputed, date_at
-from batos.reckoning.question_words import Word, kinds_of, lexicon, longest
-from batos.reckoning.reckonings import CitedRow, Reckoning
+from batos.reckoning.question_words import Word, kinds_of, lexicon, phrase_at, signs
+from batos.reckoning.reckonings import (
+    CitedRow,
+    Reckoning,
+    write_day,
+    write_lead,
+    write_span,
+    write_truth,
+    write_weekday,
+)
 from batos.reckoning.tables import Text
-from batos.reckoning.written import write_day, write_lead, write_span, write_truth, write_weekday
 
 _UNITS = ("day", "week", "month", "year", "hour", "minute", "workday")
 #: Kinds of words that ask for a day, a time, or the time between two.
@@ -98,13 +104,11 @@ def _read(question: str, said: Sequence[Word], language: str) -> _DateQuestion:
     at = 0
     while at < len(said):
         token = said[at]
-        length = longest(said, at, known)
-        kind = known.get(tuple(each.word for each in said[at : at + length]), "") if length else ""
+        length, kind = phrase_at(said, at, known)
         if clock := clocks.get(token.start):
             asked.times.append(60 * clock[0][0] + clock[0][1])
             at += sum(token.start <= each.start < clock[1] for each in said[at : at + 4])
-            continue
-        if dated := date_at(said, at, named):
+        elif dated := date_at(said, at, named):
             words = _close(asked, words, question)
             asked.add(_Ref(only_reading(dates.Day("", 0, 0, dated[1].readings))))
             at += dated[0]
@@ -154,8 +158,8 @@ def _periods(question: str, said: Sequence[Word], language: str) -> dict[int, tu
     found = {each.start: (each.end, int(each.number), each.unit) for each in spans}
     known = lexicon(language)
     for at, token in enumerate(said):
-        length = longest(said, at + 1, known) if token.raw.isdigit() and at + 1 < len(said) else 0
-        if known.get(tuple(each.word for each in said[at + 1 : at + 1 + length])) == "workday":
+        length, kind = phrase_at(said, at + 1, known) if token.raw.isdigit() else (0, "")
+        if kind == "workday":
             found[token.start] = (said[at + length].end, int(token.raw), "workday")
     return found
 
@@ -255,9 +259,8 @@ def _weekday(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckon
         raise NotComputed
     day, events = _resolve(asked.refs[0], texts, today)
     result = write_weekday(day, asked.language)
-    return replace(
-        _tell(result, f"{write_day(day, asked.language)}: {result}", asked.language, events), labels=(result,)
-    )
+    how = f"{write_day(day, asked.language)}: {result}"
+    return replace(_tell(result, how, asked.language, events), labels=(result,))
 
 
 def _compute_shift(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
@@ -279,13 +282,12 @@ def _shift(
 ) -> Reckoning:
     """Return the day some units after another, before it if they are less than none; or its day of the week."""
     moved = _move(day, count, unit)
-    span, known = write_span(abs(count), unit, language), " (Monday to Friday, holidays not known)"
-    how = f"{write_day(day, language)} {'-' if count < 0 else '+'} {span} = {write_day(moved, language)}"
-    how += known if unit == "workday" else f" ({write_weekday(moved, language)})"
+    result, name = write_day(moved, language), write_weekday(moved, language)
+    how = f"{write_day(day, language)} {'-' if count < 0 else '+'} {write_span(abs(count), unit, language)} = {result}"
+    how += " (Monday to Friday, holidays not known)" if unit == "workday" else f" ({name})"
     if weekday:
-        result = write_weekday(moved, language)
-        return replace(_tell(result, how, language, events), labels=(result,))
-    return replace(_tell(write_day(moved, language), how, language, events), day=moved)
+        return replace(_tell(name, how, language, events), labels=(name,))
+    return replace(_tell(result, how, language, events), day=moved)
 
 
 def _age(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:

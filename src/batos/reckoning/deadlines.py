@@ -1,25 +1,26 @@
-"""Computes a day that the evidence gives by a period: three months before the end, within 21 days of the invoice.
+"""Finds the one day that the evidence gives for something: by a date, or by a period such as three months before it.
 
-A sentence has the question's words and a single period that is counted from something. The day that it is counted from
-is a date of the question, of the same sentence, of another sentence about that thing, or the letter's own.
+A date stands in a sentence that has all words of the thing. A period stands in a sentence that has the question's
+words, and is counted from a date of the question, of the same sentence, of another sentence about that thing, or from
+the letter's own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import pairwise
 from typing import Final
 
 from batos.gate.texts import languages, stems
 from batos.gate.values import dates, spans_of_time
 from batos.gate.values.spans_of_time import TimeSpan
 from batos.memory.sentences import sentence_spans
-from batos.reckoning.dated_sentences import DatedSentence, find_event, make_date, only_reading, whole_day
-from batos.reckoning.known_phrases import DIRECTIONS, OWN_DAY, signs
-from batos.reckoning.phrases import NotComputed
-from batos.reckoning.question_words import Word, fold, kinds_of, lexicon, longest, tokens
+from batos.reckoning.phrases import NotComputed, Unclear
+from batos.reckoning.question_words import DIRECTIONS, OWN_DAY, Word, fold, kinds_of, lexicon, phrase_at, signs, tokens
 from batos.reckoning.tables import Text, iterate_lines
 
 _PART: Final = re.compile(r"[,;:.?!，；。？]\s*|\s(?:and|und|et|y|en|e)\s")
@@ -31,8 +32,120 @@ _UNITS: Final = ("day", "week", "month", "year")
 _HEAD, _BESIDE = 25, 3
 #: Words behind a period that name what it is counted from, at most, and characters of a line that is read.
 _NAMED, _LONGEST = 3, 4_000
+#: Lines that may speak of a thing that has a date; where more do, no date is sure.
+_MOST_LINES = 200
+#: Characters of a text whose years are looked at for a date that says none.
+_YEARS_IN = 200_000
+_CLAUSE = re.compile(r"[,;:，；、]\s*|\s(?:and|und|et|y|en|e)\s")
+#: Letters of a word by which a line is tried.
+_TRIED = 3
 #: Sentences that may have all the words; where more do, none is sure.
 _MOST: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class DatedSentence:
+    """A date of the evidence, with the text that it stands in and the (start, end) of its sentence in the file."""
+
+    day: date
+    source: Text
+    start: int
+    end: int
+
+
+def find_event(words: Sequence[str], texts: Sequence[Text]) -> DatedSentence:
+    """Return the date of what these roots of words name.
+
+    Raises: NotComputed: no sentence or several dates in one have them. Unclear: sentences give several dates.
+    """
+    found = [event for text in texts for event in _events_in(words, text)]
+    if not found:
+        raise NotComputed
+    if len({each.day for each in found}) > 1:
+        raise Unclear(str(each.day) for each in sorted(found, key=lambda each: each.day))
+    return found[0]
+
+
+def _events_in(words: Sequence[str], text: Text) -> Iterator[DatedSentence]:
+    for sentence, start in _sentences(words, text, _MOST_LINES):
+        if _has(sentence, words) and (found := dates.find(sentence)):
+            day = whole_day(_choose_date(sentence, words, found), found, text)
+            yield DatedSentence(day, text, start, start + len(sentence))
+
+
+def _sentences(words: Iterable[str], text: Text, most: int = sys.maxsize) -> Iterator[tuple[str, int]]:
+    """Yield the sentences of the lines that have the first letters of all these words, each with its place in the file.
+
+    Raises: NotComputed: more than `most` lines have them.
+    """
+    begins, tried = {each[:_TRIED] for each in words}, 0
+    for line, start in iterate_lines(text):
+        folded = fold(line) if len(line) <= _LONGEST else ""
+        if not all(each in folded for each in begins):
+            continue
+        tried += 1
+        if tried > most:
+            raise NotComputed
+        yield from ((line[first:last], start + first) for first, last in sentence_spans(line))
+
+
+def _has(text: str, words: Sequence[str]) -> bool:
+    roots = {each.root for each in tokens(text)}
+    return all(word in roots for word in words)
+
+
+def _choose_date(sentence: str, words: Sequence[str], found: Sequence[dates.Day]) -> dates.Day:
+    """Return the date of the clause that has the words, or the only date of the sentence.
+
+    Raises: NotComputed: there are several.
+    """
+    if len(found) == 1:
+        return found[0]
+    inner = [
+        cut for cut in _CLAUSE.finditer(sentence) if not any(each.start < cut.start() < each.end for each in found)
+    ]
+    bounds = [0, *(cut.end() for cut in inner), len(sentence)]
+    for first, last in pairwise(bounds):
+        inside = [each for each in found if first <= each.start < last]
+        if len(inside) == 1 and _has(sentence[first:last], words):
+            if any(_has(f"{sentence[:first]} {sentence[last:]}", [word]) for word in words):
+                break  # another part of the sentence speaks of it too
+            return inside[0]
+    raise NotComputed
+
+
+def whole_day(meant: dates.Day, beside: Sequence[dates.Day], text: Text) -> date:
+    """Return a date that says its day, with the only year of its sentence or of its text if it says none."""
+    reading = only_reading(meant)
+    year = reading[0]
+    for around in (beside, dates.find(text.text[:_YEARS_IN])) if not year else ():
+        years = {each[0] for day in around for each in day.readings if each[0]}
+        if len(years) == 1 and not year:
+            year = years.pop()
+        elif years and not year:
+            raise NotComputed
+    return make_date(year, reading[1], reading[2])
+
+
+def only_reading(day: dates.Day) -> tuple[int, int, int]:
+    """Return the one way in which a date can be read.
+
+    Raises: Unclear: it is read in two ways.
+    """
+    if len(day.readings) != 1:
+        raise Unclear("-".join(f"{part:02}" for part in each) for each in sorted(day.readings))
+    return next(iter(day.readings))
+
+
+def make_date(year: int, month: int, day: int) -> date:
+    """Return a date.
+
+    Raises: NotComputed: there is no such day.
+    """
+    try:
+        return date(year, month, day)
+    except ValueError as error:
+        raise NotComputed from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +235,7 @@ def _telling(part: str, language: str) -> Iterator[Word]:
     small = languages.small_words(language) | signs("modal")
     at = 0
     while at < len(said):
-        length = longest(said, at, known)
-        kind = known.get(tuple(each.word for each in said[at : at + length]), "")
+        length, kind = phrase_at(said, at, known)
         if kind in _SAYING_NOTHING:
             at += length
             continue
@@ -135,19 +247,14 @@ def _telling(part: str, language: str) -> Iterator[Word]:
 def _in_text(wish: _DayWish, text: Text) -> Iterator[Deadline]:
     language = languages.guess(text.text)
     tried = 0
-    for line, start in iterate_lines(text):
-        folded = fold(line) if len(line) <= _LONGEST else ""
-        if not all(each.word[:3] in folded for each in wish.words):
+    for sentence, start in _sentences([each.word for each in wish.words], text):
+        if _lacks(sentence, wish.words, language):
             continue
-        for first, last in sentence_spans(line):
-            sentence = line[first:last]
-            if _lacks(sentence, wish.words, language):
-                continue
-            tried += 1
-            if tried > _MOST:
-                raise NotComputed
-            own = DatedSentence(date.min, text, start + first, start + last)
-            yield from _in_sentence(wish, sentence, own, language)
+        tried += 1
+        if tried > _MOST:
+            raise NotComputed
+        own = DatedSentence(date.min, text, start, start + len(sentence))
+        yield from _in_sentence(wish, sentence, own, language)
 
 
 def _lacks(text: str, words: Sequence[Word], language: str | None) -> bool:

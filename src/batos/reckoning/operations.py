@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batos.reckoning import record_lists
 from batos.reckoning.columns import Column
-from batos.reckoning.known_phrases import COMPOUNDS, signs
 from batos.reckoning.phrases import COMPARISONS, Index, NotComputed, Phrase, Unclear, choose_only
-from batos.reckoning.question_words import Word, fold, lexicon, root
+from batos.reckoning.question_words import COMPOUNDS, Word, fold, lexicon, root, signs
 
 _SALES = frozenset(map(root, signs("sales")))
 #: The operations and how a line tells each.
 OPERATIONS = {"count": "count of rows", "sum": "sum", "avg": "average", "max": "highest", "min": "lowest"}
-
-
 #: Concepts of columns that count pieces.
 _PIECES = {"quantity", "stock"}
 #: Concepts of columns whose numbers count nothing.
@@ -42,7 +38,7 @@ class Wish:
 def has_operation(said: Sequence[Word], language: str) -> bool:
     """Test if a question has a word that asks for an operation."""
     known = lexicon(language)
-    asking = {phrase[0] for phrase, kind in known.items() if _is_operation(kind)}
+    asking = {phrase[0] for phrase, kind in known.items() if _operation(kind)}
     return any(each.word in asking or any(each.word.startswith(prefix) for prefix in COMPOUNDS) for each in said)
 
 
@@ -65,16 +61,6 @@ def _expect_places(mentions: Sequence[Phrase]) -> None:
             raise NotComputed(mention.text)
 
 
-def _expect_measures(wish: Wish, mentions: Sequence[Phrase], columns: Sequence[Column]) -> None:
-    """Expect that each column of numbers that is named is the one that is computed, or compared with a number.
-
-    Raises: NotComputed: another one is named.
-    """
-    for named in _measures(mentions, columns):
-        if wish.column is None or (wish.operation != "distinct" and wish.column not in named):
-            raise NotComputed(named[0].name)
-
-
 def read_wish(mentions: Sequence[Phrase], columns: Sequence[Column], index: Index) -> Wish:
     """Return what is to be computed.
 
@@ -85,7 +71,9 @@ def read_wish(mentions: Sequence[Phrase], columns: Sequence[Column], index: Inde
     if _asks_cost(mentions) and not any(each.is_money for each in columns):
         raise NotComputed("cost")
     wish = _choose(mentions, columns, index)
-    _expect_measures(wish, mentions, columns)
+    for named in _measures(mentions, columns):  # each is computed, or compared with a number
+        if wish.column is None or (wish.operation != "distinct" and wish.column not in named):
+            raise NotComputed(named[0].name)
     _expect_trade(wish, mentions, columns, index)
     return wish
 
@@ -113,10 +101,10 @@ def _expect_trade(wish: Wish, mentions: Sequence[Phrase], columns: Sequence[Colu
 
 
 def _choose(mentions: Sequence[Phrase], columns: Sequence[Column], index: Index) -> Wish:
-    operations = _operations(mentions)
-    repeated = Counter(each.kind.partition(":")[0] for each in mentions if _is_operation(each.kind))
-    if any(count > 1 for kind, count in repeated.items() if kind != "sum"):
+    said = [verb for each in mentions if (verb := _operation(each.kind))]
+    if any(said.count(each) > 1 for each in said if each != "sum"):
         raise NotComputed  # two computations in one question
+    operations = _operations(set(said))
     ends = operations & {"max", "min"}
     if len(ends) == 1:
         return _extreme(next(iter(ends)), operations - ends, mentions, columns)
@@ -134,9 +122,8 @@ def _choose(mentions: Sequence[Phrase], columns: Sequence[Column], index: Index)
     raise NotComputed
 
 
-def _operations(mentions: Sequence[Phrase]) -> set[str]:
+def _operations(operations: set[str]) -> set[str]:
     """Return the operations that are asked for; `how much` counts and `spent` adds up where nothing else is said."""
-    operations = {each.kind.partition(":")[0] for each in mentions if _is_operation(each.kind)}
     if "much" in operations:
         operations = operations - {"much"} or {"count"}
     return operations - {"spent"} if operations - {"sum", "spent"} else operations
@@ -144,19 +131,18 @@ def _operations(mentions: Sequence[Phrase]) -> set[str]:
 
 def _counting(adds: bool, mentions: Sequence[Phrase], columns: Sequence[Column], index: Index) -> Wish:
     """Return the wish for a count of rows, or for the sum of the column that `how many` names."""
-    if _measures(mentions, columns) and any(_is_eastern_count(each) for each in mentions):
+    # In Chinese and Japanese one word behind the thing asks for its number and for its amount.
+    both = any(each.kind.startswith("count") and each.text > "\u3000" for each in mentions)
+    if both and _measures(mentions, columns):
         return Wish("sum", _target(mentions, columns, "sum") if adds else _fail())
     column = _find_counted(mentions, columns, index)
     return Wish("sum", column) if column is not None and column.is_measure else Wish("count")
 
 
-def _is_operation(kind: str) -> bool:
-    return kind.partition(":")[0] in (*OPERATIONS, "spent", "much")
-
-
-def _is_eastern_count(mention: Phrase) -> bool:
-    """Test if a word asks `how many` or `how much` alike, behind the thing that it asks about."""
-    return mention.kind.startswith("count") and mention.text > "\u3000"
+def _operation(kind: str) -> str:
+    """Return the operation that a kind of phrase asks for, without its concept; "" if it asks for none."""
+    verb = kind.partition(":")[0]
+    return verb if verb in (*OPERATIONS, "spent", "much") else ""
 
 
 def _fail() -> Column:
@@ -185,21 +171,19 @@ def _target(mentions: Sequence[Phrase], columns: Sequence[Column], operation: st
 
     Raises: Unclear: several fit. NotComputed: none does.
     """
-    operators = {id(each) for each in mentions if _is_operation(each.kind)}
-    named = _measures([each for each in mentions if id(each) not in operators], columns)
+    named = _measures([each for each in mentions if not _operation(each.kind)], columns)
     named = named or _measures(mentions, columns)
     if not named and any(_is_unread(mentions, at, columns) for at in range(1, len(mentions))):
         raise NotComputed
-    common = (
-        {each.place for each in named[0]}.intersection(*({e.place for e in each} for each in named)) if named else set()
-    )
+    common = [each for each in columns if named and all(each in some for some in named)]
     if len(common) == 1:
-        return _addable(columns[common.pop()], columns, operation)
+        return _addable(common[0], columns, operation)
     if named:
         raise Unclear(each.name for some in named for each in some)
     measures = [each for each in columns if each.is_measure]
-    if len(measures) == 1 and any(each.kind == "column" and _is_other(each, columns) for each in mentions):
-        raise NotComputed
+    others = [each.columns for each in mentions if each.kind == "column"]
+    if len(measures) == 1 and any(all(columns[each].days for each in some) for some in others):
+        raise NotComputed  # a column of dates has no entries to choose or label rows by
     return _addable(choose_only(measures), columns, operation)
 
 
@@ -211,11 +195,6 @@ def _is_unread(mentions: Sequence[Phrase], at: int, columns: Sequence[Column]) -
         and bool(named)
         and not any(columns[each].numbers for each in named)
     )
-
-
-def _is_other(mention: Phrase, columns: Sequence[Column]) -> bool:
-    """Test if a mention names only columns that have no entries to choose or label rows by: dates, yes and no."""
-    return all(columns[each].days for each in mention.columns)
 
 
 def _addable(column: Column, columns: Sequence[Column], operation: str) -> Column:
@@ -271,8 +250,7 @@ def _counted_measure(measures: Sequence[Column], mentions: Sequence[Phrase], col
 
     Raises: Unclear: several fit, or its numbers are no counts: `how many grades` are rows or their sum.
     """
-    named = [{each.place for each in some} for some in _measures(mentions, columns)]
-    common = [each for each in measures if all(each.place in places for places in named)]
+    common = [each for each in measures if all(each in some for some in _measures(mentions, columns))]
     if len(common) != 1:
         raise Unclear(each.name for each in measures)
     if common[0].concepts & _NO_COUNTS:
@@ -311,14 +289,14 @@ def _find_counted_entries(
 def _extreme(operation: str, others: set[str], mentions: Sequence[Phrase], columns: Sequence[Column]) -> Wish:
     """Return the wish for the highest or lowest value, or for the group that has it."""
     asked = _find_asked(mentions, columns)
-    ends = [each.kind.partition(":") for each in mentions if each.kind.startswith(operation)]
-    concept = next((each[2] for each in ends if each[2]), "")
+    ends = [each.kind.partition(":")[2] for each in mentions if each.kind.startswith(operation)]
+    concept = next(filter(None, ends), "")
     which = any(each.kind == "which" for each in mentions)
     repeated = asked is not None and which and len(set(asked.texts)) < len(asked.texts)
     measures = _measures(mentions, columns)
     if asked is not None and repeated and (others or not measures) and not concept:
         grouped = next(iter(others), "count") if len(others) < 2 else ""
-        if grouped == "count" and not measures and _counts_rows(mentions):
+        if grouped == "count" and not measures and any(each.kind in ("about", "row", "column") for each in mentions):
             return Wish(operation, None, asked, "count")
         if grouped in ("sum", "avg", "count") and measures:
             return Wish(operation, _target(mentions, columns, grouped), asked, "sum" if grouped == "count" else grouped)
@@ -331,10 +309,6 @@ def _extreme(operation: str, others: set[str], mentions: Sequence[Phrase], colum
             (f"{OPERATIONS[operation]} {column.name}", f"{OPERATIONS[operation]} sum of {column.name} by {asked.name}")
         )
     return Wish(operation, column, asked)
-
-
-def _counts_rows(mentions: Sequence[Phrase]) -> bool:
-    return any(each.kind in ("about", "row") for each in mentions) or any(each.kind == "column" for each in mentions)
 
 
 def _find_asked(mentions: Sequence[Phrase], columns: Sequence[Column]) -> Column | None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from batos.gate.values import dates
 from batos.reckoning import record_lists
 from batos.reckoning.columns import Column, concept_of, month_of
-from batos.reckoning.known_phrases import COMPOUNDS, signs
-from batos.reckoning.question_words import LONGEST, Word, fold, key, lexicon, phrase, root, tokens
+from batos.reckoning.question_words import COMPOUNDS, LONGEST, Word, fold, key, lexicon, phrase, root, signs, tokens
 from batos.reckoning.tables import Table
 
 #: Letters of a word that alone may stand for a cell of several words, and of a column's short form (temp).

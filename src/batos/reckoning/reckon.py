@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from decimal import Decimal
 
 from batos.gate.texts import languages as gate_languages
+from batos.gate.values import figures
 from batos.memory.evidence import Passage
-from batos.reckoning import calculation, days, operations
-from batos.reckoning.calculation import TableResult
-from batos.reckoning.known_phrases import signs
-from batos.reckoning.phrases import NotComputed, Unclear
-from batos.reckoning.question_words import Word, kinds_of, languages, lexicon, tokens
-from batos.reckoning.reckonings import CitedRow, Reckoning
-from batos.reckoning.tables import Table, Text, read_tables, texts_of
-from batos.reckoning.written import write_lead, write_number
+from batos.reckoning import days, filters, operations, record_lists
+from batos.reckoning.columns import Column, read_columns
+from batos.reckoning.operations import Wish
+from batos.reckoning.phrases import Condition, Index, NotComputed, Phrase, Unclear, read
+from batos.reckoning.question_words import Word, fold, kinds_of, languages, lexicon, signs, tokens
+from batos.reckoning.reckonings import CitedRow, Reckoning, write_lead, write_number
+from batos.reckoning.tables import Row, Table, Text, read_tables, texts_of
 
 #: Characters of a question that asks for one computation, and those of a line.
 _LONGEST, _LONGEST_LINE = 400, 600
 #: Terms of a sum, and entries, that its line shows; of more the first ones.
 _SHOWN = 12
+#: The share of a text that a table has to be for a question that names nothing of it.
+_MOST_OF_IT = 0.6
+#: Digits of an average behind those that its numbers have.
+_MORE_DIGITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """A computed value and how it came about: the operation, its column, the conditions, and the rows.
+
+    `terms` are the values that were added up or compared, `labels` the entries that have the highest or lowest value,
+    `entries` what the rows are called.
+    """
+
+    value: Decimal
+    operation: str
+    said: tuple[str, ...]
+    rows: tuple[Row, ...]
+    left_out: tuple[Row, ...]
+    of: int
+    column: str = ""
+    unit: str = ""
+    terms: tuple[Decimal, ...] = ()
+    labels: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
 
 
 def may_ask(question: str) -> bool:
@@ -82,7 +110,7 @@ def _by_tables(
     unclear: list[tuple[Table, Unclear]] = []
     for table in tables:
         try:
-            answers.append((table, calculation.compute(question, said, language, table, today)))
+            answers.append((table, _compute(question, said, language, table, today)))
         except Unclear as error:
             unclear.append((table, error))
         except NotComputed:
@@ -97,6 +125,134 @@ def _by_tables(
         return None
     names = [f"{each.source.name}: {', '.join(filter(None, each.columns))}" for each in fitting]
     return _unclear(Unclear(names), "several tables")
+
+
+def _compute(question: str, said: Sequence[Word], language: str, table: Table, today: date) -> TableResult:
+    """Compute the answer to a question from a table.
+
+    Raises: NotComputed: the question does not clearly ask for it. Unclear: several columns or operations fit.
+    """
+    keep = [at for at, row in enumerate(table.rows) if not _is_total(row, at == len(table.rows) - 1)]
+    columns = read_columns(table, keep)
+    if columns is None or not keep:
+        raise NotComputed
+    if not table.is_named and not any(each.numbers or each.days or each.flags for each in columns):
+        raise NotComputed  # nothing tells the names of columns from the first row
+    index = Index.build(table, columns, said)
+    mentions = [each for each in read(question, said, language, index) if each.kind not in ("stop", "alone")]
+    wish = operations.read_wish(mentions, columns, index)
+    if not _names_table(mentions) and not _fills(table):
+        raise NotComputed  # another part of the text may be meant
+    found = filters.conditions(mentions, columns, index.about, today)
+    if wish.operation == "count" and not found and not _counts_all(mentions):
+        raise NotComputed
+    rows = [table.rows[at] for at in keep]
+    chosen, left_out = _split(rows, found, wish.column)
+    picked, holds = tuple(rows[at] for at in chosen), tuple(each.said for each in found)
+    result = TableResult(Decimal(len(chosen)), "count of rows", holds, picked, left_out, len(rows))
+    if wish.operation == "count":
+        first = tuple(each.cells[0] for each in picked)
+        return replace(result, entries=first if len(set(first)) == len(first) and all(first) else ())
+    if not chosen:
+        raise NotComputed
+    return _group(wish, result, chosen) if wish.grouped else _measure(wish, result, chosen, table.columns)
+
+
+def _is_total(row: Row, is_last: bool) -> bool:
+    """Test if a row adds up others: its first cell with a text says so."""
+    first = next((each for each in row.cells if each.strip()), "")
+    return record_lists.is_total(first) or (is_last and record_lists.is_total(first.partition(" ")[0]))
+
+
+def _names_table(mentions: Sequence[Phrase]) -> bool:
+    """Test if a question has a word of the table: of its heading, its columns or its cells."""
+    return any(each.kind in ("about", "value") or each.columns for each in mentions)
+
+
+def _fills(table: Table) -> bool:
+    """Test if a text is hardly more than its table."""
+    return sum(row.end - row.start for row in table.rows) > _MOST_OF_IT * len(table.source.text)
+
+
+def _counts_all(mentions: Sequence[Phrase]) -> bool:
+    """Test if a question that counts says that it means the rows of this table."""
+    return any(each.kind == "about" or 0 in each.columns for each in mentions)
+
+
+def _split(rows: Sequence[Row], found: Sequence[Condition], column: Column | None) -> tuple[list[int], tuple[Row, ...]]:
+    """Return the numbers of the rows that all conditions hold for, and those whose cells do not tell."""
+    chosen, unknown = [], []
+    for at, row in enumerate(rows):
+        holds = [each.holds[at] for each in found]
+        if any(each is False for each in holds):
+            continue
+        if None in holds or (column is not None and column.numbers and column.numbers[at] is None):
+            unknown.append(row)
+        else:
+            chosen.append(at)
+    return chosen, tuple(unknown)
+
+
+def _measure(wish: Wish, result: TableResult, chosen: Sequence[int], names: Sequence[str]) -> TableResult:
+    """Return what the numbers or the entries of a column come to, with the rows that have it."""
+    column = wish.column
+    if column is None:
+        raise NotComputed
+    if wish.operation == "distinct":
+        different = Decimal(len({fold(column.texts[at]).strip() for at in chosen} - {""}))
+        named = f"count of different entries of {column.name}"
+        return replace(result, value=different, operation=named, column=column.name)
+    terms = tuple(value for at in chosen if (value := column.numbers[at]) is not None)
+    value, named = _value(wish.operation, terms), operations.OPERATIONS[wish.operation]
+    result = replace(result, value=value, operation=named, column=column.name, unit=column.unit, terms=terms)
+    if wish.operation not in ("max", "min"):
+        return result
+    best = {at: row for at, row in zip(chosen, result.rows, strict=True) if column.numbers[at] == value}
+    entries = tuple(_label(each, column, names) for each in best.values())
+    labels = tuple(wish.asked.texts[at] for at in best) if wish.asked else entries
+    return replace(result, rows=tuple(best.values()), labels=labels, entries=entries)
+
+
+def _group(wish: Wish, result: TableResult, chosen: Sequence[int]) -> TableResult:
+    """Return the entries of a column whose rows together have the most or the least."""
+    asked, column = wish.asked, wish.column
+    if asked is None:
+        raise NotComputed
+    entries = {at: entry for at in chosen if (entry := fold(asked.texts[at]).strip())}
+    groups: dict[str, list[Decimal]] = defaultdict(list)
+    for at, entry in entries.items():
+        groups[entry].append((column.numbers[at] or Decimal(0)) if column else Decimal(1))
+    values = {entry: _value(wish.grouped, terms) for entry, terms in groups.items()}
+    best = _value(wish.operation, list(values.values()))
+    picked = {at: row for at, row in zip(chosen, result.rows, strict=True) if values.get(entries.get(at, "")) == best}
+    of = f" of {column.name}" if column else ""
+    return replace(
+        result,
+        value=best,
+        operation=f"{operations.OPERATIONS[wish.operation]} {operations.OPERATIONS[wish.grouped]}{of} by {asked.name}",
+        rows=tuple(picked.values()),
+        column=column.name if column else "",
+        unit=column.unit if column else "",
+        labels=tuple(dict.fromkeys(asked.texts[at] for at in picked)),
+    )
+
+
+def _label(row: Row, column: Column, columns: Sequence[str]) -> str:
+    """Return the other cells of a row with their names."""
+    cells = enumerate(zip(columns, row.cells, strict=True))
+    return ", ".join(f"{name} {cell}".strip() for place, (name, cell) in cells if place != column.place and cell)
+
+
+def _value(operation: str, terms: Sequence[Decimal]) -> Decimal:
+    if operation in ("max", "min"):
+        return max(terms) if operation == "max" else min(terms)
+    total = sum(terms, Decimal(0))
+    if operation != "avg":
+        return total
+    digits = max(0, *(-figures.exponent(each) for each in terms))
+    mean = (total / len(terms)).quantize(Decimal(1).scaleb(-digits - _MORE_DIGITS))
+    short = mean.quantize(Decimal(1).scaleb(-digits))
+    return short if short == mean else mean
 
 
 def _unclear(error: Unclear, name: str) -> Reckoning:

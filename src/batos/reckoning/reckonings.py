@@ -1,4 +1,4 @@
-"""A computed result, and the answer that says it: as a model worded it, led by the result, or replaced by it."""
+"""A computed result as a language writes it, and the answer that says it: a model's, led by it, or replaced by it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Final
 
 from batos.gate.values import dates, figures, numerals
-from batos.reckoning.question_words import fold, tokens
+from batos.reckoning.question_words import fold, tokens, word_table
 from batos.reckoning.tables import Text
 
 #: Numbers of a list stand for nothing.
 _NUMBERING = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
+#: The words and marks of results, by language.
+_WRITTEN: Final[dict[str, dict[str, str]]] = word_table("written")
+#: Digits before the decimal mark from which on thousands are set apart.
+_GROUPED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +91,8 @@ class _SaidValues:
     """The numbers and days of an answer, and the first of them that is not among those of what it may rest on."""
 
     def __init__(self, answer: str, known: str) -> None:
-        self.text = fold(_NUMBERING.sub(lambda found: " " * len(found[0]), answer))
         bare = _NUMBERING.sub(lambda found: " " * len(found[0]), answer)
+        self.text = fold(bare)
         found = dates.find(bare)
         self.days = [(each.start, each.readings) for each in found]
         inside = {at for each in found for at in range(each.start, each.end)}
@@ -101,3 +106,58 @@ class _SaidValues:
 
 def _is_day(day: date, readings: frozenset[tuple[int, int, int]]) -> bool:
     return any(each[0] in (0, day.year) and each[1:] == (day.month, day.day) for each in readings)
+
+
+def _words_of(language: str) -> dict[str, str]:
+    return _WRITTEN.get(language) or _WRITTEN["English"]
+
+
+def decimal_mark(language: str) -> str:
+    """Return the decimal mark of a language, "" if the language is not known."""
+    return _words_of(language)["marks"][1] if language in _WRITTEN else ""
+
+
+def write_number(value: Decimal, language: str) -> str:
+    """Return a number in the notation of a language.
+
+    >>> write_number(Decimal("14421.50"), "German"), write_number(Decimal("7.10"), "English")
+    ('14.421,50', '7.10')
+    """
+    marks = _words_of(language)["marks"]
+    plain = f"{value:,f}" if abs(value) >= 10 ** (_GROUPED - 1) else f"{value:f}"
+    return plain.replace(",", "\0").replace(".", marks[1]).replace("\0", marks[0])
+
+
+def write_day(day: date, language: str) -> str:
+    """Return a day in words.
+
+    >>> write_day(date(2026, 5, 18), "German")
+    '18. Mai 2026'
+    """
+    month = _words_of(language)["months"].split()[day.month - 1]
+    return _words_of(language)["date"].format(day=day.day, month=month, number=day.month, year=day.year)
+
+
+def write_weekday(day: date, language: str) -> str:
+    """Return the day of the week."""
+    return _words_of(language)["weekdays"].split()[day.weekday()]
+
+
+def write_span(count: int, unit: str, language: str) -> str:
+    """Return a number of units of time.
+
+    >>> write_span(1, "day", "English"), write_span(3, "week", "German")
+    ('1 day', '3 Wochen')
+    """
+    one, several = _words_of(language)[unit].split("|")
+    return f"{count} {one if count == 1 else several}".replace(" ", "" if one > "\u3000" else " ")
+
+
+def write_truth(holds: bool, language: str) -> str:
+    """Return yes or no."""
+    return _words_of(language)["truth"].split()[not holds]
+
+
+def write_lead(name: str, how: str, language: str) -> str:
+    """Return the sentence that leads an answer: what was computed, from which file."""
+    return _words_of(language)["lead"].format(name=name, how=how)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 
 from batos.gate.values import dates, figures
-from batos.reckoning.known_phrases import signs
-from batos.reckoning.question_words import fold, root
+from batos.reckoning.question_words import fold, root, signs
 
 #: The name of a column of bare numbers.
 NUMBER = "#"
 _DIGIT = re.compile(r"\d")
+_GROUPS = re.compile("[ \u00a0\u202f\u2009'’]")
 _BULLET = re.compile(r"\s*(?:[-*•–·+]|\d{1,3}[.)])\s+")
 _LABEL = re.compile(r"([^:：,;]{1,60}?)\s*(?:\.{3,}|[:：]|\s[–—-]\s)\s*(?=\S)")
 _FIELDS = re.compile(r"[,;]\s+|\s[|/]\s|[、，；]")
@@ -45,6 +46,14 @@ class Amount:
     negative: bool
     before: str
     unit: str
+
+    def value(self, mark: str) -> Decimal | None:
+        """Return its value if `mark` is the decimal mark, None if it cannot be."""
+        bare = _GROUPS.sub("", self.figure.text).replace("," if mark == "." else ".", "")
+        value = Decimal(bare.replace(mark, ".")) if bare.count(mark) < 2 else None
+        if value is None or value not in self.figure.readings:
+            return None
+        return -value if self.negative else value
 
 
 def amount_of(cell: str) -> Amount | None:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from batos.memory.evidence import Passage
 from batos.reckoning import record_lists
-from batos.reckoning.known_phrases import signs
+from batos.reckoning.question_words import signs
 from batos.reckoning.record_lists import TextLine
 
 #: Characters of a heading or a cell that may name something; longer ones are prose.
@@ -158,7 +158,7 @@ def _table_at(source: Text, lines: Sequence[TextLine], at: int) -> tuple[int, Ta
     """Return the table that begins at a line, and the number of the line behind it."""
     if not _FIELDS.search(lines[at].text):
         return at, None
-    for reader in (_read_markdown, _read_separated, _read_aligned, _read_listed):
+    for reader in (_read_markdown, _read_separated, _read_listed):
         stop, table = reader(source, lines, at)
         if stop > at:
             return stop, table
@@ -172,7 +172,8 @@ def _read_markdown(source: Text, lines: Sequence[TextLine], at: int) -> tuple[in
     while stop < len(lines) and "|" in lines[stop].text and not _is_separator(lines, stop + 1):
         stop += 1
     taken = [lines[at], *lines[at + 2 : stop]]
-    return stop, _make(source, taken, [_split_bars(each.text) for each in taken], True)
+    cells = [re.split(r"(?<!\\)\|", each.text.strip().removeprefix("|").removesuffix("|")) for each in taken]
+    return stop, _make(source, taken, cells, True)
 
 
 def _is_separator(lines: Sequence[TextLine], at: int) -> bool:
@@ -180,15 +181,14 @@ def _is_separator(lines: Sequence[TextLine], at: int) -> bool:
     return "-" in line and "|" in line and _SEPARATOR.fullmatch(line) is not None
 
 
-def _split_bars(line: str) -> list[str]:
-    return re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
-
-
 def _read_separated(source: Text, lines: Sequence[TextLine], at: int) -> tuple[int, Table | None]:
-    for delimiter in _DELIMITERS:
-        head = _fields(lines[at].text, delimiter)
-        if len(head) > 1 and _is_head(head) and not _are_labelled(lines[at + 1 : at + 3], delimiter):
-            stop, table = _columns(source, lines, at, partial(_fields, delimiter=delimiter))
+    """Read columns with a mark between them, two at least, or set apart by two blanks or more, three at least."""
+    for delimiter in (*_DELIMITERS, ""):
+        split = partial(_fields, delimiter=delimiter)
+        head = split(lines[at].text)
+        labelled = delimiter and _are_labelled(lines[at + 1 : at + 3], delimiter)
+        if len(head) > (1 if delimiter else 2) and _is_head(head) and not labelled:
+            stop, table = _columns(source, lines, at, split)
             if stop > at:
                 return stop, table
     return at, None
@@ -197,16 +197,6 @@ def _read_separated(source: Text, lines: Sequence[TextLine], at: int) -> tuple[i
 def _are_labelled(lines: Sequence[TextLine], delimiter: str) -> bool:
     """Test if lines under names are items of a list, such as `Bolts: 12,400 pieces`, or stand apart from the names."""
     return any(each.is_apart for each in lines[:1]) or all(": " in each.text.partition(delimiter)[0] for each in lines)
-
-
-def _read_aligned(source: Text, lines: Sequence[TextLine], at: int) -> tuple[int, Table | None]:
-    """Read columns that are set apart by two blanks or more, three at least."""
-    head = _split(lines[at].text)
-    return _columns(source, lines, at, _split) if len(head) > 2 and _is_head(head) else (at, None)
-
-
-def _split(line: str) -> list[str]:
-    return _ALIGNED.split(line.strip())
 
 
 def _columns(
@@ -232,6 +222,9 @@ def _columns(
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
+    """Split a line at a mark, or at two blanks and more if there is none."""
+    if not delimiter:
+        return _ALIGNED.split(line.strip())
     if delimiter not in line:
         return [line]
     if '"' not in line or line.count('"') % 2:
