@@ -39,7 +39,6 @@ class HostCall:
     """A call of the host: a message, or a read of another object (then the selector is the slot's name)."""
 
     number: int  # of the call in the interpreter
-    may_wait: bool
     reads: bool
     to: Ref | None
     selector: str
@@ -210,7 +209,6 @@ class WorkerTurns:
         self._names(slots, extra)
         return HostCall(
             number=snapshot.call_id,
-            may_wait=snapshot.function_name == LATER_CALL,
             reads=reads,
             to=None if number == SELF else Ref(number),
             selector=name,

@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -86,10 +86,6 @@ class GuardianPolicy:
             object.__setattr__(self, name, value)
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
         object.__setattr__(self, "version", f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}")
-
-    def but(self, **changed: Any) -> GuardianPolicy:
-        """Return a copy with some fields changed. Its version differs if its content does."""
-        return replace(self, **changed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the policy as plain sorted data, over which its digest is computed."""

@@ -50,6 +50,13 @@ def unimport(tree: ast.AST, module: str, only: str = "") -> None:
                 remove(block, node)
 
 
+def assignment(node: ast.stmt) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return the only target of an assignment, annotated or not, and its value; (None, None) for anything else."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return node.targets[0], node.value
+    return (node.target, node.value) if isinstance(node, ast.AnnAssign) else (None, None)
+
+
 def blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
     """Yield every list of statements; it may be changed meanwhile."""
     for node in list(ast.walk(tree)):

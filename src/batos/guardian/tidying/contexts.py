@@ -56,13 +56,14 @@ def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], lo
         given, target = item.context_expr, item.optional_vars
         called = given if isinstance(given, ast.Call) and not given.keywords else None
         kind = bound_names.member(called.func, contexts) if called is not None else ""
-        if kind == "suppress" and called is not None and called.args and target is None and _are_names(called.args):
+        named = called is not None and called.args and all(isinstance(each, ast.Name) for each in called.args)
+        if kind == "suppress" and called is not None and named and target is None:
             caught = called.args[0] if len(called.args) == 1 else ast.Tuple(called.args, ast.Load())
-            body = [_at(ast.Try(body, [ast.ExceptHandler(caught, None, [ast.Pass()])], [], []), node)]
+            body = [ast.copy_location(ast.Try(body, [ast.ExceptHandler(caught, None, [ast.Pass()])], [], []), node)]
         elif kind == "nullcontext" and called is not None and len(called.args) <= 1:
             value = called.args[0] if called.args else ast.Constant(None)
             first = ast.Expr(value) if target is None else ast.Assign([target], value)
-            body = [*([_at(first, node)] if called.args or target is not None else []), *body]
+            body = [*([ast.copy_location(first, node)] if called.args or target is not None else []), *body]
         elif target is None and _is_lock(given, threads, locks):
             continue
         else:
@@ -70,18 +71,7 @@ def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], lo
     return body
 
 
-def _are_names(args: list[ast.expr]) -> bool:
-    return all(isinstance(each, ast.Name) for each in args)
-
-
 def _is_lock(given: ast.expr, threads: dict[str, str], locks: set[str]) -> bool:
     if isinstance(given, ast.Call):
         return bound_names.member(given.func, threads) in _LOCKS and not given.args
     return isinstance(given, ast.Name) and given.id in locks
-
-
-def _at(new: ast.stmt, old: ast.stmt) -> ast.stmt:
-    for each in ast.walk(new):
-        if isinstance(each, ast.stmt | ast.expr | ast.ExceptHandler) and not hasattr(each, "lineno"):
-            ast.copy_location(each, old)
-    return new

@@ -50,11 +50,8 @@ def _defines(node: ast.stmt) -> str:
     """Return the name that a statement beside the method gives to a helper or a constant; "" for any other one."""
     if isinstance(node, Def) and not node.decorator_list:
         return node.name
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-        return node.target.id
-    return ""
+    target, value = bound_names.assignment(node)
+    return target.id if isinstance(target, ast.Name) and value is not None else ""
 
 
 def _name_of(node: ast.stmt, beside: dict[str, ast.stmt]) -> str:

@@ -74,8 +74,8 @@ def _replacement(node: ast.stmt, records: dict[str, _Record], uses: _Uses) -> li
         shown = ast.Dict(
             [ast.Constant(name) for name in record.fields], [_value_or_none(each) for each in record.fields.values()]
         )
-        return [_copy_locations(ast.Assign([ast.Name(node.name, ast.Store())], shown), node)]
-    return [_copy_locations(record.maker or _maker(node.name, record.fields), node)]
+        return [ast.copy_location(ast.Assign([ast.Name(node.name, ast.Store())], shown), node)]
+    return [ast.copy_location(record.maker or _maker(node.name, record.fields), node)]
 
 
 # -- reading a class
@@ -107,14 +107,11 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
 
 def _is_field(node: ast.stmt, fields: dict[str, ast.expr | None]) -> bool:
     """Say whether a statement of a class's body only declares a field, which is then among `fields`."""
-    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-        fields[node.target.id] = node.value
-    elif isinstance(node, ast.Assign) and isinstance(target, ast.Name):
-        if target.id != "__slots__":
-            fields[target.id] = node.value
-    else:
+    target, value = bound_names.assignment(node)
+    if not isinstance(target, ast.Name):
         return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    if target.id != "__slots__" or isinstance(node, ast.AnnAssign):
+        fields[target.id] = value
     return True
 
 
@@ -156,20 +153,13 @@ def _read_initialiser(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | N
         return None
     own, values = given[0].arg, {}
     for each in maker.body:
-        target = each.targets[0] if isinstance(each, ast.Assign) and len(each.targets) == 1 else None
-        target = each.target if isinstance(each, ast.AnnAssign) else target
         if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
             continue
-        value = each.value if isinstance(each, ast.Assign | ast.AnnAssign) else None
-        mine = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == own
-        again = mine and isinstance(target, ast.Attribute) and target.attr in values
-        if (
-            again
-            or not mine
-            or value is None
-            or own in bound_names.loaded_names(value)
-            or not isinstance(target, ast.Attribute)
-        ):
+        target, value = bound_names.assignment(each)
+        if value is None or not isinstance(target, ast.Attribute) or target.attr in values:
+            return None
+        mine = isinstance(target.value, ast.Name) and target.value.id == own
+        if not mine or own in bound_names.loaded_names(value):
             return None
         values[target.attr] = value
     arguments = maker.args
@@ -359,10 +349,3 @@ def _tool(tool: str, node: ast.Call) -> ast.expr:
         return ast.Call(ast.Name("tuple", ast.Load()), [values], [])
     keys: list[ast.expr | None] = [None, *(ast.Constant(each.arg) if each.arg else None for each in node.keywords)]
     return ast.Dict(keys, [given, *(each.value for each in node.keywords)])
-
-
-def _copy_locations(new: ast.stmt, old: ast.stmt) -> ast.stmt:
-    for node in ast.walk(new):
-        if isinstance(node, ast.stmt | ast.expr | ast.arg) and not hasattr(node, "lineno"):
-            ast.copy_location(node, old)
-    return new

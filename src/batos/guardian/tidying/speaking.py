@@ -96,8 +96,8 @@ class _LogLines:
         if level and isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             log = ast.Attribute(ast.Name(self._receiver, ast.Load()), "log_", ast.Load())
             said = ast.Call(log, [ast.Constant(level), _text(node.value.args)], [])
-            return _copy_locations(ast.Expr(said), node)
-        return _copy_locations(ast.Pass(), node) if self._is_setup(node) else node
+            return ast.copy_location(ast.Expr(said), node)
+        return ast.copy_location(ast.Pass(), node) if self._is_setup(node) else node
 
 
 def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
@@ -116,10 +116,3 @@ def _text(args: list[ast.expr]) -> ast.expr:
     if isinstance(first, ast.JoinedStr) or (isinstance(first, ast.Constant) and isinstance(first.value, str)):
         return first
     return ast.Call(ast.Name("str", ast.Load()), [first], [])
-
-
-def _copy_locations(new: ast.stmt, old: ast.stmt) -> ast.stmt:
-    for node in ast.walk(new):
-        if not hasattr(node, "lineno"):
-            ast.copy_location(node, old)
-    return new
