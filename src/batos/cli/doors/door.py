@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from batos.client.sending import send_files
 from batos.client.wire.pending import OnAcknowledged, OnEvent, nobody
-from batos.protocol.brief import File
 from batos.protocol.errors import NoServer
-from batos.protocol.method_documents import LateReport
 
 if TYPE_CHECKING:
     from batos.client.asynchronous import AsyncClient
+    from batos.protocol.brief import File
+    from batos.protocol.method_documents import LateReport
     from batos.uvm import UVM
 
 
