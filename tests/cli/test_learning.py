@@ -129,7 +129,7 @@ def test_the_answer_comes_first(learner: User, daemon: Daemon) -> None:
     assert set(told(first).values()) == {"interpreted intent"}
     assert daemon.written() == before
     for holder, waits in ((), 3), (("brick_prototype_obj",), 3), (("robin_prototype_obj",), 0):
-        listed = learner.run("method", "list", *holder).err
+        listed = learner.run("method", "list", *holder).out
         assert f"There is no method yet; {waits} methods wait to be made: `batos method make`." in listed or not waits
         assert ("methods wait" in listed) is bool(waits)
     again = learner.run("ask", *BRICK, "What makes the queue long?")
@@ -274,7 +274,7 @@ def test_people_read_what_was_learnt(learner: User) -> None:
         assert shown.code == 0, shown.err
         assert "guide_facet_" in shown.out
         assert "\x1b" not in shown.out
-    assert "There are no tools yet" in learner.run("tools").err
+    assert "There are no tools yet" in learner.run("tools").out
     nothing = learner.run("method", "show", "brick_prototype_obj.tamland_facet_")
     assert nothing.code == 2
     assert "batos method redefine" in nothing.err

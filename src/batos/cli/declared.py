@@ -28,7 +28,7 @@ from batos.verbs.wire_verb import Args, Noun, Reply, WireVerb
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 #: The fields that no person gives: who asks, and what doors and the rights of guests say.
-_OURS: Final = frozenset({"user", "follow", "alone", "mine"})
+_OURS: Final = frozenset({"user", "follow", "mine"})
 #: The most characters of a name.
 _NAME: Final = 256
 

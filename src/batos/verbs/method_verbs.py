@@ -30,7 +30,10 @@ SOURCE_LIMIT: Final = 64 * 1024
 
 
 METHOD_NOUN: Final = Noun(
-    "method", "Show methods, roll one back to a former revision, redefine one. Every revision is kept."
+    "method",
+    """Show methods, roll one back to a former revision, redefine one. Every revision is kept.
+
+    METHOD is OBJECT.SELECTOR.""",
 )
 
 
@@ -112,9 +115,12 @@ def methods_text(told: MethodList) -> str:
         "tokens saved": lambda each: "" if each["tokens_saved"] is None else each["tokens_saved"],
         "why it went": lambda each: each["reason"] or "",
     }  # fmt: skip
-    none = "There is no method yet: missing methods are made after an answer (`batos method make`: at once)."
-    waits = "" if not told["waiting"] else f"\n{count_text(told['waiting'], 'method')} to be made: `batos method make`."
-    return listing(told["methods"], columns, none) + waits
+    count = told["waiting"]
+    waits = f"{count_text(count, 'method')} {'waits' if count == 1 else 'wait'} to be made: `batos method make`."
+    if not count:
+        none = "There is no method yet: missing methods are made after an answer (`batos method make`: at once)."
+        return listing(told["methods"], columns, none)
+    return f"{listing(told['methods'], columns)}\n{waits}" if told["methods"] else f"There is no method yet; {waits}"
 
 
 def tools_text(told: ToolList) -> str:

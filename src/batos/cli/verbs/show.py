@@ -16,6 +16,7 @@ from batos.cli.render.turns import history_text
 from batos.cli.render.why_tree import tree_text
 from batos.cli.verb_options import VerbCall, run
 from batos.cli.verbs.watch import follow
+from batos.protocol.errors import BriefError
 from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, MissionList
 from batos.terminal.layout import columns
 from batos.verbs.mission_verbs import MISSIONS, SHOW, TURNS, WHY
@@ -89,6 +90,9 @@ async def _show(opened: Opened, args: Mapping[str, object]) -> tuple[MissionDocu
 @click.option("--whole", is_flag=True, help="The whole tree, however long it is.")
 def why(called: VerbCall, given: dict[str, Any], whole: bool) -> int:
     """Show the tree as wide as the terminal is."""
+    given["what"] = given["what"].strip()
+    if not given["what"]:
+        raise BriefError("it is empty", field="what", remedy="Quote a sentence, or name a mission or OBJECT.SLOT.")
     found, width = ask_for(called, WHY, given), columns(called.console.out) or 80
     called.answer(found, lambda told: tree_text(told, width, whole=whole or called.verbose))
     return 0
