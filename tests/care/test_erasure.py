@@ -23,6 +23,7 @@ from batos.autotelic.curator import CurationWish
 from batos.care import verification
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.care.packing import Packer
+from batos.concurrency.long_work import LongWork
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.roots import Root
@@ -216,7 +217,7 @@ async def test_what_only_the_journal_knows_is_erased_too(tmp_path: Path) -> None
 class _BrokenPacker:
     """A packer that fails, as a killed process would."""
 
-    async def pack_to_now(self, times: int) -> Any:
+    async def pack_to_now(self, times: int, work: LongWork) -> Any:
         """Fail."""
         raise OSError("killed")
 
@@ -233,9 +234,9 @@ async def test_an_erasure_that_was_interrupted_is_finished_by_the_next(tmp_path:
         )
         request = ErasureRequest(SECRET if meant == "words" else said, "tester", "tester")
         with pytest.raises(OSError, match="killed"):
-            await Erasure(parts).erase(request)
+            await Erasure(parts).erase(request, LongWork())
         assert await asyncio.to_thread(places, home) == {"live_image.fs", "journal.fs"}
-        told = await Erasure(replace(parts, packer=uvm.packer)).erase(request)
+        told = await Erasure(replace(parts, packer=uvm.packer)).erase(request, LongWork())
         assert told["found"] == []
         assert await asyncio.to_thread(places, home) == set()
 

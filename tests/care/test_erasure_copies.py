@@ -16,6 +16,7 @@ from tests.waiting import HANG
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.cli.doctor import consistency
+from batos.concurrency.long_work import LongWork
 from batos.history import dreams, promotion, record_chain
 from batos.image import roots
 from batos.image.roots import Root
@@ -111,7 +112,7 @@ async def test_a_copy_at_another_node_keeps_no_words_when_it_ends(tmp_path: Path
     async with told_mind(tmp_path, bridge=daemon) as (mind, home):
         asking = await begin(mind, kind)
         request = ErasureRequest(SECRET, "tester", "tester", as_words=True)
-        assert (await Erasure(parts_elsewhere(mind.uvm)).erase(request))["found"] == []
+        assert (await Erasure(parts_elsewhere(mind.uvm)).erase(request, LongWork()))["found"] == []
         daemon.may.set()
         with pytest.raises(WordsErased):
             await asking
@@ -187,7 +188,7 @@ async def test_a_method_in_the_making_brings_no_words_back(tmp_path: Path, where
             told = await Door(mind.uvm)("erase", target=SECRET, words=True, user="tester")
         else:
             request = ErasureRequest(SECRET, None, "tester", as_words=True)
-            told = dict(await Erasure(parts_elsewhere(mind.uvm)).erase(request))
+            told = dict(await Erasure(parts_elsewhere(mind.uvm)).erase(request, LongWork()))
         daemon.may.set()
         assert (await making)["made"] == []
         assert told["found"] == []

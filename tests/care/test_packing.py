@@ -19,6 +19,7 @@ from tests.history.test_undoing import asked
 
 from batos.care import verification
 from batos.care.packing import Packer, PackerParts
+from batos.concurrency.long_work import LongWork
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.transactions import snapshot
@@ -91,7 +92,7 @@ async def test_a_pack_without_room_changes_nothing(tmp_path: Path, *, to_now: bo
         await uvm.mission_memory.write()  # else in the background, on the full disk
         before = uvm.image.sizes()
         with full_disk(10_000), pytest.raises(DiskFull, match=f"for {before['bytes']:,} bytes") as full:
-            await (packer.pack_to_now(1) if to_now else packer.pack())
+            await (packer.pack_to_now(1, LongWork()) if to_now else packer.pack())
         assert "live_image.fs" in str(full.value)
         assert (uvm.image.sizes(), uvm.image.refusing) == (before, None)
         assert await asyncio.to_thread(lambda: list(tmp_path.glob("*.pack"))) == []

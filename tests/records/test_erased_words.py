@@ -121,3 +121,20 @@ def test_a_text_is_known_by_its_sentences_and_long_words() -> None:
     assert {"What I told you stays here.", "0123456789abcdef0123", text} <= found
     assert "Yes." not in found
     assert not any(each.startswith("http") and " " not in each for each in found)
+
+
+@pytest.mark.parametrize("data", [b"x^" * 2**20, bytes(2**22), zlib.compress(bytes(2**24))], ids=["x^", "none", "bomb"])
+def test_a_search_is_heeded_within_every_mebibyte(data: bytes) -> None:
+    """Whatever the bytes are, and within what comes out of a stream; the bytes themselves are counted once."""
+    heeded: list[int] = []
+    assert not ErasedWords([WORDS], heeded.append).are_in_bytes(data)
+    assert sum(heeded) == len(data)
+    assert len(heeded) >= max(len(data), 2**22) / 2**20
+
+    def end(size: int) -> None:
+        heeded.pop()
+        if not heeded:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ErasedWords([WORDS], end).are_in_bytes(data)

@@ -15,8 +15,9 @@ import structlog
 
 from batos.care import erased_calls, words_left
 from batos.care.erased_records import ErasedRecords, erase_records
-from batos.care.erasure_plan import ErasurePlan, find_missing, kind_of, plan_erasure, slot_lines
+from batos.care.erasure_plan import ErasurePlan, FindWords, find_missing, kind_of, plan_erasure, slot_lines
 from batos.care.packing import Packer
+from batos.concurrency.long_work import LongWork
 from batos.events import Events
 from batos.image import roots, storage_erasure
 from batos.image.ids import iso
@@ -28,13 +29,16 @@ from batos.inference import erasure_mark
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore
 from batos.protocol.care_documents import ErasedPage, RemainingPlace
-from batos.protocol.errors import BatosError, NotFound
+from batos.protocol.errors import BatosError, NoServer, NotFound
 from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
 from batos.records import unfinished_erasure, word_redaction
 from batos.records.erased_words import ErasedWords, passages_of
 from batos.records.unfinished_erasure import Lines
 
 _log = structlog.get_logger("batos.image")
+
+#: The phases of an erasure: what would go, what has the words, the journal, the image, logs and history, what is left.
+PLAN, SEARCH, JOURNAL, IMAGE, HISTORY, CHECK = "plan", "search", "journal", "image", "history", "check"
 
 
 async def _leave_none() -> None:
@@ -74,12 +78,12 @@ class ErasureRequest:
     as_words: bool = False
     alone: bool = False
 
-    def plan(self, root: Root) -> ErasurePlan:
+    def plan(self, root: Root, find: FindWords = ErasedWords) -> ErasurePlan:
         """Return the plan, within a snapshot or a change. Raises: as `plan_erasure`."""
         kind = kind_of(root, self.target, self.user, as_words=self.as_words)
         if kind == "words" and self.alone:
             raise find_missing(self.target)
-        plan = plan_erasure(root, self.target, kind, self.user, cascade=self.cascade)
+        plan = plan_erasure(root, self.target, kind, self.user, find, cascade=self.cascade)
         plan.is_guests = self.alone
         return plan
 
@@ -93,70 +97,86 @@ class _Remainder(NamedTuple):
 
 
 class Erasure:
-    """Erases what requests name."""
+    """Erases what requests name. Every search tells `work` how far it is, and ends when that is told to stop."""
 
     def __init__(self, parts: ErasureParts) -> None:
         self._parts = parts
         self._erasing = asyncio.Lock()
 
-    async def plan(self, request: ErasureRequest) -> ErasedPage:
+    async def plan(self, request: ErasureRequest, work: LongWork) -> ErasedPage:
         """Return what an erasure would take out, with all that builds on it; nothing is changed. Raises: as `erase`."""
-        return await asyncio.to_thread(self._planned_page, request)
+        self._expect(work)
+        return await asyncio.to_thread(self._planned_page, request, work)
 
-    def _planned_page(self, request: ErasureRequest) -> ErasedPage:
+    def _expect(self, work: LongWork) -> None:
+        sizes = self._parts.image.sizes()
+        image, journal, blobs = sizes["bytes"], sizes["journal_bytes"], sizes["blob_bytes"]
+        work.expect(
+            {
+                PLAN: image + blobs, SEARCH: image, JOURNAL: 2 * journal, IMAGE: image,
+                HISTORY: 3 * (image + journal), CHECK: image + journal + blobs,
+            }
+        )  # fmt: skip
+
+    def _planned_page(self, request: ErasureRequest, work: LongWork) -> ErasedPage:
         with self._parts.image.snapshot() as root:
-            return _page(root, self._plan(root, replace(request, cascade=True)), dry_run=True)
+            return _page(root, self._plan(root, replace(request, cascade=True), work), dry_run=True)
 
-    def _plan(self, root: Root, request: ErasureRequest) -> ErasurePlan:
+    def _plan(self, root: Root, request: ErasureRequest, work: LongWork) -> ErasurePlan:
         """Return the plan of a request; of a dream, or of a question to the past, if the image has no such mission."""
         try:
-            return request.plan(root)
+            return request.plan(root, partial(ErasedWords, heed=work.step))
         except NotFound:
             found = erased_calls.find_own_log(self._parts.image, self._parts.journal, request.target, request.user)
             if found is None:
                 raise
             name, text = found
-            words = ErasedWords(passages_of(text))
+            words = ErasedWords(passages_of(text), work.step)
             return ErasurePlan(name, "mission", request.user, words, logs={name: "only the journal knows it"})
 
-    async def erase(self, request: ErasureRequest) -> ErasedPage:
+    async def erase(self, request: ErasureRequest, work: LongWork) -> ErasedPage:
         """Erase what a request names, everywhere; then cut the history, and look whether any of it is left.
 
         Raises: NotFound: nothing has it. Refused: a mission has not ended, or, without `cascade`, others build on it.
+        NoServer: the work was told to stop; what was begun is finished by `finish`.
         """
         async with self._erasing, self._parts.image.publishing.here():  # one node at a time
             left = self._read_left()
             try:
                 if left is not None and left.request != request:  # the same again is done below
-                    await self._finish_left()
+                    await self._finish_left(work)
+            except NoServer:
+                raise
             except BatosError as error:  # the one that is asked for now takes its place
                 _log.warning("erasure.not_finished", reason=error.as_dict())
             try:
-                return await self._erase(request)
+                return await self._erase(request, work)
             except NotFound:
                 if left is None:
                     raise
-                return await asyncio.to_thread(self._make_empty_page, request)
+                return await asyncio.to_thread(self._make_empty_page, request, work)
 
-    def _make_empty_page(self, request: ErasureRequest) -> ErasedPage:
+    def _make_empty_page(self, request: ErasureRequest, work: LongWork) -> ErasedPage:
         """Return the page of a request that was cut off, when all that was left of it has gone just now."""
         with self._parts.image.snapshot() as root:
-            plan = ErasurePlan(request.target, "words", request.user, ErasedWords([request.target]), everywhere=True)
+            words = ErasedWords([request.target], work.step)
+            plan = ErasurePlan(request.target, "words", request.user, words, everywhere=True)
             page = _page(root, plan, dry_run=False)
         page["found"] = self._find_left(plan)
         page["left"] = self._list_left(ErasedRecords(), "", page["found"])
         return page
 
-    async def finish(self) -> bool:
+    async def finish(self, work: LongWork) -> bool:
         """Finish an erasure that was cut off, whichever process began it; return whether nothing is left of one.
 
         Raises: Refused: a mission has not ended, or, of one that had erased nothing of the image yet, as `erase`.
+        NoServer: the work was told to stop.
         """
         if self._read_left() is None and not self._is_marked():
             return True
         # A node that is at it gives the part away at its end.
         async with self._erasing, self._parts.image.publishing.here():
-            await self._finish_left()
+            await self._finish_left(work)
         return self._read_left() is None
 
     def _read_left(self) -> _Remainder | None:
@@ -171,7 +191,7 @@ class Erasure:
                 {"at": kept["at"], "stage": kept["stage"]},
             )
 
-    async def _finish_left(self) -> None:
+    async def _finish_left(self, work: LongWork) -> None:
         left = self._read_left()
         if left is None:
             await self._lift_mark()
@@ -179,50 +199,59 @@ class Erasure:
         _log.warning("erasure.continued", **left.about)
         if left.request is not None:
             with suppress(NotFound):  # a dream is gone with the first commit: history is left
-                await self._erase(left.request)
+                await self._erase(left.request, work)
                 return
-        await self._cut(left.lines)
+        self._expect(work)
+        await self._cut(left.lines, work)
 
-    async def _erase(self, request: ErasureRequest) -> ErasedPage:
+    async def _erase(self, request: ErasureRequest, work: LongWork) -> ErasedPage:
         parts = self._parts
+        self._expect(work)
         await parts.journal.drain()
         async with parts.resting(), parts.store.exclusively():
-            plan, page, holding = await asyncio.to_thread(self._look, request)
+            plan, page, holding = await asyncio.to_thread(self._look, request, work)
             lines, at = _lines_of(plan), iso(parts.clock())
+            work.owe()
             await parts.image.shared.apply(
                 partial(unfinished_erasure.begin, request=asdict(request), lines=lines, at=at)
             )
+            work.begin(JOURNAL)
             page["calls"] = await self._erase_calls(plan)
             await parts.leave_copies()  # of what they write from here on the journal keeps no words
-            done = await self._erase_records(request, plan, holding)
+            work.begin(IMAGE)
+            done = await self._erase_records(request, plan, holding, work)
         self._tell(done)
-        page["lines"], left, held_by = await self._cut(_lines_of(plan))
+        page["lines"], left, held_by = await self._cut(_lines_of(plan), work)
         page |= {  # type: ignore[typeddict-item]
             name: value for name, value in asdict(done).items() if name in ("methods", "files", "objects")
         }
         page["memories"] = done.memories
+        work.begin(CHECK)
         page["found"] = await asyncio.to_thread(self._find_left, plan)
         page["left"] = [*left, *self._list_left(done, held_by, page["found"])]
         return page
 
-    async def _cut(self, told: Lines) -> tuple[int, list[RemainingPlace], str]:
+    async def _cut(self, told: Lines, work: LongWork) -> tuple[int, list[RemainingPlace], str]:
         """Take lines out of logs, and cut history; return how many lines, what was not freed, and who held history."""
         parts = self._parts
-        words, about = ErasedWords(told.words), list(told.about)
+        work.begin(HISTORY)
+        words, about = ErasedWords(told.words, work.step), list(told.about)
         await parts.image.journal_writer.apply(erasure_mark.begin)  # it is there, but for what was cut off before
         lines = await asyncio.to_thread(words_left.erase_lines, parts.home, words, about)
         await parts.image.shared.apply(unfinished_erasure.note_history)
-        packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri))
-        unfreed = await asyncio.to_thread(self._free_space)
+        packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri), work)
+        unfreed = await work.ask_server(self._free_space)
         if not packed["held_by"]:
             await parts.image.shared.apply(unfinished_erasure.end)
         await self._lift_mark()
         return lines, unfreed, packed["held_by"]
 
-    def _look(self, request: ErasureRequest) -> tuple[ErasurePlan, ErasedPage, list[bytes]]:
+    def _look(self, request: ErasureRequest, work: LongWork) -> tuple[ErasurePlan, ErasedPage, list[bytes]]:
         """Return the plan, the page of it, and the objects that have words that are erased everywhere."""
         with self._parts.image.snapshot() as root:
-            plan = self._plan(root, request)
+            work.begin(PLAN)
+            plan = self._plan(root, request, work)
+            work.begin(SEARCH)
             found, note = word_redaction.find_holding(root, plan.words), unfinished_erasure.oids_of(root)
             holding = [each for each in found if each not in note] if plan.everywhere else []
             page = _page(root, plan, dry_run=False)
@@ -262,7 +291,7 @@ class Erasure:
             }
 
     async def _erase_records(
-        self, request: ErasureRequest, planned: ErasurePlan, holding: list[bytes]
+        self, request: ErasureRequest, planned: ErasurePlan, holding: list[bytes], work: LongWork
     ) -> ErasedRecords:
         """Erase the records of the image; the same commit notes what is to be done after it.
 
@@ -274,7 +303,9 @@ class Erasure:
             plan, done = planned, ErasedRecords()
             if not planned.logs:
                 try:
-                    plan = request.plan(root)
+                    plan = request.plan(root, partial(ErasedWords, heed=work.step))
+                except NoServer:  # the note stays, and the next process goes on by it
+                    raise
                 except BatosError as error:  # a refusal that is raised would fail the other changes of the same commit
                     unfinished_erasure.end(root)
                     return error

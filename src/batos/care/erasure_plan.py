@@ -24,6 +24,8 @@ from batos.records.erased_words import ErasedWords, passages_of
 
 #: The kinds of things that are erased.
 TargetKind: TypeAlias = Literal["words", "mission", "conversation", "memory", "object"]
+#: Makes of some texts what searches for them.
+FindWords: TypeAlias = Callable[[Iterable[str]], ErasedWords]
 #: The fewest characters of words that are erased wherever they stand.
 LEAST: Final = 6
 _ID: Final = re.compile(r"(?P<kind>[mcd])-[0-9A-HJKMNP-TV-Z]{4,26}\Z|last(-\d+)?\Z", re.IGNORECASE)
@@ -59,12 +61,14 @@ class ErasurePlan:
         return not (self.missions or self.memories or self.conversations or self.slots)
 
 
-def plan_erasure(root: Root, target: str, kind: TargetKind, user: str | None, *, cascade: bool) -> ErasurePlan:
-    """Return the plan of an erasure, within a snapshot.
+def plan_erasure(
+    root: Root, target: str, kind: TargetKind, user: str | None, find: FindWords = ErasedWords, *, cascade: bool
+) -> ErasurePlan:
+    """Return the plan of an erasure, within a snapshot; `find` makes what searches for words.
 
     Raises: NotFound: there is nothing of this name. Refused: a mission has not ended, or others build on what goes.
     """
-    plan = _PLANNERS[kind](root, target, user)
+    plan = _PLANNERS[kind](root, target, user, find)
     _add_dependents(root, plan)
     if plan.dependents and not cascade:
         raise _dependence_error(plan)
@@ -90,11 +94,11 @@ def kind_of(root: Root, target: str, user: str | None, *, as_words: bool = False
 # -- words
 
 
-def _plan_words(root: Root, target: str, user: str | None) -> ErasurePlan:
+def _plan_words(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:
     if len(target.strip()) < LEAST:
         what = f"words have at least {LEAST} characters: these would be erased wherever they stand"
         raise BriefError(what, field="target", remedy="Give more of them, or an id.")
-    words = ErasedWords([target])
+    words = find([target])
     if any(map(words.are_in, root[roots.GENESIS].get("codex_texts", {}).values())):
         remedy = "Change it there and run `batos genesis`; then erase the words."
         raise Refused("the codex has these words", field="target", remedy=remedy)
@@ -145,10 +149,10 @@ def _state_of(value: Any) -> Any:
 # -- missions and conversations
 
 
-def _plan_mission(root: Root, target: str, user: str | None) -> ErasurePlan:
+def _plan_mission(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:
     name = _resolve_mission(root, target, user)
     record = roots.mission_record(root, name)
-    return ErasurePlan(name, "mission", user, ErasedWords(_list_said(record)), missions={name: "it was named"})
+    return ErasurePlan(name, "mission", user, find(_list_said(record)), missions={name: "it was named"})
 
 
 def _resolve_mission(root: Root, target: str, user: str | None) -> str:
@@ -172,12 +176,12 @@ def _list_said(record: MissionRecord) -> set[str]:
     return {passage for text in texts for passage in passages_of(text)}
 
 
-def _plan_conversation(root: Root, target: str, user: str | None) -> ErasurePlan:
+def _plan_conversation(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:
     kept = root[roots.CONVERSATIONS]
     own = None if user is None else lambda each: bool(own_slots(kept[each])["user"] == user)
     name = naming.complete_id(kept, target, own)
     conversation = conversations.own_conversation(root, name, user)
-    plan = ErasurePlan(name, "conversation", user, ErasedWords(()), conversations=[name])
+    plan = ErasurePlan(name, "conversation", user, find(()), conversations=[name])
     said: set[str] = set()
     for mission, record in roots.records_of(root):
         if record.brief.value.get("conversation") == name:
@@ -189,17 +193,17 @@ def _plan_conversation(root: Root, target: str, user: str | None) -> ErasurePlan
             plan.memories[memory] = str(slots["title"])
             if slots["kind"] == "turn":  # of another program's conversation; what is remembered of ours has answers
                 said |= _passages_in(root, document)
-    plan.words = ErasedWords(said)
+    plan.words = find(said)
     return plan
 
 
 # -- memories
 
 
-def _plan_memory(root: Root, target: str, user: str | None) -> ErasurePlan:
+def _plan_memory(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:
     found = memory_records.find_documents(root, target, user)
     passages = {each for document in found for each in _passages_in(root, document)}
-    plan = ErasurePlan(target, "memory", user, ErasedWords(passages))
+    plan = ErasurePlan(target, "memory", user, find(passages))
     plan.memories = {own_slots(each)["name"]: str(own_slots(each)["title"]) for each in found}
     return plan
 
@@ -212,14 +216,14 @@ def _passages_in(root: Root, document: UvmObject) -> set[str]:
 # -- objects
 
 
-def _plan_object(root: Root, target: str, user: str | None) -> ErasurePlan:
+def _plan_object(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:
     slots = _find_slots(root, target, user)
     if not slots:
         remedy = "Name a slot of it (OBJECT.SLOT), a mission, a conversation or a memory."
         raise Refused(f"{target} has no slot of its own that may go", field="target", remedy=remedy)
     texts = {each for holder, slot in slots for each in _texts_in(own_slots(holder)[slot])}
     passages = {passage for text in texts for passage in passages_of(text)}
-    return ErasurePlan(target, "object", user, ErasedWords(passages), slots=slots)
+    return ErasurePlan(target, "object", user, find(passages), slots=slots)
 
 
 def _find_slots(root: Root, target: str, user: str | None) -> list[tuple[UvmObject, str]] | None:
@@ -253,7 +257,7 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(each)
 
 
-_PLANNERS: Final[Mapping[TargetKind, Callable[[Root, str, str | None], ErasurePlan]]] = {
+_PLANNERS: Final[Mapping[TargetKind, Callable[[Root, str, str | None, FindWords], ErasurePlan]]] = {
     "words": _plan_words, "mission": _plan_mission, "conversation": _plan_conversation, "memory": _plan_memory,
     "object": _plan_object,
 }  # fmt: skip

@@ -21,8 +21,10 @@ from ZODB.DB import DB
 
 from batos.care.journal_retention import erase_old_words
 from batos.concurrency.jobs import Job
+from batos.concurrency.long_work import LongWork
 from batos.events import Events
 from batos.image import roots
+from batos.image.files.filestorage import SoundFileStorage
 from batos.image.files.storage_quota import disk_full, is_full
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -65,6 +67,8 @@ class Packer:
     def __init__(self, parts: PackerParts) -> None:
         self._parts = parts
         self._packing = asyncio.Lock()
+        #: The work that the newest pack is a part of.
+        self._work: LongWork | None = None
         every = (_LOOKS, _LOOKS)
         self.jobs = (
             Job("packing", partial(_then_hourly, self.pack_if_due), retry=every),
@@ -86,27 +90,29 @@ class Packer:
         finally:
             self._read.remove(moment)
 
-    async def pack(self, days: float | None = None) -> PackedPage:
+    async def pack(self, days: float | None = None, work: LongWork | None = None) -> PackedPage:
         """Take away what is older than so many days (None: those of the settings), and return what that freed.
 
-        Missions go on meanwhile. Raises: DiskFull: there is no room for it; nothing is changed.
+        Missions go on meanwhile. Raises: DiskFull: there is no room for it; nothing is changed. NoServer: the work was
+        told to stop.
         """
         kept = timedelta(days=self._parts.days if days is None else days)
-        return await self._pack_both(self._parts.clock() - max(kept, self._parts.least_kept))
+        return await self._pack_both(self._parts.clock() - max(kept, self._parts.least_kept), work or LongWork())
 
-    async def pack_to_now(self, times: int) -> PackedPage:
+    async def pack_to_now(self, times: int, work: LongWork) -> PackedPage:
         """Take away all but the present, so many times, as an erasure needs; return what the last one freed.
 
         A question to the past that is under way may fail.
         """
         for _ in range(times - 1):
-            await self._pack_both(None)
-        return await self._pack_both(None)
+            await self._pack_both(None, work)
+        return await self._pack_both(None, work)
 
-    async def _pack_both(self, wished: datetime | None) -> PackedPage:
+    async def _pack_both(self, wished: datetime | None, work: LongWork) -> PackedPage:
         """Pack image and journal to a moment (None: to the newest commit of each), if no open mission holds it back."""
         image, clock = self._parts.image, self._parts.clock
         async with self._packing, image.publishing.here():  # one node at a time
+            self._work = work
             before = image.sizes()
             erased = await self._erase_words()
             with image.snapshot() as root:  # right before the packs: missions may have begun meanwhile
@@ -114,7 +120,12 @@ class Packer:
             if wished is not None and (read := min(self._read, default=until)) < until:
                 until, held_by = read, f"a question as of {iso(read)}"
             for db in (image.db, image.journal_db):
-                await asyncio.to_thread(_pack, db, until, to_newest=wished is None and not held_by)
+                packing = partial(_pack, db, until, to_newest=wished is None and not held_by)
+                if isinstance(db.storage, SoundFileStorage):
+                    with db.storage.heeding(work.step):
+                        await asyncio.to_thread(packing)
+                else:
+                    await work.ask_server(packing)
             after = image.sizes()
             noted = {"at": iso(clock()), "until": iso(until)}
 
@@ -166,7 +177,9 @@ class Packer:
         return image.refusing is None and image.publishing.is_here and self._parts.is_idle()
 
     async def aclose(self) -> None:
-        """Stop; a pack that is under way ends first."""
+        """Stop; of a pack that is under way nothing is half done."""
+        if self._work is not None:
+            self._work.stop()
         async with self._packing:
             for job in self.jobs:
                 await job.stop()

@@ -29,8 +29,8 @@ class CommitThread:
         self._executor.shutdown(wait=True)
 
 
-async def finish_despite_cancel(future: asyncio.Future[T]) -> T:
-    """Wait until `future` is done, also while being cancelled; a cancellation is raised afterwards.
+async def finish_despite_cancel(future: asyncio.Future[T], on_cancel: Callable[[], object] = lambda: None) -> T:
+    """Wait until `future` is done, also while being cancelled; a cancellation is told at once and raised afterwards.
 
     A commit that runs in a thread cannot be stopped. Leaving before its end would give its connection away while
     the thread still uses it. After CancelledError the work may nevertheless have been done.
@@ -41,6 +41,7 @@ async def finish_despite_cancel(future: asyncio.Future[T]) -> T:
             await _wait(future)
         except asyncio.CancelledError as error:
             cancelled = error
+            on_cancel()
     failure = future.exception()
     if cancelled is not None:
         raise cancelled from failure

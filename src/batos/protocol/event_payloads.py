@@ -196,6 +196,17 @@ class GenesisStep(TypedDict):
     total: NotRequired[int | None]
 
 
+class ErasureStep(TypedDict):
+    """The progress of an erasure, told to who asked: its phase, and the bytes of all phases that are done.
+
+    The phases are `plan`, `search`, `journal`, `image`, `history` (logs too) and `check`; only of a large mind is told.
+    """
+
+    phase: str
+    completed: int
+    total: int
+
+
 class GuardianVerdict(TypedDict):
     """The guardian's verdict on a source; `faults` are names of rules."""
 
@@ -344,6 +355,7 @@ TXN_COMMIT: Final = Event("txn.commit", TransactionCommit)
 TXN_ABORT: Final = Event("txn.abort", TransactionAbort)
 TXN_CONFLICT: Final = Event("txn.conflict", TransactionConflict)
 GENESIS_STEP: Final = Event("genesis.step", GenesisStep)
+ERASURE_STEP: Final = Event("erasure.step", ErasureStep)
 GUARDIAN_VERDICT: Final = Event("guardian.verdict", GuardianVerdict)
 CELL_KILL: Final = Event("cell.kill", CellKill)
 METHOD_GENERATING: Final = Event("method.generating", MethodGenerating)

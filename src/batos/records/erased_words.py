@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from persistent import Persistent
@@ -20,6 +20,8 @@ _DEEPEST: Final = 3
 _MOST: Final = 256 * 2**20
 #: The bytes that a stream is fed at first, and at most at once.
 _PIECE, _LARGEST_PIECE = 256, 2**16
+#: The bytes that are searched at once, and those behind which a search that goes from place to place is heeded.
+_SLICE, _HEEDED = 2**20, 2**16
 #: Times their own length that bytes may cost by streams that are none, and what is free for short ones.
 _OVERLAPS, _FREE = 8, 2**16
 #: The shortest line or sentence, and the shortest single word, by which a text is known elsewhere.
@@ -33,7 +35,12 @@ _BREAK: Final = re.compile(r"\n+|(?<=[.!?;:])\s+")
 class ErasedWords:
     """Some words, each a text of its own; an instance without any is in nothing."""
 
-    def __init__(self, words: Iterable[str]) -> None:
+    def __init__(self, words: Iterable[str], heed: Callable[[int], object] = lambda size: None) -> None:
+        """Take the words; `heed` is called within every search, however long that is, with the bytes that are done.
+
+        Whatever it raises ends the search.
+        """
+        self._heed = heed
         kept = {each for each in words if each.strip()}
         written = {form for each in kept for form in _list_forms(each)}
         #: The words and how JSON writes them; the longest first, so that none is cut by a shorter one.
@@ -47,6 +54,7 @@ class ErasedWords:
 
     def are_in(self, text: str) -> bool:
         """Tell whether a text has one of them."""
+        self._heed(len(text))
         return any(each in text for each in self.texts)
 
     def are_in_value(self, value: Any) -> bool:
@@ -65,11 +73,22 @@ class ErasedWords:
 
     def are_in_bytes(self, data: bytes, depth: int = 0) -> bool:
         """Tell whether bytes have one of them: as they are, in base64, or in a stream of zlib within."""
-        if any(each in data for each in self._forms):
-            return True
-        if depth >= _DEEPEST or not self.texts:
+        if not self.texts:
             return False
-        return any(self.are_in_bytes(each, depth + 1) for each in _streams_in(data))
+        if self._are_plain_in(data, counts=not depth):
+            return True
+        if depth >= _DEEPEST:
+            return False
+        return any(self.are_in_bytes(each, depth + 1) for each in _streams_in(data, self._heed))
+
+    def _are_plain_in(self, data: bytes, *, counts: bool) -> bool:
+        beyond = max(map(len, self._forms)) - 1
+        for start in range(0, len(data), _SLICE):
+            end = start + _SLICE
+            self._heed(min(end, len(data)) - start if counts else 0)
+            if any(data.find(each, start, end + beyond) >= 0 for each in self._forms):
+                return True
+        return False
 
     def redact(self, text: str) -> str:
         """Return a text with a mark in the place of each of them."""
@@ -126,18 +145,25 @@ class _StreamContent(NamedTuple):
     is_whole: bool
 
 
-def _streams_in(data: bytes) -> Iterator[bytes]:
+def _streams_in(data: bytes, heed: Callable[[int], object]) -> Iterator[bytes]:
     """Yield the content of the streams of zlib in bytes, in time that is linear in the bytes and in what comes out.
 
     A whole stream has a checksum: nothing else begins within it. Bytes that only look like a stream may overlap with
     others, until that has cost several times their length; then the search goes on behind each.
     """
-    at, left = 0, _OVERLAPS * len(data) + _FREE
-    while found := _DEFLATED.search(data, at):
+    at, left, heeded = 0, _OVERLAPS * len(data) + _FREE, 0
+    while at < len(data):
+        if at >= heeded:
+            heed(0)
+            heeded = at + _HEEDED
+        found = _DEFLATED.search(data, at, heeded + 1)
+        if found is None:
+            at = heeded
+            continue
         at = found.start() + 2
         if not _may_begin(data, at):
             continue
-        inflated = _inflate(data, found.start())
+        inflated = _inflate(data, found.start(), heed)
         if not inflated.is_whole:
             left -= inflated.end - at + len(inflated.content)
         if inflated.is_whole or left < 0:
@@ -155,11 +181,12 @@ def _may_begin(data: bytes, at: int) -> bool:
     return kind != 6 and (kind != 0 or block[1] ^ block[3] == block[2] ^ block[4] == 255)
 
 
-def _inflate(data: bytes, start: int) -> _StreamContent:
+def _inflate(data: bytes, start: int, heed: Callable[[int], object]) -> _StreamContent:
     """Return the stream that begins at a place, fed in pieces, so that a wrong one costs no more than it has."""
     inflater, view, content = zlib.decompressobj(), memoryview(data), bytearray()
     at, size = start, _PIECE
     while at < len(data) and not inflater.eof and len(content) < _MOST:
+        heed(0)
         piece = view[at : at + size]
         try:
             content += inflater.decompress(piece, _MOST - len(content))

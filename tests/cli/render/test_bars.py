@@ -98,16 +98,29 @@ def test_lines_where_nothing_moves() -> None:
 def test_quiet_says_nothing() -> None:
     """With --quiet nothing is told of progress."""
     told, err, _ = bars(colour=True, quiet=True)
-    told.show_progress(Growth("pull a", "pulling 0a0b", 5, 10))
-    told.show_progress(Growth("create b", "success"))
+    told.on_event("genesis.step", {"step": "create b", "status": "success"})
+    told.on_event("erasure.step", {"phase": "search", "completed": 5, "total": 10})
     told.close()
     assert err.getvalue() == ""
+
+
+def test_an_erasure_is_one_bar_with_its_phases() -> None:
+    """The share is that of all bytes, and each phase is told once."""
+    told, err, _ = bars(colour=False)
+    for phase, completed in (("plan", 0), ("plan", 4 * MIB), ("history", 6 * MIB)):
+        told.on_event("erasure.step", {"phase": phase, "completed": completed, "total": 10 * MIB})
+    assert [line.split() for line in err.getvalue().splitlines()] == [
+        ["erase:", "plan"],
+        ["erase", "[########............]", "4.0", "MiB", "of", "10.0", "MiB"],
+        ["erase", "[############........]", "6.0", "MiB", "of", "10.0", "MiB"],
+        ["erase:", "history"],
+    ]
 
 
 def test_a_program_hears_every_progress() -> None:
     """With --json each progress is an event with its bytes."""
     told, out, _ = bars(as_json=True)
-    told.show_progress(Growth("pull a", "pulling 0a0b", 5, 10))
+    told.on_event("genesis.step", {"step": "pull a", "status": "pulling 0a0b", "completed": 5, "total": 10})
     assert json.loads(out.getvalue()) == {
         "v": 1,
         "event": "genesis.step",
@@ -179,6 +192,6 @@ def test_a_step_without_bytes_is_told_by_its_status() -> None:
 def test_quiet_tells_nobody(as_json: bool) -> None:
     """With --quiet neither people nor programs are told of steps: only the result is written."""
     told, said, _ = bars(quiet=True, as_json=as_json)
-    told.show_progress(Growth("pull a", "pulling", 5, 10))
-    told.show_progress(Growth("pull a", "success"))
+    told.on_event("genesis.step", {"step": "pull a", "status": "pulling", "completed": 5, "total": 10})
+    told.on_event("genesis.step", {"step": "pull a", "status": "success"})
     assert said.getvalue() == ""

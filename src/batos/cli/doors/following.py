@@ -19,6 +19,10 @@ from batos.verbs.learnt_texts import after_lines
 
 _GONE: Final = "The server is gone; the next one finishes what was begun of the erasure, and this command waits for it."
 _UNFINISHED: Final = "Start one with `batos serve`: it finishes what was begun of the erasure."
+_STOPPED: Final = (
+    "Stopped. What was begun of the erasure the server finishes, or else the next command that opens the image;"
+    " `batos status` says whether any was."
+)
 _FINISHED: Final = (
     "The server that was lost may have begun to erase it, and the next one finished that: `batos doctor`."
 )
@@ -142,12 +146,16 @@ async def hand_over(way: Door, brief: dict[str, Any], files: Sequence[File]) -> 
     return {**brief, "attachments": await way.attach(files)} if files else brief
 
 
-async def erase(opened: Opened, args: Mapping[str, Any], console: Console) -> dict[str, Any]:
-    """Erase what is named, say if the server is lost, and return what was erased.
+async def erase(opened: Opened, args: Mapping[str, Any], console: Console, *, quiet: bool = False) -> dict[str, Any]:
+    """Erase what is named, show how far it is, say if the server is lost, and return what was erased.
 
-    Raises: NoServer, NotFound: the remedy tells what became of an erasure whose server was lost.
+    Whoever stops it is told what goes on. Raises: NoServer, NotFound: the remedy tells what became of an erasure whose
+    server was lost.
     """
+    from batos.cli.render.bars import Bars  # those who follow missions do without
+
     lost: list[str] = []
+    bars = Bars(console, quiet=quiet)
 
     def on_event(event: str, keys: Mapping[str, Any]) -> None:
         if event == "connection.lost":
@@ -155,10 +163,15 @@ async def erase(opened: Opened, args: Mapping[str, Any], console: Console) -> di
             console.say(_GONE)
         elif event == "connection.restored":
             console.say("The server is back.")
+        else:
+            bars.on_event(event, keys)
 
     try:
         async with opened as way:
             return await way.call("erase", args, on_event)
+    except asyncio.CancelledError:
+        console.say(_STOPPED)
+        raise
     except NoServer as error:
         if lost:
             error.advise(_UNFINISHED)
@@ -167,3 +180,5 @@ async def erase(opened: Opened, args: Mapping[str, Any], console: Console) -> di
         if lost:
             error.advise(_FINISHED)
         raise
+    finally:
+        bars.close()

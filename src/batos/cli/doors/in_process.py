@@ -29,9 +29,11 @@ async def open_here(settings: Settings, seams: Seams | None = None) -> AsyncIter
             await erasing.finish_one(uvm)
         # A folder of its own: a server of the same home has one too.
         uploads = Uploads(settings.home / f"uploads-{os.getpid()}", settings.attachment_bytes)
+        dispatcher = Dispatcher(uvm, uploads, works=False)
         try:
-            yield Door(Dispatcher(uvm, uploads, works=False).handle, uvm=uvm)
+            yield Door(dispatcher.handle, uvm=uvm)
         finally:
+            await dispatcher.wait_until_settled()
             await uploads.close()
 
 

@@ -74,7 +74,7 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
     if not args["dry_run"] and not is_sure and not _is_confirmed(called, args):
         called.console.say("Nothing was erased.")
         return 4
-    told = run(follow_erasure(open_door(called), args, called.console))
+    told = run(follow_erasure(open_door(called), args, called.console, quiet=called.quiet))
     called.answer(cast("ErasedPage", told), erased_text)
     return 0
 

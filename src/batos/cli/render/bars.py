@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
+from batos.protocol.event_payloads import ERASURE_STEP, GENESIS_STEP
 from batos.terminal.console import Console, duration_text, size
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.
@@ -116,17 +116,18 @@ class Bars:
         self._drawn = float("-inf")
 
     def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
-        """Take in an event; only those of genesis are shown here."""
-        if event == GENESIS_STEP.name:
+        """Take in an event; only those of genesis and of an erasure are shown here."""
+        if event not in (GENESIS_STEP.name, ERASURE_STEP.name) or self._quiet:
+            return
+        if self._console.as_json:
+            self._console.event(event, keys)
+        elif event == ERASURE_STEP.name:
+            self.show_progress(Growth("erase", keys["phase"], keys["completed"], keys["total"]))
+        else:
             self.show_progress(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
 
     def show_progress(self, progress: Growth) -> None:
-        """Show how far a step is."""
-        if self._quiet:
-            return
-        if self._console.as_json:
-            self._event(progress)
-            return
+        """Show a person how far a step is."""
         if progress.total is not None and progress.status != "success":
             self._grow(progress)
         if _is_news(progress.status) and self._told.get(progress.step) != progress.status:
@@ -151,12 +152,6 @@ class Bars:
                 self._draw()
         elif bar.tenths > tenths:
             self._console.say(f"  {bar.line()}")
-
-    def _event(self, progress: Growth) -> None:
-        step = GenesisStep(
-            step=progress.step, status=progress.status, completed=progress.completed, total=progress.total
-        )
-        self._console.event(GENESIS_STEP.name, step)
 
     def close(self) -> None:
         """Take the bars away: what happened stands in lines."""

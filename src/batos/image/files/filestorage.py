@@ -7,7 +7,8 @@ import io
 import os
 import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from zc.lockfile import LockError
 from ZODB.blob import LAYOUT_MARKER
 from ZODB.FileStorage.FileStorage import FileStorage, TempFormatter
 from ZODB.FileStorage.format import CorruptedError, DataHeader
+from ZODB.FileStorage.fspack import FileStoragePacker
 from ZODB.utils import z64
 
 from batos.image.files import interrupted_pack
@@ -65,6 +67,8 @@ class SoundFileStorage(FileStorage):
 
     #: True until a store has read the header of the record that it replaces; never where files are only read.
     _storing = False
+    #: Called at each record of a pack with its bytes; whatever it raises ends the pack, and the file stays.
+    _heed: Callable[[int], object] = staticmethod(lambda size: None)
 
     def __init__(self, path: str, *, quota: int | None = None, blob_dir: str | None = None, sync: Sync = fsync) -> None:
         check_beside(path)
@@ -162,6 +166,15 @@ class SoundFileStorage(FileStorage):
         if held >= 0:
             os.close(held)
 
+    @contextmanager
+    def heeding(self, heed: Callable[[int], object]) -> Iterator[None]:
+        """Call this at each record of a pack, with the bytes that are done: each three times."""
+        self._heed = heed
+        try:
+            yield
+        finally:
+            del self._heed
+
     def pack(self, t: float, referencesf: Callable[..., Any], gc: bool | None = None) -> None:
         """Pack; the file is another one afterwards, unless there was nothing to take away."""
         # A crash between the two renames would leave an index that knows of more than there is.
@@ -173,15 +186,19 @@ class SoundFileStorage(FileStorage):
     @staticmethod
     def packer(storage: SoundFileStorage, referencesf: Callable[..., Any], stop: bytes, gc: bool) -> Any:
         """Write the packed file, and sync it: ZODB puts it into the place of the other one and syncs nothing."""
-        packed = FileStorage.packer(storage, referencesf, stop, gc)
-        if packed is None:
+        packer = _HeedfulPacker(storage, referencesf, stop, gc, storage._heed)
+        try:
+            position = packer.pack()
+        finally:
+            packer.close()
+        if position is None:
             return None
         try:
             _sync_path(Path(f"{storage._file_name}.pack"), storage._sync)
         except BaseException:
             storage._commit_lock.release()  # which the packer took, and gives to who puts the file into its place
             raise
-        return packed
+        return position, packer.index
 
     def _clear_temp(self) -> None:
         """Empty the buffer that gathers a transaction's records. ZODB calls this before and after each transaction."""
@@ -297,6 +314,28 @@ class SoundFileStorage(FileStorage):
             if part is not None:
                 part.close()
         self._release()
+
+
+class _HeedfulPacker(FileStoragePacker):
+    """Writes a packed file; at each record it says how many bytes it has read."""
+
+    def __init__(
+        self,
+        storage: SoundFileStorage,
+        referencesf: Callable[..., Any],
+        stop: bytes,
+        gc: bool,
+        heed: Callable[[int], object],
+    ) -> None:
+        super().__init__(storage, referencesf, stop, gc)
+        self._heed = heed
+        # The search for what can be reached reads the same file, before it is copied.
+        self.gc._read_data_header = self._read_data_header
+
+    def _read_data_header(self, pos: int, oid: bytes | None = None) -> Any:
+        header = super()._read_data_header(pos, oid)
+        self._heed(header.recordlen())
+        return header
 
 
 def files_of(path: Path) -> list[Path]:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from batos import __version__
 from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.concurrency.long_work import LongWork
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
 from batos.image import ownership, roots
 from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
+from batos.protocol.care_documents import PackedPage
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NoServer, NotFound, Refused
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
 from batos.protocol.genesis_documents import GenesisDocument
@@ -49,7 +51,7 @@ from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
 from batos.verbs.all_verbs import VERBS
 from batos.verbs.approval_verbs import APPROVE, REJECT
-from batos.verbs.care_verbs import PACK
+from batos.verbs.care_verbs import PACK, PackArgs
 from batos.verbs.mission_verbs import (
     ATTACH,
     CANCEL,
@@ -110,7 +112,8 @@ class Dispatcher:
             uvm.learning.keep()
         self._reader = Reader(uvm.readings, uvm.mission_memory.write)
         self._past = PastQuestions(uvm, self._reader, places)
-        self._unfinished: set[asyncio.Future[Any]] = set()
+        #: Works that are under way, each with what lets it end soon.
+        self._unfinished: dict[asyncio.Future[Any], Callable[[], object] | None] = {}
         #: The part of `hello` and `status` that is about the server.
         self._about = ServerDocument()
         self._background_genesis = background_genesis
@@ -150,7 +153,7 @@ class Dispatcher:
                 bind(ADAPTERS_USE, lambda given, *_told: shield(adapter_choice.choose(uvm, given.persona, given.name))),
                 bind(APPROVE, lambda given, *_told: shield(approval_answers.approve(uvm, given))),
                 bind(REJECT, lambda given, *_told: shield(approval_answers.reject(uvm, given))),
-                bind(PACK, lambda given, *_told: shield(uvm.packer.pack(given.keep_days))),
+                bind(PACK, self._pack),
             )
         )
 
@@ -207,15 +210,17 @@ class Dispatcher:
                 await self.uvm.missions.begin(mission)
         return mission
 
-    async def _run_shielded(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _run_shielded(self, work: Coroutine[Any, Any, T], stop: Callable[[], object] | None = None) -> T:
         """Do something to its end, also when who asked for it is gone in the middle of it."""
         task = asyncio.ensure_future(work)
-        self._unfinished.add(task)
-        task.add_done_callback(self._unfinished.discard)
+        self._unfinished[task] = stop
+        task.add_done_callback(self._unfinished.pop)
         return await asyncio.shield(task)
 
     async def wait_until_settled(self) -> None:
-        """Wait until what may not be left half done is done."""
+        """Wait until what may not be left half done is done; long work ends at its next step."""
+        for stop in filter(None, tuple(self._unfinished.values())):
+            stop()
         await self._past.aclose()
         await asyncio.gather(*self._unfinished, return_exceptions=True)
 
@@ -283,6 +288,10 @@ class Dispatcher:
         if given.idempotency_key is not None:
             brief["idempotency_key"] = given.idempotency_key
         return await self._accept_and_follow(brief, (), EventRelay(on_event, on_acknowledged, follow=given.follow))
+
+    async def _pack(self, given: PackArgs, *_told: object) -> PackedPage:
+        work = LongWork()
+        return await self._run_shielded(self.uvm.packer.pack(given.keep_days, work), work.stop)
 
     # -- following
 

@@ -11,9 +11,12 @@ from typing import Final
 import structlog
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
+from batos.client.wire.pending import OnEvent
+from batos.concurrency.long_work import LongWork
 from batos.image.storage import journal_uri
 from batos.minds.stopping import as_batos_error
 from batos.protocol.care_documents import ErasedPage
+from batos.protocol.event_payloads import ERASURE_STEP, ErasureStep
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 from batos.verbs.care_verbs import ERASE, EraseArgs
@@ -35,8 +38,9 @@ def erasure_parts(uvm: UVM) -> ErasureParts:
 
 async def finish_one(uvm: UVM) -> bool:
     """Finish an erasure that was cut off; return whether nothing is left of one. An error is logged."""
+    work = LongWork()
     try:
-        return await Erasure(erasure_parts(uvm)).finish()
+        return await work.finish(Erasure(erasure_parts(uvm)).finish(work))
     except Exception as error:  # no reason to end the process: `batos status` tells what is left
         _log.warning("erasure.not_finished", reason=as_batos_error(error).as_dict())
         return False
@@ -54,17 +58,24 @@ def verbs(uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]])
     """Return the verb by its name; `leave_copies` ends what thinks about the mind as it was."""
 
     @cache
-    def work() -> Erasure:
+    def erasure() -> Erasure:
         return Erasure(replace(erasure_parts(uvm), leave_copies=leave_copies))
 
-    async def erase(given: EraseArgs, *_told: object) -> ErasedPage:
+    async def erase(given: EraseArgs, on_event: OnEvent, *_told: object) -> ErasedPage:
+        def tell(phase: str, completed: int, total: int) -> None:
+            on_event(ERASURE_STEP.name, ErasureStep(phase=phase, completed=completed, total=total))
+
+        work = LongWork(tell)
         by = given.user or uvm.settings.asker
         request = ErasureRequest(
             given.target, given.user, by, cascade=given.cascade, as_words=given.words, alone=given.alone
         )
         if given.dry_run:
-            return await work().plan(request)
-        told = await shield(work().erase(request))
+            return await work.finish(erasure().plan(request, work))
+        try:
+            told = await shield(erasure().erase(request, work), work.stop)
+        finally:
+            work.leave()
         uvm.backfill.job.wake()
         return told
 

@@ -18,8 +18,8 @@ Handler: TypeAlias = Callable[[Any, OnEvent, OnAcknowledged], Awaitable[Mapping[
 class Shield(Protocol):
     """Does something to its end, also when who asked for it is gone."""
 
-    async def __call__(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work to its end and return its result."""
+    async def __call__(self, work: Coroutine[Any, Any, T], stop: Callable[[], object] | None = None) -> T:
+        """Do the work to its end and return its result; `stop` lets it end soon, where the process stops."""
         ...
 
 
