@@ -107,6 +107,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "crash.py": ("kills", "accepted", "lost", "duplicated", "paid_twice", "parked", "verify_failures", "harm"),
     "audit.py": ("missions", "commits_ms", "digests_ms", "ratio"),
+    "erase.py": ("rows", "linear", "s_per_mb", "stopped_s", "found"),
     "growth.py": (
         "bytes",
         "start",

@@ -33,7 +33,7 @@ def main(number: int, stage: str, *arguments: str) -> int:
 
     Connection.tpc_finish = signal_at_stage  # type: ignore[method-assign]
     LongWork.stop = note  # type: ignore[method-assign]
-    return entry.run(arguments)
+    return entry.run(list(arguments))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,12 @@ async def test_whoever_leaves_while_it_looks_has_erased_nothing(tmp_path: Path) 
     async with told_mind(tmp_path) as (mind, _):
         erasure, request = Erasure(erasure_parts(mind.uvm)), ErasureRequest(SECRET, "tester", "tester")
         heard: list[str] = []
-        work = LongWork(lambda phase, *_: (heard.append(phase), work.leave()), least=0)
+
+        def leave(phase: str, *_: int) -> None:
+            heard.append(phase)
+            work.leave()
+
+        work = LongWork(leave, least=0)
         with pytest.raises(NoServer, match="stops"):
             await erasure.erase(request, work)
         assert mind.uvm.status()["erasure"] is None

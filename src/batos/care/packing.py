@@ -18,6 +18,7 @@ from typing import Final
 
 from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
+from ZODB.serialize import referencesf
 
 from batos.care.journal_retention import erase_old_words
 from batos.concurrency.jobs import Job
@@ -221,7 +222,7 @@ def _pack(db: DB, until: datetime, *, to_newest: bool) -> None:
     if to_newest:
         moment = max(moment, TimeStamp(newest_commit(db)).timeTime() + _LATER)
     try:
-        db.pack(t=moment)
+        db.storage.pack(moment, referencesf)  # the database would log the traceback of a pack that was told to stop
     except Exception as error:
         if not is_full(error):
             raise
