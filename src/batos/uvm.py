@@ -25,6 +25,7 @@ from batos.genesis import integrity, standing
 from batos.genesis.auditing import Auditing
 from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
+from batos.history.copies import MindCopy
 from batos.image import node_lines
 from batos.image.evolution.evolving import Upgrading
 from batos.image.ids import utc_now
@@ -183,6 +184,14 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         opened = OpenedImage(settings, copy, today.journal.as_of(tid), today.bridge, events, today.clock)
         quota = today.method_runtime.generator.generations.limit
         yield await _build(stack, opened, Seams(), CopySource(mind or PastMind(today.reconciler), quota))
+
+
+@asynccontextmanager
+async def open_copy(today: UVM, tid: bytes, events: Events, mind: PastMind | None) -> AsyncIterator[MindCopy]:
+    """Open the same, for whoever asks there."""
+    async with open_past(today, tid, events, mind) as copy:
+        generations = copy.method_runtime.generator.generations
+        yield MindCopy(copy.image, copy.journal, copy.events, copy.missions, copy.readings, generations)
 
 
 async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events, seams: Seams) -> OpenedImage:

@@ -17,10 +17,10 @@ from tests.waiting import HANG, until
 
 from batos import AsyncClient
 from batos.care.erasure import Erasure, ErasureRequest
-from batos.cli.doctor.offline_status import status_document
 from batos.concurrency.long_work import LongWork
 from batos.protocol.errors import BatosError, NoServer
 from batos.server.dispatch.erasing import erasure_parts
+from batos.server.dispatch.looking import read_status
 
 #: The tests open whole minds, and wait for processes, on the loop.
 pytestmark = pytest.mark.blocks_loop
@@ -98,5 +98,5 @@ async def test_whoever_leaves_while_it_looks_has_erased_nothing(tmp_path: Path) 
         assert set(heard) <= {"plan", "search"}
         work = LongWork(lambda phase, *_: work.leave() if phase == "journal" else None, least=0)
         assert (await erasure.erase(request, work))["found"] == []
-    assert (await status_document(settings(home)))["erasure"] is None
+    assert (await read_status(settings(home)))["erasure"] is None
     assert await asyncio.to_thread(files_with, home, NEEDLE) == set()

@@ -82,6 +82,13 @@ class ScriptedUvm:
         return f"begin {mission}" in self.calls
 
     @property
+    def packer(self) -> ScriptedUvm:
+        return self
+
+    def keeping(self, *moment: object) -> None:
+        """Nothing is packed."""
+
+    @property
     def follow_ups(self) -> ScriptedUvm:
         return self
 

@@ -13,7 +13,7 @@ import pytest
 from tests.history.test_past_questions import Door
 from tests.image.installing import install
 
-from batos.history import dreams, promotion
+from batos.history import dreams, promotion, slot_changes
 from batos.image import roots
 from batos.image.publisher import Publisher
 from batos.image.roots import Root
@@ -219,4 +219,4 @@ async def test_a_promotion_passes_the_checks_of_every_thought(tmp_path: Path, na
 
 async def test_values_and_references_are_plain_and_back() -> None:
     """Lists and numbers stay; of an object its reference is kept."""
-    assert dreams.plain_value([1, {"a": "b"}]) == [1, {"a": "b"}]
+    assert slot_changes.plain_value([1, {"a": "b"}]) == [1, {"a": "b"}]

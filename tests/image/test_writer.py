@@ -19,7 +19,7 @@ from batos.concurrency.commit_thread import CommitThread
 from batos.image.files.filestorage import SoundFileStorage
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
-from batos.protocol.errors import InternalError
+from batos.protocol.errors import InternalError, Refused
 
 
 class Desk:
@@ -136,6 +136,21 @@ async def test_one_that_fails_fails_alone(desk: Desk) -> None:
     assert [isinstance(result, ZeroDivisionError) for result in results] == [False, False, True, False, True, False]
     assert [result for result in results if isinstance(result, int)] == [1, 2, 3, 4]
     assert desk.on_disk() == {"log": [0, 1, 2, 3]}
+
+
+async def test_a_refusal_keeps_the_others_in_one_commit(desk: Desk) -> None:
+    """Whoever refuses is told so, and nothing of his change is kept; the others are made once more without it."""
+
+    def refusing(root: Any) -> None:
+        root["log"].append("half")
+        raise Refused("no")
+
+    before = desk.writer.commits
+    changes = [adding(0), refusing, adding(1), refusing, adding(2)]
+    results = await asyncio.gather(*(desk.writer.apply(change) for change in changes), return_exceptions=True)
+    assert [isinstance(result, Refused) for result in results] == [False, True, False, True, False]
+    assert desk.writer.commits == before + 1
+    assert desk.on_disk() == {"log": [0, 1, 2]}
 
 
 async def test_a_change_may_run_twice_and_counts_once(desk: Desk) -> None:

@@ -165,7 +165,7 @@ def _erase_methods(root: Root, plan: ErasurePlan, by: str, at: str) -> list[str]
                 methods.retire(lineage, "its words were erased", at, by)
                 methods.lift_bar(lineage)
             methods.erase(method, plan.words, at)
-            found.append(f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector} revision {number}")
+            found.append(f"{methods.name_of(root, lineage)} revision {number}")
     return found
 
 

@@ -306,7 +306,7 @@ class Erasure:
                     plan = request.plan(root, partial(ErasedWords, heed=work.step))
                 except NoServer:  # the note stays, and the next process goes on by it
                     raise
-                except BatosError as error:  # a refusal that is raised would fail the other changes of the same commit
+                except BatosError as error:  # returned, so that the end of the note is committed
                     unfinished_erasure.end(root)
                     return error
             lines = _lines_of(plan)  # before what it counts by is gone

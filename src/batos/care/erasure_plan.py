@@ -157,12 +157,7 @@ def _plan_mission(root: Root, target: str, user: str | None, find: FindWords) ->
 
 def _resolve_mission(root: Root, target: str, user: str | None) -> str:
     own: Callable[[str], bool] | None = None if user is None else lambda each: ownership.is_asked_by(root, [each], user)
-    before = naming.back(target)
-    if before is None:
-        name = naming.complete_id(root[roots.MISSIONS], target, own)
-    else:
-        mine = (each for each in naming.newest_first(root[roots.MISSIONS]) if own is None or own(each))
-        name = next((each for number, each in enumerate(mine) if number == before), target)
+    name = naming.find_id(root[roots.MISSIONS], target, own)
     if roots.find_record(root, name) is None or (own is not None and not own(name)):
         raise ownership.no_mission(target, user, "target")
     return name

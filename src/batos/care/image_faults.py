@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from batos.image.roots import Root
+from batos.memory.records.memory_segments import trees_of
 
 #: The kind of a fault: a reference to an object that is lost; an entry of a list or an index whose object is not there;
 #: an object that its list or index lacks; an entry that leads to another object than it should; an object that nothing
@@ -16,6 +17,17 @@ FaultKind: TypeAlias = Literal[
     "dangling reference", "entry without object", "object without entry", "wrong link", "orphan record",
     "unpublished contribution", "wrong count", "wrong kind",
 ]  # fmt: skip
+
+
+def discard(tree: Any, key: Any, root: Root) -> None:
+    """Take an entry off a list of the image, if it is there."""
+    found: Any = root[tree]  # type: ignore[literal-required]
+    found.discard(key) if hasattr(found, "discard") else found.pop(key, None)
+
+
+def discard_memory(tree: Any, key: Any, root: Root) -> None:
+    """Take an entry off a list of what is remembered, if it is there."""
+    trees_of(root)[tree].pop(key, None)
 
 
 @dataclass(frozen=True, slots=True)

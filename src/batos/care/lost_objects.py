@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from batos.care.image_faults import ImageFault
+from batos.care.image_faults import ImageFault, discard, discard_memory
 from batos.care.references import ReferenceGraph, oid_of
 from batos.image import roots
 from batos.image.ids import oid_text
@@ -46,7 +46,7 @@ def _entries(root: Root, lost: set[bytes]) -> Iterator[tuple[ImageFault, bytes]]
         for key, value in _items(root, tree):
             if (oid := getattr(value, "_p_oid", None)) in lost:
                 what = f"{called} {key} is lost"
-                yield _dangling(f"{tree} {key}", what, "take it off the list", partial(_delete, tree, key)), oid
+                yield _dangling(f"{tree} {key}", what, "take it off the list", partial(discard, tree, key)), oid
     for name, parts in _items(root, roots.MISSIONS):
         for part in parts:
             if part._p_oid in lost:
@@ -61,7 +61,9 @@ def _parts(root: Root, lost: set[bytes]) -> Iterator[tuple[ImageFault, bytes]]:
     for number, chunk in trees_of(root)["chunks"].items():
         if chunk._p_oid in lost:
             what = f"part {number} of a memory is lost"
-            yield _dangling(f"part {number}", what, "forget the memory", partial(_drop_chunk, number)), chunk._p_oid
+            # The memory that lacks it is then found as one, and forgotten.
+            mend = partial(discard_memory, "chunks", number)
+            yield _dangling(f"part {number}", what, "forget the memory", mend), chunk._p_oid
     for number, row in trees_of(root)["segments"].items():
         if row[-1]._p_oid in lost:
             what = f"segment {number} of the index of {row[0]} is lost"
@@ -78,20 +80,10 @@ def _dangling(where: str, what: str, repair: str, mend: Callable[[Root], object]
     return ImageFault("dangling reference", where, what, repair, mend)
 
 
-def _delete(tree: str, key: Any, root: Root) -> None:
-    found: Any = root[tree]  # type: ignore[literal-required]
-    found.pop(key, None)
-
-
 def _drop_mission(name: str, root: Root) -> None:
     del root[roots.MISSIONS][name]
     for waiting in (roots.UNFOLDED, roots.QUEUED, roots.UNREMEMBERED):
         root[waiting].discard(name)
-
-
-def _drop_chunk(number: int, root: Root) -> None:
-    """Take a part's number away; the memory that lacks it is then found as one, and forgotten."""
-    trees_of(root)["chunks"].pop(number, None)
 
 
 def _rebuild_segment(number: int, root: Root) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from batos.care.image_faults import ImageFault
+from batos.care.image_faults import ImageFault, discard_memory
 from batos.care.lost_objects import entries_between
 from batos.image import roots
 from batos.image.number_ranges import add_range, has_number, remove_range
@@ -65,7 +65,9 @@ def _check_ranges(root: Root) -> Iterator[ImageFault]:
     for first, row in kept["folded"].items():
         if row[2] not in documents:
             what = f"{row[2]} is not there"
-            yield ImageFault("entry without object", "folded", what, "take it off", partial(_drop_folded, first))
+            yield ImageFault(
+                "entry without object", "folded", what, "take it off", partial(discard_memory, "folded", first)
+            )
 
 
 def _drop_range(first: int, root: Root) -> None:
@@ -76,10 +78,6 @@ def _drop_range(first: int, root: Root) -> None:
     remove_range(kept["present"], first, last)
     kept["recalls"].pop(first, None)
     count_change(root, [(first, first)])
-
-
-def _drop_folded(first: int, root: Root) -> None:
-    trees_of(root)["folded"].pop(first, None)
 
 
 def _point_to_chunks(name: str, chunks: tuple[int, int], root: Root) -> None:
@@ -162,15 +160,15 @@ def _check_names(root: Root) -> Iterator[ImageFault]:
     for tree in ("sources", "digests"):
         for key, name in kept[tree].items():
             if name not in documents:
-                mend = partial(_drop_name, tree, key)
+                mend = partial(discard_memory, tree, key)
                 yield ImageFault("entry without object", tree, f"{name} is not there", "take it off", mend)
             elif not _belongs(root, tree, key, name):
-                mend = partial(_drop_name, tree, key)
+                mend = partial(discard_memory, tree, key)
                 what = f"{key.rpartition(chr(0))[2]} leads to {name}, which is not from there"
                 yield ImageFault("wrong link", tree, what, "take it off", mend)
     for key in list(kept.get("pins", ())):
         if key.rpartition("\0")[2] not in documents:
-            mend = partial(_drop_name, "pins", key)
+            mend = partial(discard_memory, "pins", key)
             yield ImageFault("entry without object", "pins", f"{key.rpartition(chr(0))[2]} is not there", "unpin", mend)
     for name, document in documents.items():
         slots = own_slots(document)
@@ -186,10 +184,6 @@ def _belongs(root: Root, tree: str, key: str, name: str) -> bool:
     slots = own_slots(root[roots.DOCUMENTS][name])
     values = (slots["sha256"],) if tree == "digests" else (slots["source"], *memory_copies.places_of(root, name))
     return key in {place_key(slots["user"], slots["scope"], value) for value in values}
-
-
-def _drop_name(tree: str, key: str, root: Root) -> None:
-    trees_of(root)[tree].pop(key, None)
 
 
 def _name_source(key: str, name: str, root: Root) -> None:

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, Final
 
 from batos.agency.records import staged_effects
-from batos.care.image_faults import ImageFault
+from batos.care.image_faults import ImageFault, discard
 from batos.conversations import conversations
 from batos.image import roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.objects.prototype import own_slots
-from batos.records import uses
+from batos.records import methods, uses
 
 #: Statuses of missions that somebody has to run.
 _OPEN: Final = frozenset({"queued", "running", "waiting", "paused"})
@@ -65,11 +65,6 @@ def _insert(tree: Any, name: str, root: Root) -> None:
     root[tree].insert(name)  # type: ignore[literal-required]
 
 
-def _discard(tree: Any, name: str, root: Root) -> None:
-    found: Any = root[tree]  # type: ignore[literal-required]
-    found.discard(name) if hasattr(found, "discard") else found.pop(name, None)
-
-
 def _add_turn(conversation: str, mission: str, root: Root) -> None:
     found = root[roots.CONVERSATIONS][conversation]
     found.turns[conversations.next_position(found)] = mission
@@ -106,17 +101,17 @@ def _check_lists(root: Root) -> Iterator[ImageFault]:
         for key in list(keys):
             if roots.find_record(root, mission_of(key)) is None:
                 what = f"{mission_of(key)} is not there"
-                yield ImageFault("entry without object", tree, what, "take it off", partial(_discard, tree, key))
+                yield ImageFault("entry without object", tree, what, "take it off", partial(discard, tree, key))
     for name in list(root[roots.QUEUED]):
         record = roots.find_record(root, name)
         if record is None or record.status.word != "queued":
             what = f"{name} is {'not there' if record is None else record.status.word}"
-            mend = partial(_discard, roots.QUEUED, name)
+            mend = partial(discard, roots.QUEUED, name)
             yield ImageFault("entry without object", roots.QUEUED, what, "take it off", mend)
     approvals = root[roots.APPROVALS]
     for name in list(root[roots.AWAITED]):
         if name not in approvals or approvals[name].word != "asked":
-            mend = partial(_discard, roots.AWAITED, name)
+            mend = partial(discard, roots.AWAITED, name)
             what = f"{name} is no question that waits"
             yield ImageFault("entry without object", roots.AWAITED, what, "take it off", mend)
     for name, approval in approvals.items():
@@ -127,7 +122,7 @@ def _check_lists(root: Root) -> Iterator[ImageFault]:
 
 def _check_lineages(root: Root) -> Iterator[ImageFault]:
     for key, lineage in root[roots.METHODS].items():
-        where = f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
+        where = methods.name_of(root, lineage)
         if not lineage.is_sound():
             what = "the slot holds another method than the one that is active there"
             mend = partial(_point_again, key)
@@ -158,7 +153,7 @@ def _check_effects(root: Root) -> Iterator[ImageFault]:
                           (roots.FIRED, list(root[roots.FIRED].items()))):  # fmt: skip
         for key, name in entries:
             if name not in effects:
-                mend = partial(_discard, tree, key)
+                mend = partial(discard, tree, key)
                 yield ImageFault("entry without object", tree, f"{name} is not there", "take it off", mend)
     for name, effect in effects.items():
         if effect["state"] in staged_effects.WAITING and name not in root[roots.STAGED]:

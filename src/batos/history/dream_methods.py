@@ -10,7 +10,7 @@ from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import own_slots, reference
 from batos.protocol.dream_documents import MadeMethod
-from batos.protocol.errors import BatosError, NotFound, Refused
+from batos.protocol.errors import NotFound, Refused
 from batos.records import approvals, methods, object_installation, tools
 from batos.records.candidates import Candidate
 
@@ -74,8 +74,8 @@ def _find_conflict(root: Root, candidate: Candidate, revision: int | None) -> st
     return "another method was made meanwhile" if revision is not None and made != revision - 1 else ""
 
 
-def find_refusal(root: Root, dream: Mapping[str, Any], at: str) -> BatosError | None:
-    """Return why a method of a dream may not come into the mind; None if each may.
+def check_installable(root: Root, dream: Mapping[str, Any], at: str) -> None:
+    """Check that each method of a dream may come into the mind. Raises: Refused: one may not.
 
     The guardian of today judges each once more, and a person's no stands.
     """
@@ -83,17 +83,13 @@ def find_refusal(root: Root, dream: Mapping[str, Any], at: str) -> BatosError | 
         refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
         if refused:
             what = f"the guardian of today refuses {refused[0].selector!r}"
-            return Refused(what, field=refused[0].selector, remedy="Drop the dream, and dream it again.")
+            raise Refused(what, field=refused[0].selector, remedy="Drop the dream, and dream it again.")
         said = approvals.last_answer(root, candidate.holder, candidate.selector, candidate.digest, at)
         if said is not None and said.word == "rejected" and said.until > at:
             what = f"a person rejected exactly this method for {candidate.selector!r}"
-            return Refused(what, field=candidate.selector, remedy="Drop the dream, and dream it again.")
+            raise Refused(what, field=candidate.selector, remedy="Drop the dream, and dream it again.")
         for each in candidate.methods or (candidate,):
-            try:
-                methods.check(each)
-            except Refused as error:
-                return error
-    return None
+            methods.check(each)
 
 
 def _candidates(dream: Mapping[str, Any]) -> Iterator[Candidate]:

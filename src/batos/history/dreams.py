@@ -11,25 +11,23 @@ from persistent.mapping import PersistentMapping
 from batos.agency.lookup import by_name
 from batos.agency.payloads import describe
 from batos.agency.records import staged_effects
-from batos.history import dream_methods
-from batos.image import naming, ownership, roots
+from batos.history import dream_methods, slot_changes
+from batos.history.mission_traces import first_writes
+from batos.image import naming, roots
 from batos.image.ids import serial_of, tid_text
 from batos.image.image import LivingImage
 from batos.image.readable import ReadableImage
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference import erasure_mark
-from batos.methods.execution.plain_data import data_of, replace_leaves
-from batos.methods.execution.write_buffer import trust_of, with_references
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import own_slots
 from batos.protocol.dream_documents import BaseAnswer, DreamDiff, DreamLine, MadeMethod, SlotDifference
-from batos.protocol.errors import NotFound, Refused
+from batos.protocol.errors import NotFound
 from batos.records import tool_declarations
 from batos.records.candidates import Candidate
 
 #: The key of the journal's root under which dreams stand: mission id -> PersistentMapping.
 DREAMS: Final = "dreams"
-_ANEW: Final = "Drop it (`batos dream drop`) and dream it again."
 #: Slots of a thought that are made anew where it is promoted.
 _OWN: Final = frozenset({"mission"})
 
@@ -53,7 +51,7 @@ def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] 
             "files": files,
             "thought": _thought_of_the_mind({slot: value for slot, value in slots.items() if slot not in _OWN}, tid),
             "effects": [payload for kind, payload in slots.get("contributions", ()) if kind == staged_effects.KIND],
-            "writes": (writes := list(_writes(root, slots, brief["user"]))),
+            "writes": (writes := list(slot_changes.draw(root, brief["user"], first_writes(slots)))),
             "reads": list(_reads(root, slots, brief["user"], writes)),
             "made": [dream_methods.draw(root, each) for each in made],
             "asks": dream_methods.draw_asked(root, mission),
@@ -76,62 +74,16 @@ def without_effects(thought: Mapping[str, Any]) -> dict[str, Any]:
     return {**thought, "contributions": kept} if "contributions" in thought else dict(thought)
 
 
-def _writes(root: Root, thought: Mapping[str, Any], user: str) -> Iterator[dict[str, Any]]:
-    """Yield each slot that a mission changed once: what stood there before, what stands there now, and its trust."""
-    first: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for each in (thought.get("provenance") or {}).get("written", ()):
-        first.setdefault((each["oid"], each["slot"]), each)
-    for (oid, slot), told in first.items():
-        holder = find_holder(root, oid)
-        if holder is None:
-            continue
-        value = ownership.slot_for(own_slots(holder), slot, user)
-        has = value is not ownership.ABSENT
-        yield {
-            "oid": oid,
-            "slot": slot,
-            "had": told["had"],
-            "former": told["former"],
-            "has": has,
-            "value": plain_value(value) if has else None,
-            "trust": trust_of(own_slots(holder), slot),
-        }
-
-
 def _reads(
     root: Root, thought: Mapping[str, Any], user: str, writes: Iterable[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield each slot that a mission read and did not change, with what stands there."""
     changed = {(each["oid"], each["slot"]) for each in writes}
     for each in (thought.get("provenance") or {}).get("read", ()):
-        holder = find_holder(root, each["oid"])
+        holder = by_name(root, each["oid"])
         if holder is not None and (each["oid"], each["slot"]) not in changed:
-            value = ownership.slot_for(own_slots(holder), each["slot"], user)
-            has = value is not ownership.ABSENT
-            data = plain_value(value) if has else None
-            yield {"oid": each["oid"], "slot": each["slot"], "had": has, "former": data, "value": data}
-
-
-def plain_value(value: Any) -> Any:
-    """Return a slot's value as plain data, with a reference in the place of each object."""
-    return with_references(data_of(value, "a slot"))
-
-
-def live_value(root: Root, data: Any) -> Any:
-    """Return plain data with the objects of a root in the place of references. Raises: Refused: one is gone."""
-
-    def find(told: Mapping[str, str]) -> UvmObject:
-        found = find_holder(root, told["$ref"])
-        if found is None:
-            raise Refused(f"{told['$ref']}, which the dream refers to, is gone", field="dream", remedy=_ANEW)
-        return found
-
-    return replace_leaves(data, find, lambda each: isinstance(each, Mapping) and each.keys() == {"$ref"})
-
-
-def find_holder(root: Root, oid: str) -> UvmObject | None:
-    """Return an object by its reference; None: there is none."""
-    return by_name(root, oid)
+            now = slot_changes.value_of(holder, each["slot"], user)
+            yield {"oid": each["oid"], "slot": each["slot"], "had": now.has, "former": now.value, "value": now.value}
 
 
 def store(journal: Any, dream: Mapping[str, Any]) -> None:
@@ -147,13 +99,8 @@ def read(image: ReadableImage, named: str, user: str | None = None) -> dict[str,
     """Return a dream by its mission's id, the beginning of it, `last` or `last-1`. Raises: NotFound."""
     with snapshot(image.journal_db) as journal:
         dreams = journal.get(DREAMS) or {}
-        mine = [name for name in naming.newest_first(dreams) if user in (None, dreams[name]["user"])] if dreams else []
-        back = naming.back(named)
-        if back is not None:
-            name = mine[back] if back < len(mine) else named
-        else:
-            name = naming.complete_id(dreams, named, lambda each: each in mine) if dreams else named
-        if name not in mine:
+        name = naming.find_id(dreams, named, lambda each: user in (None, dreams[each]["user"])) if dreams else named
+        if name not in dreams or user not in (None, dreams[name]["user"]):
             raise NotFound(f"there is no dream {named!r}", field="dream", remedy="`batos dream list` lists them.")
         found = dict(dreams[name])
     with image.snapshot() as root:
@@ -243,14 +190,12 @@ def _conflicts(slots: Iterable[SlotDifference], made: Iterable[MadeMethod]) -> l
 
 
 def _difference(root: Root, user: str, write: Mapping[str, Any]) -> SlotDifference:
-    holder = find_holder(root, write["oid"])
+    holder = by_name(root, write["oid"])
     shown = SlotDifference(
         object=write["oid"], slot=write["slot"], before=write["former"], after=write["value"], conflict=""
     )
     if holder is None:
         return {**shown, "conflict": "the object is gone"}
-    value = ownership.slot_for(own_slots(holder), write["slot"], user)
-    has = value is not ownership.ABSENT
-    same = has is write["had"] and (not has or plain_value(value) == write["former"])
+    same = slot_changes.value_of(holder, write["slot"], user) == slot_changes.former_value(write)
     name = roots.name_of_object(root, holder)
     return {**shown, "object": name, "conflict": "" if same else "it was changed meanwhile"}

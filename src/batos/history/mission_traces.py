@@ -15,6 +15,7 @@ from batos.memory.exchanges import unpack
 from batos.memory.records.memory_records import BY_METHOD
 from batos.objects.prototype import own_slots
 from batos.records import memory_lineage, tool_declarations
+from batos.records.methods import name_of
 
 #: Kinds of traces that can stay while a mission is undone.
 KINDS: Final = ("methods", "memories", "slots")
@@ -62,7 +63,7 @@ def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keepin
         found.methods = [key for key, missions in _list_made_methods(root) if mission in missions and missions <= gone]
         found.tools = _tools(root, slots, gone)
     if not keeping.slots:
-        found.slots = list(_first_writes(slots).values())
+        found.slots = first_writes(slots)
     return found
 
 
@@ -111,12 +112,17 @@ def _list_made_methods(root: Root) -> Iterator[tuple[tuple[str, int], frozenset[
                 yield (key, number), missions
 
 
-def _first_writes(thought: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+def first_writes(thought: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the first change of each slot that a mission's methods wrote: it has what stood there before."""
     first: dict[tuple[str, str], Mapping[str, Any]] = {}
     for each in (thought.get("provenance") or {}).get("written", ()):
         first.setdefault((each["oid"], each["slot"]), each)
-    return first
+    return list(first.values())
+
+
+def _list_written(record: MissionRecord) -> set[tuple[str, str]]:
+    provenance = own_slots(record.thought).get("provenance") or {}
+    return {(each["oid"], each["slot"]) for each in provenance.get("written", ())}
 
 
 def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tuple[str, str]]:
@@ -178,14 +184,15 @@ def _find_dependence(
     made = {key: missions for key, missions in methods if missions <= gone.keys()}
     for key, missions in made.items():
         if key in ran:
-            return max(missions), f"it ran {method_name(root, key[0])}, which was made for {max(missions)}"
+            name = name_of(root, root[roots.METHODS][key[0]])
+            return max(missions), f"it ran {name}, which was made for {max(missions)}"
     if keeping.slots:
         return None
-    user, own = record.brief.value["user"], _first_writes(own_slots(record.thought)).keys()
+    user, own = record.brief.value["user"], _list_written(record)
     read = {(each["oid"], each["slot"]) for each in (own_slots(record.thought).get("provenance") or {}).get("read", ())}
     for other, earlier in gone.items():
         if earlier.brief.value["user"] == user:
-            before = _first_writes(own_slots(earlier.thought)).keys()
+            before = _list_written(earlier)
             for oid, slot in own & before:
                 return other, f"it wrote {slot_name(root, oid, slot)}, as {other} did before"
             for oid, slot in read & before:
@@ -197,12 +204,6 @@ def slot_name(root: Root, oid: str, slot: str) -> str:
     """Return the name of a slot for people."""
     holder = by_name(root, oid)
     return f"{oid if holder is None else roots.name_of_object(root, holder)}.{slot}"
-
-
-def method_name(root: Root, key: str) -> str:
-    """Return the name of a method for people, by the key of its lineage."""
-    lineage: Lineage = root[roots.METHODS][key]
-    return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
 
 
 def revision_before(lineage: Lineage, revision: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -12,7 +12,7 @@ from ZODB.utils import z64
 
 from batos.approvals.desk import Approvals
 from batos.events import Events
-from batos.history import dream_methods, dreams
+from batos.history import dream_methods, dreams, slot_changes
 from batos.image import roots
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
@@ -20,11 +20,10 @@ from batos.image.organisation import changed_objects
 from batos.image.publisher import Publisher
 from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import MissionTransaction
-from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer
 from batos.methods.generation.generator import MethodGenerator
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
-from batos.protocol.errors import BatosError, Refused
+from batos.protocol.errors import Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
 from batos.records.candidates import Candidate
 
@@ -56,21 +55,16 @@ async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
     if dream["state"] != "open":
         raise Refused(f"{mission} is {dream['state']}", field="dream", remedy="`batos dream list` lists open ones.")
 
-    def change(root: Root) -> BatosError | None:
-        # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
+    def change(root: Root) -> None:
         at = iso(parts.clock())
-        refusal = _find_refusal(root, dream, at)
-        if refusal is None:
-            _write(image, root, dream, at)
-            asked[:] = [parts.approvals.ask_in(root, Candidate.from_dict(each)) for each in dream.get("asks", ())]
-        return refusal
+        _check_promotable(root, dream, at)
+        _write(image, root, dream, at)
+        asked[:] = [parts.approvals.ask_in(root, Candidate.from_dict(each)) for each in dream.get("asks", ())]
 
     asked: list[Callable[[], None]] = []
     async with image.publishing.here():
         await asyncio.to_thread(dreams.read, image, mission)  # an erasure at another node may have dropped it
-        refusal = await image.shared.apply(change)
-        if refusal is not None:
-            raise refusal
+        await image.shared.apply(change)
         await parts.publisher.fold(mission)
     for tell in asked:
         tell()
@@ -106,18 +100,18 @@ async def _settle_methods(parts: PromotionParts, dream: Mapping[str, Any]) -> No
         await parts.lifecycle.settle(roots.TOOLS if candidate.methods else candidate.holder, candidate.selector)
 
 
-def _find_refusal(root: Root, dream: Mapping[str, Any], at: str) -> BatosError | None:
+def _check_promotable(root: Root, dream: Mapping[str, Any], at: str) -> None:
     mission = dream["mission"]
     if roots.find_record(root, mission) is not None:
-        return Refused(f"{mission} is part of the mind already", field="dream", remedy="`batos show` has it.")
+        raise Refused(f"{mission} is part of the mind already", field="dream", remedy="`batos show` has it.")
     conflicts = dreams.conflicts_in(root, dream)
     if conflicts:
-        return Refused(
+        raise Refused(
             f"changed since the dream began: {', '.join(conflicts)}",
             field="dream",
             remedy=f"See `batos dream diff {mission}`, then dream it again.",
         )
-    return dream_methods.find_refusal(root, dream, at)
+    dream_methods.check_installable(root, dream, at)
 
 
 def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -> None:
@@ -134,7 +128,7 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -
     thought = dreams.without_effects(dream["thought"])
     for slot, value in thought.items():
         setattr(record.thought, slot, value)
-    _write_slots(root, dream["user"], dream["writes"])
+    slot_changes.give(root, dream["user"], dream["writes"])
     checked = _WrittenThought(root, mission, record.thought)
     for voter in image.voters:
         voter(cast("MissionTransaction", checked))
@@ -142,17 +136,7 @@ def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -
     if renamed:
         for slot, value in thought.items():
             setattr(record.thought, slot, dream_methods.rename(value, renamed))
-        _write_slots(root, dream["user"], [dream_methods.rename(each, renamed) for each in dream["writes"]])
-
-
-def _write_slots(root: Root, user: str, writes: Iterable[Mapping[str, Any]]) -> None:
-    buffer = WriteBuffer(user=user)
-    for each in writes:
-        holder = dreams.find_holder(root, each["oid"])
-        if holder is not None:
-            value = dreams.live_value(root, each["value"]) if each["has"] else DELETED
-            buffer.write(holder, {each["slot"]: BufferedWrite(value, each["trust"])})
-    buffer.merge_down()
+        slot_changes.give(root, dream["user"], [dream_methods.rename(each, renamed) for each in dream["writes"]])
 
 
 class _WrittenThought:

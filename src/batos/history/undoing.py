@@ -91,7 +91,7 @@ class Undoing:
 
         await self._wait_for_published(mission, by, keeping)
         async with self._store.exclusively():
-            page = await self._apply(change)
+            page = await self._image.shared.apply(change)
         for approval in [each.partition(" ")[0] for line in page["undone"] for each in line["approvals"]]:
             self._events.emit(APPROVAL_ANSWERED, ApprovalAnswered(approval=approval, answer="outdated", by=None))
         self._tell((line["mission"] for line in page["undone"]), "undone")
@@ -146,23 +146,6 @@ class Undoing:
         return {
             "mission": act.origin, "dry_run": dry_run, "undone": lines, "kept": act.keeping.names(), "prompt": prompt,
         }  # fmt: skip
-
-    async def _apply(self, change: Callable[[Root], T]) -> T:
-        """Make a change that refuses before it changes anything.
-
-        A refusal is raised here: within the writer it would fail the other changes of its commit.
-        """
-
-        def attempt(root: Root) -> T | Refused:
-            try:
-                return change(root)
-            except Refused as error:
-                return error
-
-        told = await self._image.shared.apply(attempt)
-        if isinstance(told, Refused):
-            raise told
-        return told
 
     def _tell(self, missions: Iterable[str], word: str) -> None:
         for mission in missions:

@@ -11,8 +11,8 @@ from persistent.mapping import PersistentMapping
 from batos.agency import payloads
 from batos.agency.records import staged_effects
 from batos.conversations import conversations
-from batos.history import undone_slots
-from batos.history.mission_traces import Keeping, Traces, find_traces, method_name, revision_before, slot_name
+from batos.history import slot_changes
+from batos.history.mission_traces import Keeping, Traces, find_traces, revision_before, slot_name
 from batos.image import roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
@@ -80,7 +80,9 @@ def describe(root: Root, mission: str, act: Act, because: str) -> UndoLine:
         "text": str(record.brief.value["text"]) if record.brief.value["user"] == _owner(root, act) else "",
         "because": because,
         "memories": [f"{name} {own_slots(documents[name])['title']}" for name in traces.memories],
-        "methods": [f"{method_name(root, key)} revision {revision}" for key, revision in traces.methods],
+        "methods": [
+            f"{methods.name_of(root, root[roots.METHODS][key])} revision {revision}" for key, revision in traces.methods
+        ],
         "tools": traces.tools,
         "slots": [slot_name(root, each["oid"], each["slot"]) for each in traces.slots],
         "approvals": []
@@ -110,7 +112,7 @@ def undo(root: Root, mission: str, act: Act, builds_on: Sequence[str]) -> None:
         "approvals": [] if act.keeping.methods else approvals.withdraw(root, asking, act.at, act.why(mission).reason),
         "tools": list(withdrawals.withdraw_wishes(root, traces.tools)),
         "methods": list(_retire(root, mission, traces, act)),
-        "slots": undone_slots.take_back(root, user, traces.slots),
+        "slots": slot_changes.take_back(root, user, traces.slots),
         "effects": staged_effects.withdraw(root, mission, act.at),
     }  # fmt: skip
     DocumentStore.forget_exactly(root, traces.memories)
@@ -134,17 +136,12 @@ def redo(root: Root, mission: str, by: str, at: str) -> list[str]:
     for each in kept["memories"]:
         _restore_standing(root, each, at)
     why = Withdrawal(at, by, f"undone with {mission}")
-    for key, revision, was_active, former in kept["methods"]:
-        if not _bring_back(root, key, revision, why, was_active=was_active, former=former):
-            left.append(method_name(root, key) if key in root[roots.METHODS] else key)
-    for selector, wish, trust in kept["tools"]:
-        if not withdrawals.declare_again(root, selector, wish, trust):
-            left.append(selector)
+    left += withdrawals.bring_back(root, kept["methods"], kept["tools"], why)
     for wish in kept["wishes"]:
         wishes.fold(root, mission, wish)
     approvals.ask_again(root, kept.get("approvals", ()), why.reason)
     left += staged_effects.restage(root, kept["effects"])
-    left += undone_slots.put_back(root, record.brief.value["user"], kept["slots"])
+    left += slot_changes.put_back(root, record.brief.value["user"], kept["slots"])
     if kept["position"]:
         conversations.put_back(root[roots.CONVERSATIONS][kept["conversation"]], kept["position"], mission)
     if kept["unremembered"]:
@@ -234,16 +231,6 @@ def _retire(root: Root, mission: str, traces: Traces, act: Act) -> Iterator[tupl
         elif was_active:
             methods.lift_bar(lineage)  # it did nothing wrong: the same coder may make another
         yield key, revision, was_active, former
-
-
-def _bring_back(root: Root, key: str, revision: int, why: Withdrawal, *, was_active: bool, former: int) -> bool:
-    """Bring a revision back; it is active again if what took its place is what the undo put there."""
-    lineage = root[roots.METHODS].get(key)
-    gone = None if lineage is None else lineage.retired.get(revision)
-    if lineage and gone and gone["reason"] == why.reason and was_active and former == lineage.active != 0:
-        methods.restore(root, lineage, revision, why.at, why.by)
-        return True
-    return withdrawals.reinstate(root, key, revision, why, was_active=was_active)
 
 
 def _note_uses(root: Root, mission: str, record: MissionRecord, *, again: bool) -> None:

@@ -1,4 +1,4 @@
-"""The reasons for a mission's answer: calls, evidence, methods, writes and commits."""
+"""The reasons for an answer, a memory and a method: calls, evidence, missions, writes and commits."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from batos.agency.lookup import find_object
-from batos.history.why_memories import explain_memory
-from batos.history.why_methods import explain_method
 from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import ownership, roots
 from batos.image.ids import serial_of
-from batos.image.views.past import published_at
+from batos.image.records import Lineage
+from batos.image.views.past import first_writing, published_at
 from batos.inference.journal import Record, is_embedding
-from batos.objects.prototype import own_slots
+from batos.memory.records import memory_claims, memory_records
+from batos.methods.lifecycle.user_views import change_for, provenance_for
+from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
 from batos.records import methods
+from batos.records.memory_lineage import EDITS
 
 _ANOTHERS: Final = "a mission of another user"
+#: The slots in which a memory names others, and how it came of them.
+_MADE_OF: Final = (("of", "summarises"), ("depends_on", "holds only with"), (EDITS, "edited from"))
 
 
 def explain_mission(asking: Asking, mission: str) -> WhyNode:
@@ -89,7 +94,7 @@ def _explain_methods(asking: Asking, known: ProvenanceDocument) -> Iterator[WhyN
         if lineage is None or "intent" in each_ran.get("as", ""):
             yield make_node("intent", f"{name}, as the codex words it", ref=name)
         else:
-            yield explain_method(asking, lineage, explain_mission)
+            yield explain_method(asking, lineage)
 
 
 def _explain_writes(asking: Asking, known: ProvenanceDocument) -> Iterator[WhyNode]:
@@ -107,3 +112,89 @@ def _list_commits(asking: Asking, mission: str, known: ProvenanceDocument) -> It
     published = published_at(asking.root, record.status)
     if published is not None:
         yield make_commit(published, "published what it contributes")
+
+
+# -- memories
+
+
+def explain_memory(asking: Asking, document: UvmObject) -> WhyNode:
+    """Return a memory with what it was made from."""
+    slots = own_slots(document)
+    marks = sum(len(memory_claims.marks_of(each)) for each in memory_records.chunks_of(asking.root, document))
+    stands = "" if slots["standing"] == "current" and not marks else f", {slots['standing']}, {marks} statements marked"
+    text = f"{slots['title']} ({slots['kind']} of {slots['user']}, trust {slots['trust']}{stands})"
+    because = list(_explain_origin(asking, document)) if asking.is_new(slots["name"]) else []
+    return make_node("memory", text, because, slots["name"], memory_claims.stated_at(slots))
+
+
+def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:
+    slots = own_slots(document)
+    if slots["mission"]:
+        record = asking.record(slots["mission"])
+        if record is None:
+            yield make_node("mission", "a mission of another user")
+        else:
+            said = "what was said in" if slots["kind"] == "turn" else "the answer to"
+            yield make_node(
+                "mission", f"{said}: {record.brief.value['text']}", (), slots["mission"], record.brief.accepted_at
+            )
+    elif slots["source"]:
+        yield make_node("source", f"taken from {slots['source']}", ref=slots["sha256"])
+    else:
+        yield make_node("source", f"typed by {slots['user']}")
+    for slot, how in _MADE_OF:
+        for name in slots.get(slot, ()):
+            yield _explain_source(asking, name, how)
+    yield make_commit(first_writing(asking.root, document), "remembered")
+
+
+def _explain_source(asking: Asking, name: str, how: str) -> WhyNode:
+    """Return a memory that another was made of; a fact may name one by its key, or one that is forgotten."""
+    found = asking.root[roots.DOCUMENTS].get(name)
+    if found is None:
+        try:
+            found = memory_records.find_document(asking.root, name, asking.user)
+        except NotFound:
+            return make_node("memory", f"{how} {name}")
+    if asking.user not in (None, own_slots(found)["user"]):
+        return make_node("memory", f"{how} a memory of another user")
+    node = explain_memory(asking, found)
+    return {**node, "text": f"{how} {node['text']}"}
+
+
+# -- methods
+
+
+def explain_method(asking: Asking, lineage: Lineage) -> WhyNode:
+    """Return the method of a slot with the calls that wrote it, and the missions that it was made for."""
+    name = methods.name_of(asking.root, lineage)
+    number = lineage.active or (lineage.revisions.maxKey() if lineage.revisions else 0)
+    stands = f"revision {number}{'' if lineage.active else ', out of use'}" if number else "no method yet"
+    is_new = asking.is_new(name)
+    because = list(_explain_revision(asking, lineage, number)) if is_new and number else []
+    return make_node("method", f"{name}: {stands}", because, name)
+
+
+def _explain_revision(asking: Asking, lineage: Lineage, number: int) -> Iterator[WhyNode]:
+    method = lineage.revisions[number]
+    told = provenance_for(asking.root, method.provenance, asking.user)
+    yield make_node("intent", method.intent or (lineage.intent.text if lineage.intent else ""))
+    if told.get("by"):
+        yield make_node("person", f"redefined by {told['by']}", at=told.get("at", ""))
+    for each in asking.journal.sound([told["generation"]]) if told.get("generation") else ():
+        yield make_call(each)
+    for mission in method.provenance.get("missions", ()):
+        yield explain_mission(asking, mission)
+    if told.get("approved_by"):
+        yield make_node(
+            "approval",
+            f"approved by {told['approved_by']}",
+            ref=told.get("approval", ""),
+            at=told.get("approved_at", ""),
+        )
+    for number_, change in reversed(list(lineage.history.items())):
+        if change["revision"] == number and change["event"] == "installed":
+            seen = change_for(lineage, change, asking.user)
+            yield make_node("change", f"change {number_}: {seen['reason']} (by {seen['by']})", at=seen["at"])
+            break
+    yield make_commit(first_writing(asking.root, method), "installed")

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 
 from batos.agency.lookup import find_object
-from batos.history.why_methods import explain_method
-from batos.history.why_missions import explain_mission
+from batos.history.why_missions import explain_method, explain_mission
 from batos.history.why_nodes import Asking, make_commit, make_node
 from batos.image import organisation, ownership, roots
 from batos.image.records import DIGESTS
@@ -31,7 +30,7 @@ def explain_slot(asking: Asking, named: str) -> WhyNode:
     because: list[WhyNode] = []
     lineage = methods.lineage_of(asking.root, holder, slot)
     if lineage is not None:
-        because.append(explain_method(asking, lineage, explain_mission))
+        because.append(explain_method(asking, lineage))
     because += _explain_writing(asking, holder, slot, slot_writing(asking.root, holder, slot, asking.user or ""))
     inherited = "" if holder is obj else f" (from {where})"
     return make_node("slot", f"{named}{inherited} is {_short(value)}", because, f"{where}.{slot}")

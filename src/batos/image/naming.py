@@ -40,6 +40,17 @@ def newest_first(tree: Any) -> Iterator[str]:
         upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
 
 
+def find_id(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
+    """Return the id of a tree that is meant: by counting back from the newest, or by its beginning, as `complete_id`.
+
+    The name as it is where there is none.
+    """
+    before = back(name)
+    if before is None:
+        return complete_id(tree, name, own)
+    return next(islice(filter(own or bool, newest_first(tree)), before, None), name)
+
+
 def complete_id(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
     """Return the one id of a tree that begins so, in capitals or not; the name as it is where none does.
 

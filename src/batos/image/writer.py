@@ -15,7 +15,7 @@ from transaction.interfaces import TransientError
 from ZODB.DB import DB
 
 from batos.concurrency.commit_thread import CommitThread, finish_despite_cancel
-from batos.protocol.errors import BriefError, InternalError, NotFound, Refused
+from batos.protocol.errors import BatosError, InternalError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,8 +41,9 @@ class Writer(Generic[R]):
     """The only writer of the records that missions share (briefs, statuses, projections), or of the journal.
 
     A change is a function of the database's root that does nothing but change objects, since the changes of a failed
-    batch run again one by one. The connection refuses a batch that breaks an invariant. A batch that meets a commit of
-    another node runs again on what that has written.
+    batch run again one by one. A change that raises a BatosError fails alone, and nothing of it is kept. The
+    connection refuses a batch that breaks an invariant. A batch that meets a commit of another node runs again on what
+    that has written.
     """
 
     #: True for what the publisher alone writes.
@@ -81,23 +82,6 @@ class Writer(Generic[R]):
             loop.call_soon(self._next, loop)
         return await finish_despite_cancel(waiting.done)
 
-    async def apply_or_refuse(self, change: Callable[[R], T]) -> T:
-        """Make a change that may refuse before it changes anything; then the refusal is raised here.
-
-        Raised in the writer, it would fail the other changes of the same commit.
-        """
-
-        def attempt(root: R) -> T | NotFound | Refused | BriefError:
-            try:
-                return change(root)
-            except (NotFound, Refused, BriefError) as refusal:
-                return refusal
-
-        told = await self.apply(attempt)
-        if isinstance(told, NotFound | Refused | BriefError):
-            raise told
-        return told
-
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let the commit thread make what waits by then: other commits may stand before it."""
         if not self._waiting:
@@ -118,13 +102,26 @@ class Writer(Generic[R]):
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._take()
         try:
-            self._commit_beside_others(batch)
+            self._commit_unrefused(batch)
         except Exception as error:  # told to those who wait for the changes
-            if len(batch) == 1:
-                batch[0].failure = self._failed(error)
+            left = [each for each in batch if each.failure is None]
+            if len(left) == 1:
+                left[0].failure = self._failed(error)
             else:
-                self._commit_each(batch)
+                self._commit_each(left)
         loop.call_soon_threadsafe(self._deliver, loop, batch)
+
+    def _commit_unrefused(self, batch: list[_QueuedChange[Any]]) -> None:
+        """Commit all changes of a batch but those that refuse: the others are made once more without such a one."""
+        left = batch
+        while left:
+            try:
+                self._commit_beside_others(left)
+                return
+            except BatosError:
+                before, left = left, [each for each in left if each.failure is None]
+                if len(left) == len(before):  # no change refused: the commit itself failed
+                    raise
 
     def _commit_each(self, batch: list[_QueuedChange[Any]]) -> None:
         for waiting in batch:
@@ -149,7 +146,11 @@ class Writer(Generic[R]):
         try:
             root = self._connection.root()
             for waiting in batch:
-                waiting.result = waiting.change(root)
+                try:
+                    waiting.result = waiting.change(root)
+                except BatosError as refusal:
+                    waiting.failure = self._failed(refusal)
+                    raise
             self._manager.commit()
             self.commits += 1
         except BaseException:

@@ -25,6 +25,7 @@ from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
 from batos.protocol.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
+from batos.records import methods
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Corrections:
                 "retracted": _lines(root, done.memories),
                 "pins": len(done.pins),
                 "answers": len(done.missions),
-                "methods": [_method_name(root, key) for key, _, was_active in done.methods if was_active],
+                "methods": _active_names(root, done),
                 "tools": [selector for selector, _, _ in done.tools],
             }
 
@@ -115,7 +116,7 @@ class Corrections:
     async def _apply(self, change: Callable[[Root], T]) -> T:
         """Make a change. Nothing may come back from an archive while segments are rid of archived parts."""
         async with self._store.exclusively():
-            return await self._image.shared.apply_or_refuse(change)
+            return await self._image.shared.apply(change)
 
 
 def _names(root: Root, named: Sequence[str], user: str) -> list[str]:
@@ -127,9 +128,9 @@ def _lines(root: Root, names: Sequence[str]) -> list[MemoryLine]:
     return [line_of(root[roots.DOCUMENTS][each]) for each in names]
 
 
-def _method_name(root: Root, key: str) -> str:
-    lineage = root[roots.METHODS][key]
-    return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
+def _active_names(root: Root, done: Retraction) -> list[str]:
+    """Return the names of the methods that a retraction took out of use."""
+    return [methods.name_of(root, root[roots.METHODS][key]) for key, _, was_active in done.methods if was_active]
 
 
 def _check_recalled(root: Root, name: str) -> None:
@@ -183,5 +184,5 @@ def _restore_all(root: Root, done: Retraction, told: tuple[str, str], page: Rest
     there = (each for each in done.memories if each in root[roots.DOCUMENTS])
     back = [each for each in there if memory_standings.standing_of(root, each) not in _HISTORY]
     page["restored"] += _lines(root, back)
-    page["methods"] += [_method_name(root, key) for key, _, was_active in done.methods if was_active]
+    page["methods"] += _active_names(root, done)
     page["tools"] += [selector for selector, _, _ in done.tools]

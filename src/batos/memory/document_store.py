@@ -216,7 +216,7 @@ class DocumentStore:
                     memory_pins.pin(root, document.name, document.at)
                 return {"edited": line_of(made), "before": before["name"]}
 
-            edited = await self._image.shared.apply_or_refuse(change)
+            edited = await self._image.shared.apply(change)
             await self._merge()
         return edited
 
@@ -236,7 +236,7 @@ class DocumentStore:
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
                 return forget_all(root, found)
 
-            forgotten = await self._image.shared.apply_or_refuse(change)
+            forgotten = await self._image.shared.apply(change)
         return {"forgotten": forgotten, "note": STILL_HELD}
 
     def forget_in(self, root: Root, names: Sequence[str]) -> None:

@@ -131,21 +131,15 @@ class Missions:
         """
         owner = user or self._settings.asker
 
-        def change(root: Root) -> BatosError | None:
-            try:
-                found = conversations.own_conversation(
-                    root, conversations.resolve_name(root, conversation, owner), owner
-                )
-            except BatosError as error:  # returned, because raising it would fail other changes of the commit
-                return error
+        def change(root: Root) -> None:
+            found = conversations.own_conversation(root, conversations.resolve_name(root, conversation, owner), owner)
             unknown = conversation_files.drop(found, names)
-            known = ", ".join(each["name"] for each in conversation_files.files_of(found)) or "none"
-            what = f"the conversation has no file {unknown[0]!r}; it has {known}" if unknown else ""
-            return NotFound(what, field="names", remedy="/files lists them.") if unknown else None
+            if unknown:
+                known = ", ".join(each["name"] for each in conversation_files.files_of(found)) or "none"
+                what = f"the conversation has no file {unknown[0]!r}; it has {known}"
+                raise NotFound(what, field="names", remedy="/files lists them.")
 
-        error = await self._image.writer.apply(change)
-        if error is not None:
-            raise error
+        await self._image.writer.apply(change)
         return self._readings.turns(conversation, -1, 1, user)
 
     async def begin(self, mission: str) -> None:

@@ -197,9 +197,9 @@ class GenesisStep(TypedDict):
 
 
 class ErasureStep(TypedDict):
-    """The progress of an erasure, told to who asked: its phase, and the bytes of all phases that are done.
+    """The progress of an erasure of a large mind: its phase, and the bytes of all phases that are done.
 
-    The phases are `plan`, `search`, `journal`, `image`, `history` (logs too) and `check`; only of a large mind is told.
+    The phases are `plan`, `search`, `journal`, `image`, `history` (logs too) and `check`.
     """
 
     phase: str

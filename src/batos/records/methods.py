@@ -55,6 +55,11 @@ def lineages_of(root: Root, holder: UvmObject) -> Iterator[Lineage]:
     yield from root[roots.METHODS].values(start, f"{start[:-1]}!", excludemax=True)
 
 
+def name_of(root: Root, lineage: Lineage) -> str:
+    """Return the name of a lineage's slot for people."""
+    return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
+
+
 def find_holder(root: Root, name: str) -> UvmObject:
     """Return an object by its root name, by the name of a generated object, or by `oid:0x2a`.
 
@@ -140,7 +145,7 @@ def restore(root: Root, lineage: Lineage, revision: int, at: str, by: str) -> No
 
     NotFound: there is no such revision. Refused: it is active already, or its slot is declared no more.
     """
-    slot = f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"
+    slot = name_of(root, lineage)
     if revision and revision not in lineage.revisions:
         made = len(lineage.revisions)
         raise NotFound(

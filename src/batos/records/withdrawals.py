@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from batos.image import roots
 from batos.image.records import SLOT_TRUST, Lineage
@@ -56,7 +56,21 @@ def _withdraw_made_tool(root: Root, lineage: Lineage, why: Withdrawal) -> None:
     lineage.barred = None if wish is None else {"intent": methods.digest_of(wish), "coders": None, "reason": why.reason}
 
 
-def reinstate(root: Root, key: str, revision: int, why: Withdrawal, *, was_active: bool) -> bool:
+def bring_back(
+    root: Root, found: Iterable[Sequence[Any]], tools: Iterable[tuple[str, Intent, str]], why: Withdrawal
+) -> list[str]:
+    """Bring back what was withdrawn, for whoever set it aside; return the names of what stays out.
+
+    `found` are (key of the lineage, revision, whether it was active) and, where the withdrawal let another revision be
+    active in its place, that one; `tools` as `withdraw_wishes` yields them. Something else may have taken their place.
+    """
+    wishes = [selector for selector, wish, trust in tools if not _declare_again(root, selector, wish, trust)]
+    left = [each[0] for each in found if not _reinstate(root, why, *each)]
+    lineages = root[roots.METHODS]
+    return [methods.name_of(root, lineages[key]) if key in lineages else key for key in left] + wishes
+
+
+def _reinstate(root: Root, why: Withdrawal, key: str, revision: int, was_active: bool, former: int = 0) -> bool:
     """Bring back a revision that was withdrawn for a reason of this kind; it is active only if nothing else is now.
 
     Returns whether it came back: one that went for another reason meanwhile, or whose lineage is gone, stays out.
@@ -65,7 +79,9 @@ def reinstate(root: Root, key: str, revision: int, why: Withdrawal, *, was_activ
     retired = None if lineage is None else lineage.retired.get(revision)
     if lineage is None or retired is None or Withdrawal("", "", retired["reason"]).kind != why.kind:
         return False
-    if was_active and not lineage.active:
+    if was_active and retired["reason"] == why.reason and lineage.active == former != 0:
+        methods.restore(root, lineage, revision, why.at, why.by)
+    elif was_active and not lineage.active:
         if lineage.intent is None:
             methods.redeclare(root, lineage.holder, lineage.selector, _last_wish(lineage), why.at)
         methods.restore(root, lineage, revision, why.at, why.by)
@@ -93,7 +109,7 @@ def withdraw_wishes(root: Root, selectors: Iterable[str]) -> Iterator[tuple[str,
             yield selector, wish, trust
 
 
-def declare_again(root: Root, selector: str, wish: Intent, trust: str) -> bool:
+def _declare_again(root: Root, selector: str, wish: Intent, trust: str) -> bool:
     """Declare a tool again that was withdrawn; False if something else has its name by now.
 
     A tool that was made of the same wish meanwhile stays as it is.

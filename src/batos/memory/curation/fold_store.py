@@ -156,7 +156,7 @@ class FoldStore:
             return {"summary": name, "documents": [line_of(root[roots.DOCUMENTS][each]) for each in back]}
 
         async with self._store.exclusively():
-            page = await self._image.shared.apply_or_refuse(change)
+            page = await self._image.shared.apply(change)
         await self._store.merge()
         return page
 

@@ -159,11 +159,7 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
         if RETRACTED in own_slots(thought):
             delattr(thought, RETRACTED)
     _drop_views(root, done.missions)
-    for selector, intent, trust in done.tools:
-        withdrawals.declare_again(root, selector, intent, trust)
-    for key, revision, was_active in done.methods:
-        told = Withdrawal(at, by, done.withdrawal.reason)
-        withdrawals.reinstate(root, key, revision, told, was_active=was_active)
+    withdrawals.bring_back(root, done.methods, done.tools, Withdrawal(at, by, done.withdrawal.reason))
 
 
 def _standing(root: Root, name: str) -> str:

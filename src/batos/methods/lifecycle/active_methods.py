@@ -92,7 +92,7 @@ def previous_revision(root: Root, lineage: Lineage) -> int:
     former = [entry["former"] for entry in lineage.history.values() if entry["former"]]
     if lineage.active or not former:
         raise Refused(
-            f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector} has no revision before this one",
+            f"{methods.name_of(root, lineage)} has no revision before this one",
             field="revision",
             remedy="`--revision 0` puts the intent back, and it is interpreted again.",
         )

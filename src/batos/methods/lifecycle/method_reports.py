@@ -109,7 +109,7 @@ def _line(root: Root, lineage: Lineage) -> MethodLine:
 def _head(root: Root, lineage: Lineage) -> MethodHead:
     """Return the fields that name a method and its state."""
     return {
-        "method": _name(root, lineage),
+        "method": methods.name_of(root, lineage),
         "object": roots.name_of_object(root, lineage.holder),
         "selector": lineage.selector,
         "kind": lineage.kind,
@@ -126,7 +126,7 @@ def tools(root: Root) -> list[ToolLine]:
             method = lineage.revisions[lineage.active]
             found.append(
                 {
-                    "tool": _name(root, lineage),
+                    "tool": methods.name_of(root, lineage),
                     "object": roots.name_of_object(root, lineage.holder),
                     "selector": lineage.selector,
                     "what": method.intent,
@@ -147,7 +147,7 @@ def describe(root: Root, lineage: Lineage, revision: int | None = None) -> Metho
     number = revision if revision is not None else lineage.active or _last(lineage)
     if number not in lineage.revisions:
         raise NotFound(
-            f"{_name(root, lineage)} has no revision {number}",
+            f"{methods.name_of(root, lineage)} has no revision {number}",
             field="revision",
             remedy=f"It has 1 to {len(lineage.revisions)}; `batos method history` lists them.",
         )
@@ -171,7 +171,7 @@ def history(root: Root, lineage: Lineage) -> MethodHistory:
     """Return every revision, and every change of the slot, oldest first."""
     changes = [_change(number, entry) for number, entry in lineage.history.items()]
     return {
-        "method": _name(root, lineage),
+        "method": methods.name_of(root, lineage),
         "kind": lineage.kind,
         "state": _state(lineage),
         "active": lineage.active,
@@ -252,8 +252,3 @@ def _last(lineage: Lineage) -> int:
     """Return the number of the revision that was active last; 0 if none ever was."""
     newest_first = (each["former"] for _, each in reversed(list(lineage.history.items())))
     return next((number for number in newest_first if number), 0)
-
-
-def _name(root: Root, lineage: Lineage) -> str:
-    """Return the method's full name, `OBJECT.SELECTOR`."""
-    return f"{roots.name_of_object(root, lineage.holder)}.{lineage.selector}"

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from batos import __version__
@@ -14,7 +15,9 @@ from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.concurrency.long_work import LongWork
 from batos.genesis import budget_check
 from batos.genesis.provision import StepProgress
+from batos.history.copies import CopyParts, PastQuestion, PastQuestions, not_ended_error
 from batos.image import ownership, roots
+from batos.missions.event_relay import EventRelay
 from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
@@ -41,14 +44,14 @@ from batos.server.dispatch import (
     method_changes,
     mission_undo,
 )
+from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.effect_changes import EffectChanges
-from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.handling import Handler, answer, bind
 from batos.server.dispatch.memory_changes import MemoryChanges
-from batos.server.dispatch.past_asking import PastQuestion, PastQuestions, not_ended_error
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
+from batos.uvm import UVM, open_copy
 from batos.verbs.all_verbs import VERBS
 from batos.verbs.approval_verbs import APPROVE, REJECT
 from batos.verbs.care_verbs import PACK, PackArgs
@@ -79,9 +82,7 @@ from batos.verbs.server_verbs import (
 
 if TYPE_CHECKING:
     from batos.server.dispatch.background_genesis import BackgroundGenesis
-    from batos.server.dispatch.copy_places import CopyPlaces
     from batos.server.dispatch.uploads import Uploads
-    from batos.uvm import UVM
 
 T = TypeVar("T")
 #: Nobody goes on with these by themselves while no server runs.
@@ -111,7 +112,12 @@ class Dispatcher:
             uvm.approvals.keep(uvm.missions.enqueue)
             uvm.learning.keep()
         self._reader = Reader(uvm.readings, uvm.mission_memory.write)
-        self._past = PastQuestions(uvm, self._reader, places)
+        self._past = PastQuestions(
+            CopyParts(
+                uvm.image, uvm.journal, self._reader.past, partial(open_copy, uvm), (places or CopyPlaces()).place,
+                uvm.packer.keeping, self._reader.find_moment, self._reader.find_past_question,
+            )
+        )  # fmt: skip
         #: Works that are under way, each with what lets it end soon.
         self._unfinished: dict[asyncio.Future[Any], Callable[[], object] | None] = {}
         #: The part of `hello` and `status` that is about the server.

@@ -11,14 +11,14 @@ from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.past_reconciler import PastMind
 from batos.history import dreams, promotion, replays
+from batos.history.copies import MindCopy, PastQuestion, PastQuestions
 from batos.history.moments import Moment
 from batos.history.promotion import PromotionParts
+from batos.missions.event_relay import EventRelay
 from batos.protocol.brief import File
 from batos.protocol.dream_documents import DreamLine
 from batos.protocol.mission_documents import MissionDocument
-from batos.server.dispatch.event_relay import EventRelay
 from batos.server.dispatch.handling import Handler, Shield, bind
-from batos.server.dispatch.past_asking import PastQuestion, PastQuestions
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM
 from batos.verbs.dream_verbs import (
@@ -61,9 +61,8 @@ class Dreaming:
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
         return await self._copies.ask(question, told, self._keep)
 
-    async def _keep(self, copy: UVM, mission: str, moment: Moment) -> None:
-        made = copy.method_runtime.generator.generations.installed
-        dream = await asyncio.to_thread(dreams.draw, copy.image, mission, moment.tid, made)
+    async def _keep(self, copy: MindCopy, mission: str, moment: Moment) -> None:
+        dream = await asyncio.to_thread(dreams.draw, copy.image, mission, moment.tid, copy.generations.installed)
         await self._uvm.image.journal_writer.apply(lambda root: dreams.store(root, dream))
 
     async def _replay(self, given: ReplayArgs, on_event: OnEvent, on_acknowledged: OnAcknowledged) -> MissionDocument:

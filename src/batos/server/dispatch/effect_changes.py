@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from batos.agency import granting
@@ -12,7 +12,7 @@ from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
-from batos.protocol.errors import BatosError, BriefError
+from batos.protocol.errors import BriefError
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 from batos.verbs.effect_verbs import (
@@ -43,20 +43,6 @@ class EffectChanges:
             )
         )
 
-    async def _apply(self, change: Callable[[Root], T]) -> T:
-        """Make a change that refuses before it changes anything."""
-
-        def attempt(root: Root) -> T | BatosError:
-            try:
-                return change(root)
-            except BatosError as error:  # raised in the writer it would fail the other changes of its commit
-                return error
-
-        told = await self._shield(self._uvm.image.shared.apply(attempt))
-        if isinstance(told, BatosError):
-            raise told
-        return told
-
     async def _add(self, given: GrantsAddArgs, *_told: object) -> AddedGrant:
         if given.blind and given.kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
@@ -73,13 +59,13 @@ class EffectChanges:
             roots.connection_of(root).add(made)  # it has a reference from now on
             return {"grant": granting.grant_document(made)}
 
-        return await self._apply(change)
+        return await self._shield(self._uvm.image.shared.apply(change))
 
     async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> RevokedGrant:
         def change(root: Root) -> RevokedGrant:
             return {"revoked": granting.grant_document(capabilities.revoke(root, given.name, given.user))}
 
-        found = await self._apply(change)
+        found = await self._shield(self._uvm.image.shared.apply(change))
         self._uvm.releaser.job.wake()
         return found
 
@@ -93,4 +79,4 @@ class EffectChanges:
             settled = staged_effects.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
             return effect_document(root, settled)
 
-        return await self._apply(change)
+        return await self._shield(self._uvm.image.shared.apply(change))

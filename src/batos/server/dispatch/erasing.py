@@ -62,8 +62,14 @@ def verbs(uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]])
         return Erasure(replace(erasure_parts(uvm), leave_copies=leave_copies))
 
     async def erase(given: EraseArgs, on_event: OnEvent, *_told: object) -> ErasedPage:
+        begun: set[str] = set()
+
         def tell(phase: str, completed: int, total: int) -> None:
-            on_event(ERASURE_STEP.name, ErasureStep(phase=phase, completed=completed, total=total))
+            step = ErasureStep(phase=phase, completed=completed, total=total)
+            if phase not in begun:  # watchers and the log are told of each phase, the asker of each part of it
+                begun.add(phase)
+                uvm.events.emit(ERASURE_STEP, step)
+            on_event(ERASURE_STEP.name, step)
 
         work = LongWork(tell)
         by = given.user or uvm.settings.asker

@@ -11,8 +11,7 @@ from batos.approvals import documents
 from batos.history import dreams, past_questions, why_sentences
 from batos.history.as_of import PastReadings
 from batos.history.moments import Moment
-from batos.history.why_memories import explain_memory
-from batos.history.why_missions import explain_mission
+from batos.history.why_missions import explain_memory, explain_mission
 from batos.history.why_nodes import Asking
 from batos.history.why_slots import explain_slot
 from batos.image import naming

@@ -1,26 +1,30 @@
-"""The verb `submit` about the past: a mission of a copy of the image as it was, which is thrown away when it ends."""
+"""Copies of the mind, in which the past, dreams and replays are asked: each answers one mission and is thrown away."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, TypeAlias, cast
 
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
 from batos.history import past_questions
+from batos.history.as_of import PastReadings
 from batos.history.moments import Moment
+from batos.image.image import LivingImage
 from batos.image.views.past import moment_of, newest_commit
 from batos.inference.erasure_mark import erased_error
 from batos.inference.journal import Journal
+from batos.methods.generation.generations import Generations
+from batos.missions.event_relay import EventRelay
+from batos.missions.missions import Missions
+from batos.missions.readings import Readings
 from batos.protocol.brief import File
 from batos.protocol.errors import BriefError, TimedOut, WordsErased
 from batos.protocol.mission_documents import MissionDocument
-from batos.server.dispatch.copy_places import CopyPlaces
-from batos.server.dispatch.event_relay import EventRelay
-from batos.server.dispatch.reads import Reader
-from batos.uvm import UVM, open_past
 from batos.verbs.mission_verbs import MissionArgs, WaitArgs
 
 #: Seconds between two looks whether another node erases something.
@@ -28,8 +32,40 @@ _PAUSE: Final = 0.5
 _ENDED: Final = frozenset({"done", "failed", "cancelled", "parked", "undone"})
 
 
+@dataclass(frozen=True, slots=True)
+class MindCopy:
+    """A copy of the mind that is open: what thinks in it, and what it has written so far."""
+
+    image: LivingImage
+    journal: Journal
+    events: Events
+    missions: Missions
+    readings: Readings
+    generations: Generations
+
+
 #: Keeps what a mission of a copy of the mind would change.
-KeepDream: TypeAlias = Callable[[UVM, str, Moment], Awaitable[None]]
+KeepDream: TypeAlias = Callable[[MindCopy, str, Moment], Awaitable[None]]
+#: Opens a copy right after a commit, with the events of that copy; None: the mind of then.
+OpenCopy: TypeAlias = Callable[[bytes, Events, PastMind | None], AbstractAsyncContextManager[MindCopy]]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyParts:
+    """The parts of the mind of today that its copies need.
+
+    `place` gives a user's question one of the few places for copies; `keeping` lets no pack take away what is read as
+    of a moment.
+    """
+
+    image: LivingImage
+    journal: Journal
+    past: PastReadings
+    open: OpenCopy
+    place: Callable[[str | None], AbstractAsyncContextManager[None]]
+    keeping: Callable[[datetime], AbstractAsyncContextManager[None]]
+    find_moment: Callable[[str, str | None], Awaitable[Moment]]
+    find_question: Callable[[MissionArgs], Awaitable[MissionDocument | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +79,22 @@ class PastQuestion:
     #: The mind that the copy is to be, where it is not that of then.
     mind: PastMind | None = None
     #: Prepares the copy before it is asked.
-    prepare: Callable[[UVM], Awaitable[None]] | None = None
+    prepare: Callable[[MindCopy], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _RunningQuestion:
     """A question that is being answered: the copy of the mind that answers it, and whoever asks it there."""
 
-    copy: UVM
+    copy: MindCopy
     asking: asyncio.Task[Any]
 
 
 class PastQuestions:
     """Asks the mind as it was."""
 
-    def __init__(self, today: UVM, reader: Reader, places: CopyPlaces | None = None) -> None:
-        self._today, self._places = today, places or CopyPlaces()
-        self._reader, self._past = reader, reader.past
+    def __init__(self, today: CopyParts) -> None:
+        self._today = today
         self._running: dict[str, _RunningQuestion] = {}
         self._asking: set[asyncio.Future[Any]] = set()
         #: Questions that an erasure ended.
@@ -97,12 +132,12 @@ class PastQuestions:
         if question.as_of is None:
             moment = Moment(await asyncio.to_thread(newest_commit, self._today.image.db))
         else:
-            moment = await self._reader.find_moment(question.as_of, question.user)
+            moment = await self._today.find_moment(question.as_of, question.user)
         journal = self._today.journal.as_of(moment.tid)
         await asyncio.to_thread(journal.check_words)
         watching = asyncio.create_task(self._watch(journal, asyncio.current_task()))
         try:
-            async with self._today.packer.keeping(moment_of(moment.tid)):
+            async with self._today.keeping(moment_of(moment.tid)):
                 return await self._ask_copy(question, moment, told, then)
         finally:  # a copy whose history was cut fails in many ways
             watching.cancel()
@@ -124,8 +159,8 @@ class PastQuestions:
     ) -> MissionDocument:
         events, asking = Events(), cast("asyncio.Task[Any]", asyncio.current_task())
         async with (
-            self._places.place(question.user),
-            open_past(self._today, moment.tid, events, question.mind) as copy,
+            self._today.place(question.user),
+            self._today.open(moment.tid, events, question.mind) as copy,
         ):
             if question.prepare is not None:
                 await question.prepare(copy)
@@ -133,7 +168,7 @@ class PastQuestions:
             try:
                 mission = await copy.missions.submit(question.brief, question.files)
                 self._running[mission] = _RunningQuestion(copy, asking)
-                self._past.running[mission] = copy.readings
+                self._today.past.running[mission] = copy.readings
                 said = MissionDocument(as_of=moment.as_dict())
                 if then is not None:
                     said["dream"] = True
@@ -153,7 +188,7 @@ class PastQuestions:
             finally:
                 told.leave()
                 for name in [name for name, each in self._running.items() if each.copy is copy]:
-                    del self._running[name], self._past.running[name]
+                    del self._running[name], self._today.past.running[name]
 
     async def aclose(self) -> None:
         """Leave every question that is being asked; the journal says that it was not answered."""
@@ -187,7 +222,7 @@ class PastQuestions:
             raise not_ended_error(found["id"], given.seconds)
         if not running.asking.cancelled():
             await running.asking
-        ended = await self._reader.find_past_question(given)
+        ended = await self._today.find_question(given)
         if ended is None:
             raise erased_error()
         return ended
@@ -199,7 +234,7 @@ class PastQuestions:
 
     async def _find(self, given: MissionArgs) -> tuple[MissionDocument | None, _RunningQuestion | None]:
         """Return the document of the question that is meant, and its copy of the mind if it is being answered now."""
-        found = await self._reader.find_past_question(given)
+        found = await self._today.find_question(given)
         return found, None if found is None else self._running.get(found["id"])
 
 
