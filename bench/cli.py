@@ -17,13 +17,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from report import Goal, report
 
 SRC = Path(__file__).resolve().parents[1] / "src"
 VERBS = (("status",), ("show", "last"), ("missions",))
+#: Nothing listens there.
+NOBODY = "http://127.0.0.1:9"
 BATOS = (sys.executable, "-m", "batos")
 
 
@@ -57,16 +59,20 @@ def emulator(folder: Path) -> Iterator[str]:
 
 
 def measure(source: Path, verbs: Sequence[Sequence[str]], rounds: int, *, starts: bool) -> dict[str, dict[str, float]]:
-    """Measure the verbs of the package in a folder; the median of each figure, by way and verb."""
+    """Measure the verbs of the package in a folder; the median of each figure, by way and verb.
+
+    Without rounds each is run once in a home in which nothing is, with no daemon.
+    """
     found: dict[str, list[dict[str, float]]] = {}
-    with tempfile.TemporaryDirectory() as name, emulator(Path(name)) as url:
+    with tempfile.TemporaryDirectory() as name, emulator(Path(name)) if rounds else nullcontext(NOBODY) as url:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("BATOS_", "OLLAMA_"))}
         own = {"PYTHONPATH": str(source), "OLLAMA_HOST": url, "BATOS_HOME": str(Path(name, "home"))}
         alone = {**kept, **own, "BATOS_SERVER": "never" if starts else ""}
         auto = {**alone, "BATOS_SERVER": "auto" if starts else ""}
-        run(alone, "genesis", "-q")
-        run(alone, "ask", "-q", "--effort", "reflex", "Why is the sky blue?")
-        for _ in range(rounds):
+        if rounds:
+            run(alone, "genesis", "-q")
+            run(alone, "ask", "-q", "--effort", "reflex", "Why is the sky blue?")
+        for _ in range(max(1, rounds)):
             for verb in verbs:
                 at = "_".join(verb)
                 found.setdefault(f"alone_{at}", []).append(run(alone, *verb))
@@ -83,11 +89,11 @@ def measure(source: Path, verbs: Sequence[Sequence[str]], rounds: int, *, starts
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print the document."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--quick", action="store_true", help="one round of one verb: the shape, not the speed")
+    parser.add_argument("--quick", action="store_true", help="one verb in an empty home: the shape, not the speed")
     parser.add_argument("--before", type=Path, metavar="SRC", help="the folder of an earlier commit's package")
     parser.add_argument("--json", type=Path, dest="json_file", help="write the document there too")
     given = parser.parse_args(arguments)
-    rounds, verbs = (1, VERBS[:1]) if given.quick else (7, VERBS)
+    rounds, verbs = (0, VERBS[:1]) if given.quick else (7, VERBS)
     now = measure(SRC, verbs, rounds, starts=True)
     before = measure(given.before, verbs, rounds, starts=False) if given.before else {}
     walls = before or now

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import statistics
@@ -28,6 +29,7 @@ from batos.config import Settings
 from batos.uvm import open_uvm
 from report import Goal, report
 from terminal_side import TerminalRun, on_a_terminal
+from voice_side import NO_VECTORS
 
 TOKENS_A_SECOND, LOAD_SECONDS, PROMPTS = 25.0, 3.0, 20
 PLAIN = "Why is the sky blue?"
@@ -55,6 +57,9 @@ class Tally:
 def emulator(folder: Path, rate: float, load: float) -> Iterator[str]:
     """Run an emulator with this speed in another process; yield its address."""
     command = [sys.executable, "-m", "batos", "emulator", "--port", "0", "--tok-s", str(rate), "--load-s", str(load)]
+    if not rate:  # where nothing is measured, no router learns by meaning
+        (folder / "faults.json").write_text(json.dumps([NO_VECTORS]), encoding="utf-8")
+        command += ["--faults", str(folder / "faults.json")]
     with (
         (folder / "emulator.log").open("w", encoding="utf-8") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,

@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--json", type=Path, help="write the document there too")
     given = options.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="batos-growth-") as folder:
-        told = asyncio.run(measure(40 if given.quick else given.missions, Path(folder)))
+        told = asyncio.run(measure(20 if given.quick else given.missions, Path(folder)))
     goals = [Goal(f"growth of the {name}", told["growth"][name], GROWTH) for name in FILES]
     goals += [Goal("ratio", told["ratio"], RATIO), Goal("journal_ratio", told["journal_ratio"], JOURNAL_RATIO)]
     report(told, goals, given.json)

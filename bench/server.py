@@ -187,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run: the shape of the report, not its figures")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report there too")
     options = parser.parse_args(arguments)
-    submits, clients, slow = (20, 10, 0.5) if options.quick else (500, 50, 10.0)
+    submits, clients, slow = (10, 10, 0.5) if options.quick else (500, 50, 10.0)
     figures = asyncio.run(run_clients(submits, clients, 8, slow))
     goals = [Goal("lost missions", figures["lost"], 0)]
     report({**figures, "submits": submits, "clients": clients}, goals, options.json)

@@ -37,7 +37,7 @@ from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED, MemoryReach
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery
-from memory_scale import DIGEST, PARTS, Texts, document, hybrid, in_a_process, queries, rss_mb, size_mb
+from memory_scale import DIGEST, PARTS, Texts, document, hybrid, in_a_process, in_this_process, queries, rss_mb, size_mb
 from report import Goal, report
 
 MONTH = timedelta(days=31)
@@ -243,14 +243,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--quick", action="store_true", help="few parts: the shape alone")
     options.add_argument("--json", type=Path, help="write the document there too")
     given = options.parse_args(arguments)
-    chunks, months, sampled = (200, 4, 10) if given.quick else (given.chunks, given.months, SAMPLED)
+    chunks, months, sampled = (80, 2, 8) if given.quick else (given.chunks, given.months, SAMPLED)
     with tempfile.TemporaryDirectory(prefix="batos-soak-") as folder:
         home = Path(folder)
         told = asyncio.run(soak(home, chunks, months, sampled, curated=not given.control))
         for old in home.glob("*.old"):  # a pack leaves the file as it was beside the new one
             old.unlink()
         told["packed_mb"] = size_mb(home)
-        told["opened"] = in_a_process("answer", home, "--chunks", chunks, "--queries", 10)
+        run = in_this_process if given.quick else in_a_process
+        told["opened"] = run("answer", home, "--chunks", chunks, "--queries", 10)
     report(told, goals_of(told), given.json)
     return 0
 

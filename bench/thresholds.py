@@ -45,8 +45,8 @@ PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "thresholds.md"
 BEGIN, END = "<!-- measured: python bench/thresholds.py --write -->\n", "<!-- measured until here -->"
 #: The share of the documents that is kept back, as a divisor.
 KEPT: Final = 5
-#: Examples of a family in a smoke run, about.
-QUICK: Final = 12
+#: Examples of a set in a smoke run.
+QUICK: Final = 6
 #: The examples of the family, which a process that tries a value has of its parent.
 _EXAMPLES: list[IndexedExample] = []
 
@@ -143,8 +143,7 @@ def fit(name: str, family: Family, corpus: Path, given: argparse.Namespace) -> d
     """Return the rows of the thresholds of a family, and its figures by set."""
     began = time.perf_counter()
     forget_indexes()
-    examples = family.read(corpus)
-    _EXAMPLES[:] = examples if not given.quick else examples[:: max(1, len(examples) // QUICK)]
+    _EXAMPLES[:] = family.read(corpus, QUICK if given.quick else None)
     jobs = [(name, each, value) for each, tried in family.grid.items() for value in tried if value != value_of(each)]
     shipped = [family.score(each) for each in _EXAMPLES]  # and what is built once
     if given.jobs > 1:

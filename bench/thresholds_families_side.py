@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -51,9 +52,10 @@ class Family:
     right: float
     grid: Grid
 
-    def read(self, corpus: Path) -> list[IndexedExample]:
-        """Return the examples."""
-        return [IndexedExample(each) for of in self.sets for each in of(corpus) if self.choose(each)]
+    def read(self, corpus: Path, most: int | None = None) -> list[IndexedExample]:
+        """Return the examples, of each set at most so many: the first ones."""
+        chosen = (islice(filter(self.choose, of(corpus)), most) for of in self.sets)
+        return [IndexedExample(each) for each in chain.from_iterable(chosen)]
 
 
 _INDEXES: dict[int, EvidenceIndex] = {}

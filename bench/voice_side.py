@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +100,11 @@ def rows_of(given: argparse.Namespace) -> Sequence[AttachedQuestion]:
     ]
 
 
+#: A fault of an emulator: vectors of hashes lead a router nowhere, and a home learns by words alone in a tenth of the
+#: time.
+NO_VECTORS: Mapping[str, Any] = {"match": {"path": "/api/embed"}, "do": "status"}
+
+
 @asynccontextmanager
 async def daemon(given: argparse.Namespace) -> AsyncIterator[str]:
     """Yield the address of the Ollama that was named, or of an emulator with the model that was named, if any.
@@ -112,7 +117,10 @@ async def daemon(given: argparse.Namespace) -> AsyncIterator[str]:
         with _real_voice([given.gguf] if isinstance(given.gguf, str) else given.gguf) as url:
             yield url
     else:
-        async with Emulator(Options()).serving() as url:
+        emulator = Emulator(Options())
+        if not getattr(given, "vectors", False):
+            emulator.faults.add(NO_VECTORS)
+        async with emulator.serving() as url:
             yield url
 
 
