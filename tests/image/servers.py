@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import pwd
 import shutil
@@ -13,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -118,6 +120,21 @@ def _memory() -> Path | None:
     return folder if folder.is_dir() and shutil.disk_usage(folder).free > 4 * 2**30 else None
 
 
+@cache
+def _empty_cluster(programs: Path, account: int | None) -> Path:
+    """The files of a server without databases, made once: to copy them takes a fifteenth of the time."""
+    folder = Path(tempfile.mkdtemp(prefix="batos-postgres-", dir=_memory()))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if account is not None:
+        os.chown(folder, account, -1)
+    made = subprocess.run(
+        [programs / "initdb", "-D", folder / "data", "-U", "batos", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"],
+        capture_output=True, text=True, check=False, cwd="/", user=account,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    return folder / "data"
+
+
 @contextmanager
 def postgres_server(sessions: int = 100) -> Iterator[str]:
     """A PostgreSQL server on loopback; what every address of its databases begins with."""
@@ -131,11 +148,7 @@ def postgres_server(sessions: int = 100) -> Iterator[str]:
         data, log = folder / "data", folder / "log"
         if account is not None:
             os.chown(folder, account, -1)
-        made = subprocess.run(
-            [programs / "initdb", "-D", data, "-U", "batos", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"],
-            capture_output=True, text=True, check=False, cwd="/", user=account,
-        )  # fmt: skip
-        assert made.returncode == 0, made.stderr
+        subprocess.run(["cp", "-R", _empty_cluster(programs, account), data], check=True, cwd="/", user=account)
         with (data / "postgresql.conf").open("a", encoding="utf-8") as settings:
             settings.write(_POSTGRES.format(sessions=sessions))
         command = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
