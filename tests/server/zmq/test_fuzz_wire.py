@@ -223,7 +223,7 @@ def test_nothing_that_comes_over_the_wire_harms_the_server(live: Live) -> None:
     """After whatever peers do, a good request is answered, nothing stays under way, memory does not grow."""
 
     @settings(
-        max_examples=max(500, settings.default.max_examples if settings.default else 0),
+        max_examples=max(200, settings.default.max_examples if settings.default else 0),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
