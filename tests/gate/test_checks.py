@@ -14,7 +14,7 @@ from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, as
 
 from batos.gate import checks, wording
 from batos.gate.ground import Draft, Ground
-from batos.gate.quotation_search import Quotation
+from batos.gate.quotations import Quotation
 from batos.gate.texts import languages
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages

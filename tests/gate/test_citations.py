@@ -7,7 +7,7 @@ from tests.minds.scripted import DOCUMENT, QUESTION, TRIMS, WINDS
 
 from batos.gate import citations
 from batos.gate.attribution import attribute
-from batos.gate.quotation_search import Quotation
+from batos.gate.quotations import Quotation
 from batos.memory.evidence import Evidence, Passage
 
 #: A passage that does not begin where its file does.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from batos.gate.evidence_index import Citation
-from batos.gate.quotation_search import locate
+from batos.gate.quotations import locate
 from batos.inference import marks
 from batos.memory.evidence import Evidence, Summary, Turn
 from batos.memory.passages import passages

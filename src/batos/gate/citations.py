@@ -8,7 +8,7 @@ from dataclasses import replace
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.evidence_index import CONVERSATION, Citation
-from batos.gate.quotation_search import Quotation, locate
+from batos.gate.quotations import Quotation, locate
 from batos.gate.uncheckable import Uncheckable, frame_length, manner
 from batos.memory.evidence import Evidence
 from batos.protocol.evidence_documents import CitationDocument, SentenceDocument

@@ -13,9 +13,9 @@ from batos.gate import wording
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
 from batos.gate.texts import languages
 from batos.gate.values import dates, figures, spans_of_time
-from batos.gate.values.run_sums import asks_for_total, run_sums
 from batos.gate.values.spans_of_time import TimeSpan
-from batos.memory.evidence import Evidence, Passage
+from batos.gate.values.sums import asks_for_total, run_sums
+from batos.memory.evidence import Evidence, Passage, by_file
 from batos.memory.terms import words
 
 #: Names that an answer may use although nothing that it rests on has them.
@@ -169,11 +169,8 @@ class Ground:
     @cached_property
     def documents(self) -> tuple[str, ...]:
         """Return the text of each document as far as passages have it."""
-        found: dict[tuple[str, str], list[Passage]] = {}
-        for each in self.passages:
-            found.setdefault(each.file, []).append(each)
-        parts = (sorted(several, key=lambda each: each.start) for several in found.values())
-        return tuple("".join((each.lead if at else "") + each.text for at, each in enumerate(one)) for one in parts)
+        files = by_file(self.passages)
+        return tuple("".join((each.lead if at else "") + each.text for at, each in enumerate(one)) for one in files)
 
     @property
     def passages(self) -> tuple[Passage, ...]:

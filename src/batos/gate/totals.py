@@ -7,7 +7,7 @@ import re
 from batos.gate.ground import Draft, Spot
 from batos.gate.occurrence import claims
 from batos.gate.values import figures, sums
-from batos.gate.values.run_sums import asks_for_total
+from batos.gate.values.sums import asks_for_total
 
 #: Separators of a row, and rows of a table at least.
 _CELLS, _ROWS = 2, 3

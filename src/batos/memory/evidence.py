@@ -223,6 +223,14 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+def by_file(passages: Iterable[Passage]) -> list[list[Passage]]:
+    """Return the passages of each file by their places in it; the files come in the order of their first passages."""
+    found: dict[tuple[str, str], list[Passage]] = {}
+    for each in passages:
+        found.setdefault(each.file, []).append(each)
+    return [sorted(several, key=lambda each: each.start) for several in found.values()]
+
+
 # -- ranks passages by the words that they share with a question (BM25)
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.records import memory_archives, memory_records
-from batos.memory.records.memory_records import ChunkRange
+from batos.memory.records import memory_records
 from batos.objects.prototype import own_slots
 
 
@@ -35,9 +33,8 @@ def answers_quoting(root: Root, names: Collection[str]) -> Iterator[str]:
 
     Reads each remembered answer once.
     """
-    folded = (ChunkRange(*row) for _, _, row in memory_archives.rows(root))
     citing: dict[str, list[str]] = {}
-    for found in chain((each for _, each in memory_records.ranges_of(root)), folded):
+    for found in memory_records.all_ranges(root):
         if found.kind == "mission":
             for name in _list_cited(root, found.mission):
                 citing.setdefault(name, []).append(found.document)

@@ -290,6 +290,12 @@ def ranges_of(root: Root, begin: int | None = None, end: int | None = None) -> I
         yield first, ChunkRange(*found)
 
 
+def all_ranges(root: Root) -> Iterator[ChunkRange]:
+    """Yield the range of each document, also of those that summaries stand for."""
+    yield from (row for _, row in ranges_of(root))
+    yield from (ChunkRange(*row) for _, _, row in memory_archives.rows(root))
+
+
 def find_chunk(root: Root, number: int) -> UvmObject | None:
     """Return a chunk by its number, from an archive where a summary stands for it; None if there is none."""
     found: UvmObject | None = trees_of(root)["chunks"].get(number)

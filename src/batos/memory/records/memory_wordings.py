@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from itertools import chain
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.records import memory_archives, memory_records
-from batos.memory.records.memory_records import ChunkRange
+from batos.memory.records import memory_records
 from batos.memory.records.memory_standings import standing_of
 from batos.objects.prototype import own_slots
 from batos.records.memory_lineage import EDITS
@@ -23,11 +21,7 @@ def wordings_of(root: Root, name: str) -> list[str]:
     """Return the names of all wordings of a memory, its own one too. Reads all documents of its source."""
     slots = own_slots(root[roots.DOCUMENTS][name])
     place = slots["user"], slots["scope"], slots["source"]
-    rows = chain(
-        (row for _, row in memory_records.ranges_of(root)),
-        (ChunkRange(*row) for _, _, row in memory_archives.rows(root)),
-    )
-    names = [row.document for row in rows if (row.user, row.scope, row.source) == place]
+    names = [row.document for row in memory_records.all_ranges(root) if (row.user, row.scope, row.source) == place]
     return [each for each in names if each == name or is_same_memory(root, each, name)]
 
 

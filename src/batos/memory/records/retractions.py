@@ -16,7 +16,6 @@ from batos.memory.records import (
     memory_records,
     memory_standings,
 )
-from batos.memory.records.memory_records import ChunkRange
 from batos.memory.records.memory_segments import find_tree, make_tree
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
@@ -125,8 +124,7 @@ def names_from_source(root: Root, source: str, user: str) -> list[str]:
 
     Of a mailbox, or a file of chats, these are its mails and messages.
     """
-    names = [each.document for _, each in memory_records.ranges_of(root) if each.source == source]
-    names += [row[1] for _, _, row in memory_archives.rows(root) if ChunkRange(*row).source == source]
+    names = [each.document for each in memory_records.all_ranges(root) if each.source == source]
     documents = root[roots.DOCUMENTS]
     found = dict.fromkeys(
         (*names, *memory_copies.names_at(root, source), *memory_records.messages_of(root, source, user))

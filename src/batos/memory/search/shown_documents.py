@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from batos.memory.evidence import Passage, mark
+from batos.memory.evidence import Passage, by_file, mark
 
 #: Stands in the place of a part of a file.
 LEFT_OUT: Final = "[{:,} characters of this document are left out here]"
@@ -45,10 +45,7 @@ def documents_of(passages: Iterable[Passage]) -> list[ShownDocument]:
     >>> documents_of(lamp)[0].text.split()
     ['Oil.', 'Wick.']
     """
-    of: dict[tuple[str, str], list[Passage]] = {}
-    for each in passages:
-        of.setdefault(each.file, []).append(each)
-    return [_join(sorted(several, key=lambda each: each.start)) for several in of.values()]
+    return [_join(several) for several in by_file(passages)]
 
 
 def blocks(passages: Sequence[Passage]) -> list[str]:

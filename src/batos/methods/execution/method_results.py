@@ -8,7 +8,7 @@ from typing import Any, Final
 from batos.gate.attribution import attribute
 from batos.gate.citations import citations_of, gist_of, locate_citation
 from batos.gate.evidence_index import index_of
-from batos.gate.quotation_search import Quotation
+from batos.gate.quotations import Quotation
 from batos.memory.evidence import Evidence
 from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.plain_data import Data, describe_type

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.gate.values.run_sums import asks_for_total, run_sums
+from batos.gate.values.sums import asks_for_total, run_sums
 
 AMOUNTS = st.lists(st.integers(10, 999), min_size=2, max_size=12)
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.minds.scripted import DOCUMENT
 
-from batos.gate.quotation_search import locate
+from batos.gate.quotations import locate
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
 
