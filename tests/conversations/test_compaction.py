@@ -13,7 +13,8 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
 
 from batos.conversations import compaction, conversations
-from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, KeptSummary, Marks, summaries_to_join
+from batos.conversations.compaction import FANOUT, HIGH, LOW, MOST_PIECES, Marks, summaries_to_join
+from batos.conversations.summaries import RecordedPiece
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.inference.ollama.bridge import ChatRequest
@@ -138,15 +139,13 @@ def test_the_marks_are_shares_of_the_window() -> None:
 @given(number=st.integers(1, 400))
 def test_the_tree_is_as_deep_as_the_logarithm(number: int) -> None:
     """However many pieces: no more than FANOUT of a level, levels never rise towards the newest, the depth is small."""
-    kept: list[KeptSummary] = []
+    kept: list[RecordedPiece] = []
     for place in range(1, number + 1):
-        kept.append(KeptSummary(0, Summary(place, place, "", "model", by_model=True)))
+        kept.append(RecordedPiece(Summary(place, place, "", "model", by_model=True)))
         while (merging := summaries_to_join(kept)) is not None:
             at = kept.index(merging[0])
-            made = KeptSummary(
-                merging[0].level + 1,
-                Summary(merging[0].piece.first, merging[-1].piece.last, "", "model", by_model=True),
-            )
+            whole = Summary(merging[0].piece.first, merging[-1].piece.last, "", "model", by_model=True)
+            made = RecordedPiece(whole, merging[0].level + 1)
             kept[at : at + len(merging)] = [made]
     levels = [each.level for each in kept]
     assert levels == sorted(levels, reverse=True)

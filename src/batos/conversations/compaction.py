@@ -20,7 +20,7 @@ from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
-from batos.memory.evidence import Summary, Turn
+from batos.memory.evidence import Turn
 from batos.memory.records import retractions
 from batos.minds import context_building
 from batos.minds.context import MindContext
@@ -163,15 +163,7 @@ async def recompact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, 
     return await _Compaction(interpreter, receiver).run(afresh=True)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptSummary:
-    """A summary of the view with its place in the tree."""
-
-    level: int
-    piece: Summary
-
-
-def summaries_to_join(view: Sequence[KeptSummary]) -> Sequence[KeptSummary] | None:
+def summaries_to_join(view: Sequence[RecordedPiece]) -> Sequence[RecordedPiece] | None:
     """Return the summaries to be joined: the oldest of the lowest level that has too many; None if no level has."""
     for level in sorted({kept.level for kept in view}):
         alike = [kept for kept in view if kept.level == level]
@@ -189,8 +181,8 @@ class _Compaction:
         self._name = _name_of(self._context, receiver)
         self._conversation = receiver
         self._drops = retractions.count_drops(receiver)
-        self._view: list[KeptSummary] = []
-        self._made: list[KeptSummary] = []
+        self._view: list[RecordedPiece] = []
+        self._made: list[RecordedPiece] = []
         self._interrupted = ""
 
     async def run(self, *, afresh: bool) -> dict[str, Any]:
@@ -202,7 +194,7 @@ class _Compaction:
             return self._report(0, said)
         if resumed or not afresh:
             nodes = conversations.nodes(self._conversation)
-            self._view = [KeptSummary(node.level, conversations.summary(node)) for node in nodes]
+            self._view = [RecordedPiece(conversations.summary(node), node.level) for node in nodes]
         targets = self._targets(afresh=afresh)
         leave = self._context.io.asked.call(self._yield)
         began = session.ticks()
@@ -246,8 +238,7 @@ class _Compaction:
         """Make and keep one piece, if there is one to be made and nobody else changed the view."""
         merging = summaries_to_join(self._view)
         if merging is not None:
-            level = merging[0].level + 1
-            recorded = await summaries.join_pieces(self._context, [each.piece for each in merging], level)
+            made = await summaries.join_pieces(self._context, [each.piece for each in merging], merging[0].level + 1)
         else:
             upto = next((target for target in targets if target > self._last_summarised_turn), 0)
             if not upto:
@@ -255,12 +246,10 @@ class _Compaction:
             turns = conversations.forwards(
                 self._context.mission.root, self._conversation, self._last_summarised_turn + 1, upto
             )
-            level, recorded = 0, await summaries.summarise_turns(self._context, turns)
+            made = await summaries.summarise_turns(self._context, turns)
             # Positions of undone turns before it are its own too: the view has no gap.
-            recorded = replace(recorded, piece=replace(recorded.piece, first=self._last_summarised_turn + 1))
-        made = KeptSummary(level, recorded.piece)
-        node = self._node(made, recorded)
-        kept = await self._interpreter.derive(partial(_keep, self._name, node, merging or (), self._drops))
+            made = replace(made, piece=replace(made.piece, first=self._last_summarised_turn + 1))
+        kept = await self._interpreter.derive(partial(_keep, self._name, self._node(made), merging or (), self._drops))
         if not kept:
             self._interrupted = "its turns or its view were changed meanwhile"
         else:
@@ -269,12 +258,12 @@ class _Compaction:
             self._made.append(made)
         return bool(kept)
 
-    def _node(self, made: KeptSummary, recorded: RecordedPiece) -> dict[str, Any]:
+    def _node(self, made: RecordedPiece) -> dict[str, Any]:
         return {
             **asdict(made.piece),
             "level": made.level,
-            "why": recorded.why,
-            "shortened": recorded.shortened,
+            "why": made.why,
+            "shortened": made.shortened,
             "mission": self._context.mission.id,
             "at": iso(self._context.io.session.clock()),
         }
@@ -344,7 +333,7 @@ def _claim(name: str, mission: str, afresh: bool, root: Root) -> tuple[str, bool
     return "", holder == mission
 
 
-def _keep(name: str, slots: dict[str, Any], merged: Sequence[KeptSummary], drops: int, root: Root) -> bool:
+def _keep(name: str, slots: dict[str, Any], merged: Sequence[RecordedPiece], drops: int, root: Root) -> bool:
     """Put a summary into the view, in the place of those that it was made of.
 
     Returns False if the view is another by now, or if one was dropped since its turns were read, which `drops` tells.

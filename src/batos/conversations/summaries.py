@@ -47,9 +47,13 @@ RECORDER = PersonaPrompt(
 
 @dataclass(frozen=True, slots=True)
 class RecordedPiece:
-    """A piece as it was made: how many of its parts were shown shortened, and why no model's words stand there."""
+    """A summary of the view with its level in the tree.
+
+    Of one that was made now, also how many of its parts were shown shortened, and why no model's words stand there.
+    """
 
     piece: Summary
+    level: int = 0
     shortened: int = 0
     why: str = ""
 
@@ -145,13 +149,13 @@ async def _summarise(context: MindContext, parts: Sequence[_Part], level: int) -
             faults = list(faults_of(text, source))
             if not faults:
                 piece = Summary(first, last, text, _trust(parts, by_model=True), by_model=True)
-                return RecordedPiece(piece, shortened)
+                return RecordedPiece(piece, level, shortened)
             why = faults[0]
             question = replace(question, then=prompt.revision(context.mind.voice, replied.text, faults, _AGAIN))
     except (DecisionInvalid, Runaway, ContextOverflow) as unusable:  # another try would end the same
         why = unusable.message
     piece = Summary(first, last, sentences(parts, limit), _trust(parts, by_model=False), by_model=False)
-    return RecordedPiece(piece, shortened, why)
+    return RecordedPiece(piece, level, shortened, why)
 
 
 def _trust(parts: Iterable[_Part], *, by_model: bool) -> str:

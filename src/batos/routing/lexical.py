@@ -57,9 +57,6 @@ class Lexical:
         self._totals = [math.log(total + room) for total in counts.sum(axis=0, dtype=np.int64).tolist()]
         self._rows: dict[str, tuple[float, ...]] = {}
 
-    def __len__(self) -> int:
-        return len(self._index)
-
     def _row(self, feature: str) -> tuple[float, ...]:
         """Return the logarithms of a known feature, in the labels' order."""
         row = self._rows.get(feature)

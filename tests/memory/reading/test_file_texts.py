@@ -116,7 +116,7 @@ import sys
 from pathlib import Path
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 with FileTexts(ReadingLimits(2**20, seconds=1)) as texts:
-    print(len(list(texts.read(Path(sys.argv[1]), "pdf"))), texts.number, flush=True)
+    print(len(list(texts.read(Path(sys.argv[1]), "pdf"))), texts._process.pid, flush=True)
     list(texts.read(Path(sys.argv[2]), "html"))
 """
 

@@ -63,11 +63,6 @@ class FileTexts:
         """End the process."""
         self.close()
 
-    @property
-    def number(self) -> int:
-        """Return the number of its process; 0 where none runs."""
-        return self._process.pid if self._process is not None else 0
-
     def read(self, path: Path, format_: Format) -> Generator[Read]:
         """Yield the texts of a file, and what of it could not be read with the reason; never raises for a file."""
         done = False

@@ -32,10 +32,6 @@ class MetadataIndex:
         self._moments: NDArray[np.bytes_] = np.zeros(_ROWS, f"S{_MOMENT}")
         self._held: NDArray[np.bool_] = np.zeros(_ROWS, bool)
 
-    def __len__(self) -> int:
-        """Return the number of documents."""
-        return len(self._places)
-
     def put(self, first: int, row: ChunkRange) -> None:
         """Add a document by the number of its first chunk, or change it."""
         place = self._places.get(first)
