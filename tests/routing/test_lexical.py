@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.routing import lexical
-from batos.routing.features import HEAD, TAIL, features, looked_at
 from batos.routing.lessons import Lesson
-from batos.routing.lexical import Triggers
+from batos.routing.lexical import HEAD, TAIL, Triggers, features, looked_at
 
 LESSONS = (
     Lesson("ROBIN", ("lonely", "孤独"), ("I feel lost today.", "My heart is heavy.")),

@@ -13,8 +13,9 @@ from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution
 from batos.gate.evidence_index import CONVERSATION
 from batos.gate.ground import Draft, Ground, Spot, without_spaces
-from batos.gate.texts import languages, letters
+from batos.gate.texts import languages
 from batos.gate.texts.stems import is_number, placed_stems, stems
+from batos.gate.uncheckable import asks_for_text
 from batos.gate.values import dates, figures, numerals
 from batos.memory.sentences import sentence_spans
 from batos.memory.terms import line_of, words
@@ -50,7 +51,7 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     """Yield the values of sentences that nothing carries and that stand where nothing of the question stands."""
     ground = draft.ground
     several = len(_ASKING.findall(ground.question)) > thresholds.STRAY_QUESTIONS
-    if several or _OF_MANY.search(ground.question) or letters.asks_for_text(ground.question):
+    if several or _OF_MANY.search(ground.question) or asks_for_text(ground.question):
         return
     language = draft.language
     asked = frozenset(each for each in stems(ground.question, language) if not is_number(each))
@@ -153,7 +154,7 @@ def find_inventions(draft: Draft, attribution: Attribution) -> Iterator[Attribut
     Other words for the same are no inventions, and neither is a text that was asked for.
     """
     question, index = draft.ground.question, draft.ground.index
-    if letters.asks_for_text(question):
+    if asks_for_text(question):
         return
     language = draft.language
     if language not in index.own_languages:
@@ -215,7 +216,7 @@ def absent_subjects(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     sentences the others may tell who is meant.
     """
     ground = draft.ground
-    if not _are_whole(ground) or letters.asks_for_text(ground.question) or len(sentence_spans(ground.question)) > 1:
+    if not _are_whole(ground) or asks_for_text(ground.question) or len(sentence_spans(ground.question)) > 1:
         return
     absent = [*_absent_names(ground), *_absent_years(ground)]
     asked = set(words(ground.question))

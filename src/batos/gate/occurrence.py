@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from batos.gate.ground import Draft, Ground, Spot
-from batos.gate.texts import languages, letters
+from batos.gate.texts import languages
+from batos.gate.uncheckable import without_forms
 from batos.gate.values import dates, figures, numerals, spans_of_time, sums
 from batos.gate.values.figures import Figure
 from batos.gate.values.sums import WrittenSum
@@ -240,7 +241,7 @@ def names(draft: Draft) -> list[Spot] | None:
 
     German writes every noun like a name: there, and beside a program, only names after a title are checked.
     """
-    text = letters.without_forms(_HEADING.sub("", claims(draft.answer)))
+    text = without_forms(_HEADING.sub("", claims(draft.answer)))
     claimed = {found[1] for found in _TITLED.finditer(text)}
     spoken = languages.guess(text) or languages.guess(draft.ground.question) or draft.ground.index.language
     if spoken != "German" and not _PROGRAM.search(draft.answer):

@@ -18,9 +18,8 @@ from batos.inference.embedder import Embedder, KnownVectors, Unembedded
 from batos.memory.terms import words
 from batos.protocol.mission_documents import RouteDocument
 from batos.routing.classifier import Classifier
-from batos.routing.features import HEAD, looked_at
 from batos.routing.lessons import ORDINARY, Lesson
-from batos.routing.lexical import Triggers
+from batos.routing.lexical import HEAD, Triggers, looked_at
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.training import LearntLessons, find_or_learn, learn_words
 

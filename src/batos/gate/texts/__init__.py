@@ -1,1 +1,1 @@
-"""Texts as the gate reads them: languages, letters, stems and clauses."""
+"""Texts as the gate reads them: languages and stems."""
