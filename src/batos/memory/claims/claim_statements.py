@@ -163,17 +163,14 @@ def _read(text: str, is_fact: bool) -> tuple[str, tuple[_Sentence, ...]]:
     if speaker := _SPEAKER.match(text, start):
         named, start = named or speaker[1], speaker.end()
     whole = is_fact or bool(label and (_RESTRICTED.match(named) or _INVALID.match(named)))
-    spans = [(start, len(text))] if whole else _behind(start, sentence_spans(text))
+    behind = ((max(begin, start), end) for begin, end in sentence_spans(text) if end > start)
+    spans = [(start, len(text))] if whole else list(behind)
     found: list[_Sentence] = []
     for begin, end in spans[:MOST_STATEMENTS]:
         said = text[begin:end]
         own = telling(said), values(said), not cues.is_question(said)
         found.append(_Sentence(begin if found else 0, end, said, *own))
     return named, tuple(found)
-
-
-def _behind(start: int, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [(max(begin, start), end) for begin, end in spans if end > start]
 
 
 def telling(text: str) -> frozenset[str]:

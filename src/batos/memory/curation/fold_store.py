@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -169,7 +170,8 @@ class FoldStore:
                 found = await asyncio.to_thread(self._less, number, gone)
                 if found is not None:
                     before, data = found
-                    await self._image.shared.apply(_rewrite(number, before, data))
+                    rewrite = partial(memory_archives.rewrite_segment, number=number, before=before, data=data)
+                    await self._image.shared.apply(rewrite)
             if gone:
                 await self._image.shared.apply(lambda root: memory_archives.forget_stale(root, stale))
         await asyncio.to_thread(freed_memory.give_back)
@@ -265,7 +267,3 @@ def _line(read: ReadRegion, made: MadeSummary, written: WrittenSummary, name: st
         "chunks": read.region.chunks,
         "left": len(made.document.chunks),
     }
-
-
-def _rewrite(number: int, before: Segment, data: bytes) -> Callable[[Root], Any]:
-    return lambda root: memory_archives.rewrite_segment(root, number, before, data)

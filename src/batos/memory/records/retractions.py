@@ -78,7 +78,7 @@ def retract(root: Root, origins: Sequence[str], told: tuple[str, str], *, cascad
     caused = memory_lineage.find_caused(root, meant) if cascade else MemoryEffects()
     memory_folding.unfold_covering(root, _list_quoted(root, (*meant, *caused.memories), origins))
     there = [each for each in dict.fromkeys((*meant, *caused.memories)) if each in root[roots.DOCUMENTS]]
-    names = [each for each in there if _standing(root, each) in _RECALLED]
+    names = [each for each in there if memory_standings.standing_of(root, each) in _RECALLED]
     taken = {_name_of(each) for other in _list_all(root) for kind in _KINDS for each in getattr(other, kind)}
     bare = Retraction(at, by, tuple(origins))
     done = Retraction(
@@ -112,7 +112,7 @@ def retract_later(root: Root, mission: str) -> None:
         if late or mission in done.missions:
             found = memory_records.documents_of_mission(root, mission, record.brief.value["user"])
             made = [own_slots(each)["name"] for each in found]
-            names = [each for each in made if _standing(root, each) in _RECALLED]
+            names = [each for each in made if memory_standings.standing_of(root, each) in _RECALLED]
             missions = (*done.missions, mission) if late else done.missions
             _record(root, replace(done, memories=(*done.memories, *names), missions=missions))
             for name in names:
@@ -146,7 +146,7 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
     done = _hand_over(root, done)
     documents = root[roots.DOCUMENTS]
     for name in done.memories:
-        is_out = name in documents and _standing(root, name) == "retracted"
+        is_out = name in documents and memory_standings.standing_of(root, name) == "retracted"
         if is_out and not memory_standings.is_place_taken(root, name):
             memory_standings.recall_again(root, name)
     for name in done.pins:
@@ -160,18 +160,12 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
     withdrawals.bring_back(root, done.methods, done.tools, Withdrawal(at, by, done.withdrawal.reason))
 
 
-def _standing(root: Root, name: str) -> str:
-    return memory_standings.standing_of(root, name)
-
-
 def _list_quoted(root: Root, names: Iterable[str], origins: Sequence[str]) -> list[str]:
     """Return those of some memories that stand in a summary which is not retracted itself."""
     above = ((each, memory_archives.summary_of(root[roots.DOCUMENTS][each])) for each in names)
-    return [each for each, summary in above if summary and not _is_below(root, each, origins)]
-
-
-def _is_below(root: Root, name: str, origins: Sequence[str]) -> bool:
-    return not set(origins).isdisjoint(memory_folding.list_above(root, [name]))
+    return [
+        each for each, summary in above if summary and set(origins).isdisjoint(memory_folding.list_above(root, [each]))
+    ]
 
 
 def _record(root: Root, done: Retraction) -> None:

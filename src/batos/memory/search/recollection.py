@@ -108,7 +108,8 @@ class Recollection:
         self, root: Root, query: RecallQuery, reach: MemoryReach, most: int, shown: RecallView = MARKED
     ) -> RecalledPage:
         """Return the parts that match a query best, and how many have a word of it."""
-        found = self._search.recall(root, query, replace(reach, kinds=_without_answers(reach)), most)
+        kinds = GIVEN if reach.kinds is None else reach.kinds - ANSWERED
+        found = self._search.recall(root, query, replace(reach, kinds=kinds), most)
         parts = list(found.best(most))
         answers = self._answers(root, query, reach, most - len(parts))
         if shown.newest and len(parts) < most:
@@ -295,10 +296,6 @@ def _shown_text(chunk: UvmObject, standing: str, view: View) -> str:
     if not marks and standing not in WITH_SUMMARISED:
         marks = (ClaimMark(0, len(text), standing),)
     return marked_text(text, marks, view)
-
-
-def _without_answers(reach: MemoryReach) -> frozenset[MemoryKind]:
-    return GIVEN if reach.kinds is None else reach.kinds - ANSWERED
 
 
 def _range_of(document: UvmObject) -> ChunkRange:
