@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from batos.memory.sentences import blanks_end, sentence_spans
@@ -75,8 +75,11 @@ def tokens_of(text: str) -> float:
 
 def units_of(text: str) -> list[Unit]:
     """Return the units of a text in order, without the blanks around them; together they hold everything else."""
-    headings = [Unit(*each.span(), len(each[1] or each[3].replace(" ", ""))) for each in _headings(text)]
-    whole = _whole_spans(text)
+    fences = [found.span() for found in _FENCE.finditer(text)]
+    lines = list(_outside(fences, _HEADING.finditer(text)))
+    headings = [Unit(*each.span(), len(each[1] or each[3].replace(" ", ""))) for each in lines]
+    # Blocks of code, headings and rows of tables: none is inside another.
+    whole = sorted([*fences, *(each.span() for each in (*_outside(fences, _ROW.finditer(text)), *lines))])
     starts = [start for start, _ in whole]
     ends = {len(text)}
     for _, end in sentence_spans(text):
@@ -160,19 +163,10 @@ def _cut(window: str, most: int) -> int:
     return len(window)
 
 
-def _whole_spans(text: str) -> list[tuple[int, int]]:
-    """Return the blocks of code, the headings and the rows of tables, in order, none inside another."""
-    fences = [found.span() for found in _FENCE.finditer(text)]
-    lines = [each.span() for each in (*_ROW.finditer(text), *_headings(text, fences))]
-    inside = [start for start, _ in fences]
-    free = [(start, end) for start, end in lines if not _is_in(start, fences, inside)]
-    return sorted([*fences, *free])
-
-
-def _headings(text: str, fences: Sequence[tuple[int, int]] | None = None) -> list[re.Match[str]]:
-    within = [found.span() for found in _FENCE.finditer(text)] if fences is None else fences
-    starts = [start for start, _ in within]
-    return [found for found in _HEADING.finditer(text) if not _is_in(found.start(), within, starts)]
+def _outside(spans: Sequence[tuple[int, int]], lines: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
+    """Yield the lines that begin in none of some spans."""
+    starts = [start for start, _ in spans]
+    return (found for found in lines if not _is_in(found.start(), spans, starts))
 
 
 def _is_in(at: int, spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from operator import mul
 from typing import Any, Final
@@ -56,16 +56,12 @@ class Lexical:
         self._counts = counts
         room = _SMOOTHING * (len(index) + 1)
         self._totals = [math.log(total + room) for total in counts.sum(axis=0, dtype=np.int64).tolist()]
-        self._rows: dict[str, tuple[float, ...]] = {}
+        self._row = cache(self._logs_of)
 
-    def _row(self, feature: str) -> tuple[float, ...]:
+    def _logs_of(self, feature: str) -> tuple[float, ...]:
         """Return the logarithms of a known feature, in the labels' order."""
-        row = self._rows.get(feature)
-        if row is None:
-            counts = self._counts[self._index[feature]].tolist()
-            row = tuple(_log(count) - total for count, total in zip(counts, self._totals, strict=True))
-            self._rows[feature] = row
-        return row
+        counts = self._counts[self._index[feature]].tolist()
+        return tuple(_log(count) - total for count, total in zip(counts, self._totals, strict=True))
 
     def logs(self, text: str) -> list[float]:
         """Return the logarithm of each label's likelihood, in their order; only the differences have a meaning."""
