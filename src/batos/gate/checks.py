@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from batos.gate import wording
-from batos.gate.alarms import absent_subjects, find_inventions, stray
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
@@ -21,6 +20,7 @@ from batos.gate.quotations import quotations, without_quotations
 from batos.gate.relative_days import find_repeated
 from batos.gate.texts import languages
 from batos.gate.totals import single_entries
+from batos.gate.unfounded import absent_subjects, find_inventions, stray
 from batos.gate.values import figures
 from batos.memory.claims import cues
 from batos.memory.terms import clip_line, words

@@ -36,7 +36,7 @@ _HIRAGANA = re.compile("[\u3041-\u309f]+")
 class Citation:
     """A sentence of the evidence, word for word: the number of its document, and its place in the file in characters.
 
-    One that carries a `sentence` of an answer has so much of that one as its `score` tells, from 0 to 1.
+    Where it carries a `sentence` of an answer, `score` tells how much of that one it has, from 0 to 1.
     """
 
     document: int
