@@ -212,7 +212,7 @@ def _meanings(field: FieldInfo) -> list[Any]:
 
 def _type(kind: Any, notes: Collection[Any]) -> Any:
     """Return the type of a parameter, which refuses what the verb would refuse, and reads what people write."""
-    least, most = _bound(notes, "ge"), _bound(notes, "le")
+    least, most = _find_bound(notes, "ge"), _find_bound(notes, "le")
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind), case_sensitive=False)
     if kind is int:
@@ -225,11 +225,11 @@ def _type(kind: Any, notes: Collection[Any]) -> Any:
         return place_of
     if any(isinstance(each, AfterValidator) and each.func is utc_moment for each in notes):
         return given_moment
-    longest = _bound(notes, "max_length")
+    longest = _find_bound(notes, "max_length")
     return given_name if longest is not None and longest <= _NAME else str
 
 
-def _bound(notes: Collection[Any], name: str) -> int | None:
+def _find_bound(notes: Collection[Any], name: str) -> int | None:
     """Return a bound that is noted of a field, if there is one."""
     return next((found for each in notes if (found := getattr(each, name, None)) is not None), None)
 

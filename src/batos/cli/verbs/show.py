@@ -59,7 +59,8 @@ def show(called: VerbCall, given: dict[str, Any], call: str | None, voices: bool
     """Show a mission, or the turns of a conversation."""
     prompts = given.pop("prompts", False)
     if given["mission"].startswith("c-"):
-        turns = ask_for(called, TURNS, {**given, "conversation": given.pop("mission"), **page})
+        place = {"conversation": given.pop("mission")}
+        turns = ask_for(called, TURNS, {**given, **place, **page})
         called.answer(turns, history_text)
         return 0
     # People are shown a line a call in any case.
