@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Final
 
 from batos.guardian.covenant.abstract_values import (
@@ -10,7 +11,6 @@ from batos.guardian.covenant.abstract_values import (
     CLEAN,
     PLAIN,
     SENDS,
-    AbstractValue,
     State,
     Value,
     creation_order,
@@ -264,17 +264,9 @@ class Calls(Effects):
     def _lazy(self, node: ast.Call, name: str, values: list[Value]) -> Value:
         """Return an iterator whose functions take effect when the iterator is used, not here."""
         if name == "map":
-            before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
-            self.state = State(before.variables, CLEAN)
-            self.frame.sends = False
-            rows = PLAIN.union(*map(elements, values[1:])) if values[1:] else PLAIN
-            given = self.use(values[0], [frozenset((self._row(node, rows),)), rows], node) if values else PLAIN
-            for one in values[1:]:
-                self.iterate(one, node)
-            effect = self.state.bits | (SENDS if self.frame.sends else 0)
-            self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
-            thing = self.container_at(node, given)
-            thing.effect = 0 if effect == CLEAN else effect
+            held, effect, _ = self.follow_later(lambda: self._mapped(node, values), self.state.variables)
+            thing = self.container_at(node, held)
+            thing.effect = effect
             return frozenset((thing,))
         effect = 0
         for value in values:
@@ -293,18 +285,28 @@ class Calls(Effects):
         made.effect = effect if effect & ~CLEAN else 0
         return frozenset((made,))
 
-    def _row(self, node: ast.AST, held: Value) -> AbstractValue:
-        return self.container_at(node, held, part=2)
+    def _mapped(self, node: ast.AST, values: list[Value]) -> Value:
+        rows = PLAIN.union(*map(elements, values[1:])) if values[1:] else PLAIN
+        row = self.container_at(node, rows, part=2)
+        held = self.use(values[0], [frozenset((row,)), rows], node) if values else PLAIN
+        for one in values[1:]:
+            self.iterate(one, node)
+        return held
 
     def _deferred_effect(self, value: Value, given: list[Value], node: ast.AST) -> int:
-        """Compute the effect that a later use of a value will have, and leave the present state as it is."""
+        """Compute the effect that a later use of a value will have."""
+        return self.follow_later(lambda: self.use(value, given, node), self.state.variables)[1]
+
+    def follow_later(
+        self, work: Callable[[], Value], variables: dict[str, Value]
+    ) -> tuple[Value, int, dict[str, Value]]:
+        """Follow what happens later, and leave the present state as it is: return its value, effect and variables."""
         before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
-        self.state = State(before.variables, CLEAN)
-        self.frame.sends = False
-        self.use(value, given, node)
-        effect = self.state.bits | (SENDS if self.frame.sends else 0)
+        self.state, self.frame.sends = State(variables, CLEAN), False
+        value = work()
+        effect, later = self.state.bits | (SENDS if self.frame.sends else 0), self.state.variables
         self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
-        return 0 if effect == CLEAN else effect
+        return value, 0 if effect == CLEAN else effect, later
 
     # -- modules
 

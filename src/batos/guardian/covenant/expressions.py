@@ -8,9 +8,7 @@ from typing import Any, Final
 
 from batos.guardian.covenant.abstract_values import (
     CHANGES,
-    CLEAN,
     PLAIN,
-    SENDS,
     Function,
     State,
     Value,
@@ -36,10 +34,10 @@ class Expressions(Calls):
             return PLAIN
         self.steps += 1
         follow = _FOLLOW.get(kind)
-        return self._visit_unknown(node) if follow is None else follow(self, node)
+        return self._visit_parts(node) if follow is None else follow(self, node)
 
-    def _visit_unknown(self, node: ast.AST) -> Value:
-        """Follow the parts of syntax that is refused elsewhere, so that its slots are still listed."""
+    def _visit_parts(self, node: ast.AST) -> Value:
+        """Follow the parts of a plain value, or of syntax that is refused elsewhere, so that its slots are listed."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.eval(child)
@@ -156,21 +154,6 @@ class Expressions(Calls):
                 self.iterate(value, node)
         return PLAIN
 
-    def _formatted_value(self, node: ast.FormattedValue) -> Value:
-        self.eval(node.value)
-        if node.format_spec is not None:
-            self.eval(node.format_spec)
-        return PLAIN
-
-    def _joined_string(self, node: ast.JoinedStr) -> Value:
-        for one in node.values:
-            self.eval(one)
-        return PLAIN
-
-    def _unary(self, node: ast.UnaryOp) -> Value:
-        self.eval(node.operand)
-        return PLAIN
-
     def _await(self, node: ast.Await) -> Value:
         value = self.eval(node.value)
         for thing in sorted(value, key=creation_order):
@@ -266,17 +249,12 @@ class Expressions(Calls):
         """Return a generator, whose effects happen when the generator is iterated; only its first iterable is used
         here.
         """
-        before, sent, wrote = self.state, self.frame.sends, self.frame.wrote
-        self.state = State(dict(before.variables), CLEAN)
-        self.frame.sends = False
-        value = self._comprehension(node)
-        effect = self.state.bits | (SENDS if self.frame.sends else 0)
-        variables = self.state.variables
-        self.state, self.frame.sends, self.frame.wrote = before, sent, wrote
-        for name, known in variables.items():
+        variables = dict(self.state.variables)
+        value, effect, later = self.follow_later(lambda: self._comprehension(node), variables)
+        for name, known in later.items():
             self.assign(name, known | self.state.variables.get(name, PLAIN))
         thing = self.container_at(node, elements(value), part=3)
-        thing.effect = 0 if effect == CLEAN else effect
+        thing.effect = effect
         return frozenset((thing,))
 
     def assign(self, name: str, value: Value) -> None:
@@ -301,10 +279,7 @@ _FOLLOW: Final[dict[type[ast.AST], Callable[[Any, Any], Value]]] = {
     ast.Tuple: Expressions._display,
     ast.Set: Expressions._display,
     ast.Dict: Expressions._dictionary,
-    ast.JoinedStr: Expressions._joined_string,
-    ast.FormattedValue: Expressions._formatted_value,
     ast.Compare: Expressions._compare,
-    ast.UnaryOp: Expressions._unary,
     ast.Await: Expressions._await,
     ast.Yield: Expressions._yield,
     ast.YieldFrom: Expressions._yield_from,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, TypeAlias
 
 from batos.guardian.policy import GuardianPolicy
 from batos.guardian.tidying import bound_names
@@ -16,7 +16,8 @@ _STILL: Final = frozenset({
     "abs", "bool", "dict", "divmod", "float", "int", "len", "list", "max", "min", "print", "range", "repr", "round",
     "set", "sorted", "str", "sum", "tuple",
 })  # fmt: skip
-_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+#: A block of statements, and the statements that it is given.
+Change: TypeAlias = tuple[list[ast.stmt], list[ast.stmt]]
 
 
 def is_marker(node: ast.AST, policy: GuardianPolicy) -> bool:
@@ -35,33 +36,31 @@ def is_marker(node: ast.AST, policy: GuardianPolicy) -> bool:
 
 
 @contextmanager
-def sink_markers(method: Def, policy: GuardianPolicy) -> Iterator[bool]:
-    """Move each marker of the method behind what follows in its block and only speaks or computes; True: it differs.
+def _swapped(changes: Iterable[Change]) -> Iterator[None]:
+    """Give blocks other statements, one after the other, and their own again at the end."""
+    before: list[Change] = []
+    try:
+        for block, new in changes:
+            before.append((block, list(block)))
+            block[:] = new
+        yield
+    finally:
+        for block, old in reversed(before):
+            block[:] = old
 
-    The method is as it was afterwards.
-    """
-    undo: list[Callable[[], None]] = []
+
+def sink_markers(method: Def, policy: GuardianPolicy) -> AbstractContextManager[None]:
+    """Move each marker of the method behind what follows in its block and only speaks or computes, for a while."""
+    return _swapped(_sunk(method, policy))
+
+
+def _sunk(method: Def, policy: GuardianPolicy) -> Iterator[Change]:
     for block in list(bound_names.blocks(method)):
         for index, node in enumerate(block):
             rest = block[index + 1 :]
             if is_marker(node, policy) and rest and all(_is_still(each, policy) for each in rest):
-                _swap(block, [*block[:index], *_mark_ends(rest, node)], undo)
+                yield block, [*block[:index], *_mark_ends(rest, node)]
                 break
-    try:
-        yield bool(undo)
-    finally:
-        for each in reversed(undo):
-            each()
-
-
-def _swap(block: list[ast.stmt], new: list[ast.stmt], undo: list[Callable[[], None]]) -> None:
-    old = list(block)
-    block[:] = new
-
-    def back() -> None:
-        block[:] = old
-
-    undo.append(back)
 
 
 def _mark_ends(rest: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
@@ -173,10 +172,11 @@ class Flag:
         target, value = node.targets[0], node.value.value
         return value if isinstance(target, ast.Name) and target.id == self.name and isinstance(value, bool) else None
 
-    @contextmanager
-    def as_marker(self) -> Iterator[None]:
-        """Put the marker wherever the flag is set, and nothing where it is asked for."""
-        undo: list[Callable[[], None]] = []
+    def as_marker(self) -> AbstractContextManager[None]:
+        """Put the marker wherever the flag is set, and nothing where it is asked for, for a while."""
+        return _swapped(self._with_marks())
+
+    def _with_marks(self) -> Iterator[Change]:
         marker = self._guards(self.name)[0][1].body[0]
         guards = {id(node) for _, node in self._guards(self.name)}
         for block in list(bound_names.blocks(self._method)):
@@ -185,24 +185,14 @@ class Flag:
                 if self._sets(new[index]) is True:
                     new.insert(_behind(new, index), marker)
             if new != block:
-                _swap(block, new, undo)
-        try:
-            yield
-        finally:
-            for each in reversed(undo):
-                each()
+                yield block, new
 
-    @contextmanager
-    def mark_at_guards(self) -> Iterator[None]:
-        """Put the marker where the flag is asked for, whatever its value."""
-        undo: list[Callable[[], None]] = []
-        for block, node in self._guards(self.name):
-            _swap(block, [_marked_always(node) if each is node else each for each in block], undo)
-        try:
-            yield
-        finally:
-            for each in reversed(undo):
-                each()
+    def mark_at_guards(self) -> AbstractContextManager[None]:
+        """Put the marker where the flag is asked for, whatever its value, for a while."""
+        guards = self._guards(self.name)
+        return _swapped(
+            (block, [_marked_always(node) if each is node else each for each in block]) for block, node in guards
+        )
 
 
 def _without_marker(node: ast.If) -> ast.stmt:
