@@ -77,7 +77,10 @@ def compute(
     """
     try:
         asked = _read(question, said, language)
-        form = (_is_before if _is_comparison(asked) else None) if wants_yes else _form(asked)
+        compares = (
+            sorted(asked.kinds) in (["before", "ref", "ref"], ["after", "ref", "ref"]) and asked.kinds[1] != "ref"
+        )
+        form = (_is_before if compares else None) if wants_yes else _form(asked)
         if form is not None:
             return form(asked, texts, today)
     except NotComputed:
@@ -181,11 +184,6 @@ def _form(asked: _DateQuestion) -> Callable[[_DateQuestion, Sequence[Text], date
     if asked.has("count", "long") and (asked.unit or asked.has("long")) and 0 < len(asked.refs) < 3:
         return _between if len(asked.refs) == 2 else _from_today
     return None
-
-
-def _is_comparison(asked: _DateQuestion) -> bool:
-    """Test if a question asks only if one day is before or after another."""
-    return sorted(asked.kinds) in (["before", "ref", "ref"], ["after", "ref", "ref"]) and asked.kinds[1] != "ref"
 
 
 def _resolve(ref: _Ref, texts: Sequence[Text], today: date, year: int = 0) -> tuple[date, tuple[DatedSentence, ...]]:

@@ -338,20 +338,15 @@ def _days_of(said: Sequence[Phrase], place: int, column: Column, today: date) ->
         day = today - timedelta(mention.kind == "yesterday")
         return Range(day, day)
     if mention.kind in ("this", "last"):
-        return _relative(mention.kind, said[place + 1].kind, today)
+        if said[place + 1].kind == "year":
+            return _days(today.year - (mention.kind == "last"))
+        day = today.replace(day=1) - timedelta(1) if mention.kind == "last" else today
+        return _days(day.year, day.month)
     if len(mention.readings) != 1:
         raise NotComputed
     year, month, number = next(iter(mention.readings))
     year = year or _year_of(column, said, place, month, number)
     return _days(year, month, number, 3 if mention.kind == "quarter" else 1)
-
-
-def _relative(which: str, unit: str, today: date) -> Range:
-    """Return this or the last month or year."""
-    if unit == "year":
-        return _days(today.year - (which == "last"))
-    day = today.replace(day=1) - timedelta(1) if which == "last" else today
-    return _days(day.year, day.month)
 
 
 def _year_of(column: Column, said: Sequence[Phrase], place: int, month: int, day: int) -> int:

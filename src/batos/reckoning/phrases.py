@@ -197,7 +197,7 @@ def _phrase(said: Sequence[Word], at: int, language: str, index: Index) -> tuple
         if kind in COMPARISONS:
             return length, Phrase(kind, text)
         if kind and kind != "stop":
-            return length, Phrase(kind, text, columns or _single(part, index), cells)
+            return length, Phrase(kind, text, columns or (index.columns_of(part[0]) if length == 1 else columns), cells)
         if columns:
             return length, Phrase("column", text, columns, cells)
         if length == 1:
@@ -205,10 +205,6 @@ def _phrase(said: Sequence[Word], at: int, language: str, index: Index) -> tuple
         if kind:
             return length, Phrase("stop", text)
     raise NotComputed(said[at].raw)
-
-
-def _single(phrase: Sequence[Word], index: Index) -> frozenset[int]:
-    return index.columns_of(phrase[0]) if len(phrase) == 1 else frozenset()
 
 
 def _word(token: Word, kind: str, index: Index, cells: frozenset[tuple[int, str]]) -> Phrase:

@@ -14,7 +14,7 @@ from batos.memory.evidence import Passage
 from batos.reckoning import days, filters, operations, record_lists
 from batos.reckoning.columns import Column, read_columns
 from batos.reckoning.operations import Wish
-from batos.reckoning.phrases import Condition, Index, NotComputed, Phrase, Unclear, read
+from batos.reckoning.phrases import Condition, Index, NotComputed, Unclear, read
 from batos.reckoning.question_words import Word, fold, kinds_of, languages, lexicon, signs, tokens
 from batos.reckoning.reckonings import CitedRow, Reckoning, write_lead, write_number
 from batos.reckoning.tables import Row, Table, Text, read_tables, texts_of
@@ -141,11 +141,16 @@ def _compute(question: str, said: Sequence[Word], language: str, table: Table, t
     index = Index.build(table, columns, said)
     mentions = [each for each in read(question, said, language, index) if each.kind not in ("stop", "alone")]
     wish = operations.read_wish(mentions, columns, index)
-    if not _names_table(mentions) and not _fills(table):
+    names_it = any(each.kind in ("about", "value") or each.columns for each in mentions)
+    if not names_it and sum(row.end - row.start for row in table.rows) <= _MOST_OF_IT * len(table.source.text):
         raise NotComputed  # another part of the text may be meant
     found = filters.conditions(mentions, columns, index.about, today)
-    if wish.operation == "count" and not found and not _counts_all(mentions):
-        raise NotComputed
+    if (
+        wish.operation == "count"
+        and not found
+        and not any(each.kind == "about" or 0 in each.columns for each in mentions)
+    ):
+        raise NotComputed  # nothing says that the rows of this table are meant
     rows = [table.rows[at] for at in keep]
     chosen, left_out = _split(rows, found, wish.column)
     picked, holds = tuple(rows[at] for at in chosen), tuple(each.said for each in found)
@@ -162,21 +167,6 @@ def _is_total(row: Row, is_last: bool) -> bool:
     """Test if a row adds up others: its first cell with a text says so."""
     first = next((each for each in row.cells if each.strip()), "")
     return record_lists.is_total(first) or (is_last and record_lists.is_total(first.partition(" ")[0]))
-
-
-def _names_table(mentions: Sequence[Phrase]) -> bool:
-    """Test if a question has a word of the table: of its heading, its columns or its cells."""
-    return any(each.kind in ("about", "value") or each.columns for each in mentions)
-
-
-def _fills(table: Table) -> bool:
-    """Test if a text is hardly more than its table."""
-    return sum(row.end - row.start for row in table.rows) > _MOST_OF_IT * len(table.source.text)
-
-
-def _counts_all(mentions: Sequence[Phrase]) -> bool:
-    """Test if a question that counts says that it means the rows of this table."""
-    return any(each.kind == "about" or 0 in each.columns for each in mentions)
 
 
 def _split(rows: Sequence[Row], found: Sequence[Condition], column: Column | None) -> tuple[list[int], tuple[Row, ...]]:

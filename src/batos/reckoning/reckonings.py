@@ -76,7 +76,8 @@ class Reckoning:
         """Test if the result is said, before any number or day that the question and the rows do not have."""
         first = said.foreign
         if self.day is not None:
-            return any(start <= (first or start) and _is_day(self.day, each) for start, each in said.days)
+            readings = {(year, self.day.month, self.day.day) for year in (0, self.day.year)}
+            return any(start <= (first or start) and not readings.isdisjoint(each) for start, each in said.days)
         named = {each.word for each in tokens(said.text)}
         if not all({each.word for each in tokens(label)} <= named for label in self.labels):
             return False
@@ -102,10 +103,6 @@ class _SaidValues:
         foreign = [each.start for each in found if not dates.is_known(each, there, years)]
         foreign += [at for at, values in self.numbers if at not in inside and not values & numbers]
         self.foreign = min(foreign, default=None)
-
-
-def _is_day(day: date, readings: frozenset[tuple[int, int, int]]) -> bool:
-    return any(each[0] in (0, day.year) and each[1:] == (day.month, day.day) for each in readings)
 
 
 def _words_of(language: str) -> dict[str, str]:
