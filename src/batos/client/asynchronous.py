@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
 
-from batos import config
-from batos.client.line import Find, Line, Patience
+from batos.client.line import Line, Patience
 from batos.client.named_documents import Document, Mission, MissionLine
+from batos.client.reaching import line_to
 from batos.client.sending import send_files
 from batos.client.streams import AsyncStream
-from batos.client.wire import server_address, server_life
 from batos.client.wire.keys import Credentials
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.protocol.brief import File, read_file
 from batos.protocol.effect_documents import EffectList, GrantList
-from batos.protocol.errors import NoServer
 from batos.protocol.image_documents import ReasonTree
 from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RememberedPage
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
@@ -60,8 +56,7 @@ class AsyncClient:
         patience: Patience | None = None,
         starts: bool = True,
     ) -> None:
-        find, at = _finding(home, server)
-        self._line = Line(find, patience, partial(_start, at) if starts and at is not None else None)
+        self._line = line_to(home, server=server, patience=patience, starts=starts)
 
     @classmethod
     def by(cls, endpoint: str, credentials: Credentials, patience: Patience | None = None) -> Self:
@@ -271,28 +266,3 @@ class AsyncClient:
 def _moment(as_of: str | None) -> dict[str, str]:
     """Return the argument that names a moment of the past; none is now."""
     return {} if as_of is None else {"as_of": as_of}
-
-
-def _finding(home: Path | str | None, server: str | None) -> tuple[Find, Path | None]:
-    """Return a function that finds the server each time anew, since it may have been restarted elsewhere.
-
-    With it comes the home whose server it is, or None for one elsewhere.
-    """
-    if home is None:
-        settings = config.load().settings
-        home, server = settings.home, server or settings.named_server
-    folder, named = Path(home).absolute(), server
-    if named:
-        return lambda: server_address.setting_address(named, folder), None
-    return lambda: server_address.home_address(folder), folder
-
-
-def _start(home: Path) -> None:
-    """Start the home's server, if its settings let that be. Raises: BatosError: what keeps it from starting."""
-    settings = config.load(flags={"home": home}).settings
-    if not server_life.may_start(settings, os.environ):
-        return
-    try:
-        server_life.ensure(home)
-    except OSError as error:
-        raise NoServer(f"no server can be started for the home {home}: {error.strerror}") from error

@@ -177,4 +177,4 @@ class TestThroughServer(Deciding):
     @asynccontextmanager
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         async with serving(uvm), client_of(uvm) as client:
-            yield Door(client.call, client)
+            yield Door(client.call, client.watch)

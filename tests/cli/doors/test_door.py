@@ -278,7 +278,7 @@ class TestThroughServer(Doors):
     async def through(self, uvm: UVM) -> AsyncIterator[Door]:
         """A client of a server."""
         async with serving(uvm), client_of(uvm) as client:
-            yield Door(client.call, client)
+            yield Door(client.call, client.watch)
 
     async def test_what_is_submitted_is_run(self, tmp_path: Path) -> None:
         """It ends by itself, and status counts it."""

@@ -134,7 +134,7 @@ async def test_a_server_that_does_not_come_back(tmp_path: Path) -> None:
         client = AsyncClient(tmp_path, patience=replace(PATIENT, reconnect=0.2))  # any pace: none comes back
         async with serving(uvm):
             await client.__aenter__()
-            asked = asyncio.create_task(found.run(Door(client.call, client), "submit", CYCLE))
+            asked = asyncio.create_task(found.run(Door(client.call, client.watch), "submit", CYCLE))
             await bridge.asked.wait()
             await until(lambda: found.mission, "the acknowledgement")
         with pytest.raises(NoServer) as caught:

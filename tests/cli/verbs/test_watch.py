@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.doors.serving import client_of, serving
+from tests.cli.doors.serving import PATIENT, client_of, serving
 
 from batos.cli.doors.door import open_server_door
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.watch import Watcher, follow
+from batos.client.reaching import line_to
 from batos.config import LoadedSettings, Settings
 from batos.protocol.errors import NoServer
 from batos.terminal.console import Console
@@ -125,7 +126,9 @@ async def test_what_others_ask_is_followed(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path) as uvm:
         async with serving(uvm), client_of(uvm) as other:
             before = await other.call("submit", {"brief": REFLEX, "follow": True})
-            following = asyncio.create_task(follow(called, open_server_door(client_of(uvm)), {"limit": 5}))
+            following = asyncio.create_task(
+                follow(called, open_server_door(line_to(uvm.settings.home, patience=PATIENT)), {"limit": 5})
+            )
             await said.said('"missions"').wait()
             done = said.said("mission.done")
             while not done.is_set():  # until the network has taken the watcher in

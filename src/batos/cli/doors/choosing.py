@@ -18,7 +18,7 @@ from batos.config import Settings
 from batos.protocol.errors import BatosError, ImageBusy, NoServer
 
 if TYPE_CHECKING:
-    from batos.client.asynchronous import AsyncClient
+    from batos.client.line import Line
 
 #: Seconds between two tries to open an image that another process has open. The image is held by a lock of the
 #: system, which tells nobody when it is free: only another try shows it.
@@ -48,7 +48,7 @@ def chosen_server(called: VerbCall, *, reads: bool = False) -> Opened | None:
     """Return the door to the server that a verb is to use, as `open_door` chooses it; None: none is to be asked."""
     settings = called.settings
     if settings.named_server or (is_ours(called) and _is_served(called, reads=reads)):
-        return open_server_door(_client(settings))
+        return open_server_door(_line(settings))
     left = server_file.read(settings.home)
     if left is not None and not called.quiet:
         called.console.say(f"The server (process {left.pid}) has ended abruptly; `batos serve` starts one.", dim=True)
@@ -109,10 +109,8 @@ def _settle(called: VerbCall, running: ServerRecord) -> None:
 
 async def _has_work(settings: Settings) -> bool:
     """Test if missions, methods or an erasure wait at the home's server."""
-    from batos.client.asynchronous import AsyncClient
-
-    async with AsyncClient(settings.home) as client:
-        found = await client.status()
+    async with open_server_door(_line(settings)) as door:
+        found = await door.call("status")
     missions = found.get("missions") or {}
     waits = any(missions.get(word) for word in ("queued", "running", "waiting"))
     return bool(waits or (found.get("learning") or {}).get("waiting") or found.get("erasure"))
@@ -133,8 +131,8 @@ async def _first(stack: AsyncExitStack, called: VerbCall, open_here: Callable[[S
             return await stack.enter_async_context(open_here(settings))
         except ImageBusy as busy:
             if is_ours(called) and server_file.running_server(settings.home) is not None:
-                client = await asyncio.to_thread(_client, settings)  # it imports, which blocks
-                return await stack.enter_async_context(open_server_door(client))
+                line = await asyncio.to_thread(_line, settings)  # it imports, which blocks
+                return await stack.enter_async_context(open_server_door(line))
             if until is None:
                 until = loop.time() + settings.busy_seconds
                 if settings.busy_seconds:
@@ -144,8 +142,8 @@ async def _first(stack: AsyncExitStack, called: VerbCall, open_here: Callable[[S
         await asyncio.sleep(_PAUSE)
 
 
-def _client(settings: Settings) -> AsyncClient:
-    """Make a client of the server that the settings name, or else of the home's."""
+def _line(settings: Settings) -> Line:
+    """Return the line to the server that the settings name, or else to the home's."""
     with pause_collector():  # where no server runs, nothing of sockets is loaded
-        from batos.client.asynchronous import AsyncClient
-    return AsyncClient(settings.home, server=settings.named_server or None)
+        from batos.client.reaching import line_to
+    return line_to(settings.home, server=settings.named_server or None)

@@ -12,7 +12,7 @@ from batos.client.wire.pending import OnAcknowledged, OnEvent, nobody
 from batos.protocol.errors import NoServer
 
 if TYPE_CHECKING:
-    from batos.client.asynchronous import AsyncClient
+    from batos.client.line import Line
     from batos.protocol.brief import File
     from batos.protocol.method_documents import LateReport
     from batos.uvm import UVM
@@ -33,8 +33,8 @@ class Door:
     """The way to the mind: whoever answers, the same calls give the same results, events and errors."""
 
     answers: Answers
-    #: The client of the server that answers, which goes on with missions when this process ends; None where none does.
-    client: AsyncClient | None = None
+    #: Yields the notices of the server that answers, which goes on with missions without this process; None: none does.
+    watch: Callable[[Sequence[str]], AsyncIterator[dict[str, Any]]] | None = None
     #: The mind, where this process has it and sees to what a server would do by itself; else None.
     uvm: UVM | None = None
     #: The process that has the image open, where this one only looks at it; and a test if that runs a mission.
@@ -44,7 +44,7 @@ class Door:
     @property
     def served(self) -> bool:
         """Test if a server answers."""
-        return self.client is not None
+        return self.watch is not None
 
     async def call(
         self,
@@ -96,7 +96,10 @@ Opened: TypeAlias = AbstractAsyncContextManager[Door]
 
 
 @asynccontextmanager
-async def open_server_door(client: AsyncClient) -> AsyncIterator[Door]:
+async def open_server_door(line: Line) -> AsyncIterator[Door]:
     """Open the door to a server, which sees by itself to what was left, is due and is to be learnt."""
-    async with client:
-        yield Door(client.call, client)
+    try:
+        await line.open()
+        yield Door(line.call, line.watch)
+    finally:
+        await line.close()

@@ -25,12 +25,12 @@ async def follow(called: VerbCall, opened: Opened, args: Mapping[str, Any]) -> i
     `args` are those of the verb `missions`.
     """
     async with opened as way:
-        if way.client is None:
+        if way.watch is None:
             raise NoServer("there is no server to follow")
         watcher = Watcher(called.console)
         heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         # Watching begins before the list is asked for, so that what happens meanwhile is told as well.
-        listening = asyncio.ensure_future(_listen(way.client.watch(TOPICS), heard))
+        listening = asyncio.ensure_future(_listen(way.watch(TOPICS), heard))
         try:
             watcher.begin((await way.call("missions", args))["missions"])
             while True:
