@@ -15,8 +15,7 @@ from tests.care.test_packing import Clock, packed
 from tests.history.test_undoing import asked
 
 from batos.care import verification
-from batos.care.journal_retention import erase_old_words, list_due
-from batos.care.packing import Packer
+from batos.care.packing import Packer, erase_old_words, list_due
 from batos.cli.render.mission_record import prompts_text
 from batos.history import record_chain, replays
 from batos.image import roots

@@ -20,8 +20,8 @@ from batos.events import Events
 from batos.image.ids import tid_text
 from batos.image.views.past import newest_commit
 from batos.protocol.errors import BatosError, BriefError, Busy, NotFound, OllamaUnreachable, PackedAway, TimedOut
-from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.guest_shares import CopyPlaces
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM, Seams, open_uvm

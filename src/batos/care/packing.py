@@ -1,5 +1,8 @@
 """Packing: states of the image and the journal that are older than the kept history go, and their space is freed.
 
+The words of calls go when their mission ended long ago; their fields and digests stay. A mission that has not ended
+keeps its words, and so does each one that it may be served from.
+
 No state goes that an open mission may still read, nor a question to the past or a dream of this process, nor one of the
 last hour: another node may ask, and a backup may be under way. An undone mission is kept as data, so that a redo works
 after a pack.
@@ -8,19 +11,18 @@ after a pack.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from persistent.timestamp import TimeStamp
 from ZODB.DB import DB
 from ZODB.serialize import referencesf
 
-from batos.care.journal_retention import erase_old_words
 from batos.concurrency.jobs import Job
 from batos.concurrency.long_work import LongWork
 from batos.events import Events
@@ -29,8 +31,10 @@ from batos.image.files.filestorage import SoundFileStorage
 from batos.image.files.storage_quota import disk_full, is_full
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.roots import Root
+from batos.image.roots import JournalRoot, Root
+from batos.image.transactions import snapshot
 from batos.image.views.past import newest_commit
+from batos.inference.journal import MISSIONS, MissionLog
 from batos.protocol.care_documents import PackedPage
 from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
 from batos.protocol.server_documents import StoredSizes
@@ -42,6 +46,8 @@ _LOOKS: Final = 3600.0
 _PERIOD: Final = timedelta(days=1)
 #: Seconds after a commit at which it is surely in a pack: a number of seconds is not as exact as a commit's id.
 _LATER: Final = 0.001
+#: Logs that one commit changes: the writers of missions wait for it.
+BATCH: Final = 8
 #: The key in the root's `genesis` under which the last pack is noted: {at, until}.
 PACKED: Final = "packed"
 
@@ -232,3 +238,54 @@ def _pack(db: DB, until: datetime, *, to_newest: bool) -> None:
 
 def _sum(sizes: StoredSizes) -> int:
     return sizes["bytes"] + sizes["journal_bytes"] + sizes["blob_bytes"]
+
+
+# -- the words of old calls
+
+
+async def erase_old_words(image: LivingImage, before: datetime) -> int:
+    """Erase the words of all calls whose mission ended before a moment; return how many calls they were."""
+    due = await asyncio.to_thread(list_due, image, before)
+    erased = 0
+    for start in range(0, len(due), BATCH):
+        erased += await image.journal_writer.apply(partial(_erase_logs, names=due[start : start + BATCH]))
+    return erased
+
+
+def list_due(image: LivingImage, before: datetime) -> list[str]:
+    """Return the logs whose words are to go."""
+    with image.snapshot() as root, snapshot(image.journal_db) as journal:
+        logs: Mapping[str, MissionLog] = journal.get(MISSIONS) or {}
+        held = set(_held_logs(root))
+        return [
+            name for name, log in logs.items() if name not in held and log.has_words and _ended(root, name, log, before)
+        ]
+
+
+def _held_logs(root: Root) -> Iterator[str]:
+    """Yield the logs of missions that have not ended, and of those that these may be served from, each once.
+
+    A hostile mind may have missions that come from each other in a circle.
+    """
+    seen: set[str] = set()
+    for name in root[roots.UNFOLDED]:
+        held: str | None = name
+        while held is not None and held not in seen:
+            seen.add(held)
+            yield held
+            record = roots.find_record(root, held)
+            held = None if record is None else record.brief.value.get("ancestor")
+
+
+def _ended(root: Root, name: str, log: MissionLog, before: datetime) -> bool:
+    """Tell whether a mission ended before a moment; a log of none (a dream, a generation) ends with its last call."""
+    record = roots.find_record(root, name)
+    if record is not None:
+        return datetime.fromisoformat(record.status.at) < before
+    moments = [each.fields["ended"] or each.fields["started"] for each in log.entries]
+    return bool(moments) and max(map(datetime.fromisoformat, moments)) < before
+
+
+def _erase_logs(root: JournalRoot, *, names: Sequence[str]) -> int:
+    logs: Any = root.get(MISSIONS) or {}
+    return sum(logs[name].erase_words() for name in names if name in logs)

@@ -44,9 +44,9 @@ from batos.server.dispatch import (
     method_changes,
     mission_undo,
 )
-from batos.server.dispatch.copy_places import CopyPlaces
 from batos.server.dispatch.dreaming import Dreaming
 from batos.server.dispatch.effect_changes import EffectChanges
+from batos.server.dispatch.guest_shares import CopyPlaces
 from batos.server.dispatch.handling import Handler, answer, bind
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.reads import Reader

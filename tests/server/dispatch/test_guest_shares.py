@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from batos.protocol.errors import Busy
-from batos.server.dispatch.copy_places import CopyPlaces
+from batos.server.dispatch.guest_shares import CopyPlaces
 
 #: Seconds until a question without a place is refused, where that is what a test waits for, and where it is not.
 #: A place that is free is taken without a wait, so that the shorter one refuses nobody who finds one.
