@@ -1,8 +1,8 @@
 """Running `batos` as its users do, with a home of their own: by calling the command line, or as processes.
 
 Most tests look at the output and the exit code alone: `User.run` calls, in this process. What a process alone has
-(streams of the system's, an encoding, signals, an import that nobody did before) is looked at in one: `User.process`
-starts from nothing and runs to its end, `User.start` is forked (fork_server.py) and runs on.
+(streams of the system's, an encoding, signals, an import that nobody did before) is looked at in one: `User.fork` is
+forked (fork_server.py) and runs to its end, `User.start` is forked and runs on, `User.process` starts from nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,23 @@ class User:
             for stream in streams[1:]:
                 stream.seek(0)
             return ProcessResult(code, streams[1].read(), streams[2].read())
+
+    def fork(
+        self,
+        *arguments: str,
+        environ: Mapping[str, str] | None = None,
+        out: Path | None = None,
+        err: Path | None = None,
+    ) -> ProcessResult:
+        """Run a forked process to its end, with nothing at stdin; its streams may be files instead of pipes."""
+        with ExitStack() as stack:
+            numbers = [
+                None if path is None else stack.enter_context(path.open(mode)).fileno()
+                for path, mode in ((Path(os.devnull), "rb"), (out, "wb"), (err, "wb"))
+            ]
+            process = ForkedCommand(arguments, {**self.environ(), **(environ or {})}, *numbers)
+        said = process.communicate()
+        return ProcessResult(process.returncode or 0, *said)
 
     def process(self, *arguments: str, environ: Mapping[str, str] | None = None, shell: str = "") -> ProcessResult:
         """Run a process to its end, with nothing at stdin; `shell` is what a shell does to its streams, as `>&-`."""

@@ -91,7 +91,7 @@ def test_a_later_start_keeps_the_keys(environ: dict[str, str], ollama: str, tmp_
     inside = User(tmp_path / "data", ollama)
     keys = []
     for _ in range(2):
-        with container(environ) as process:
+        with container({**environ, "BATOS_GENESIS": "asked"}) as process:
             wait_until_healthy(process, inside)
             keys.append((inside.home / "keys" / "server.json").read_bytes())
             process.kill()

@@ -33,7 +33,7 @@ def harbour(tmp_path: Path) -> Path:
 def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     """A mission asked in one process, under the loop watch, is whole in the next: route, states, calls, provenance."""
     unlearnt = {"BATOS_LEARN_SECONDS": "0"}  # what is learnt afterwards is told of it too
-    asked = user.process("ask", "--json", *CYCLE, "--file", str(harbour), QUESTION, environ=unlearnt)
+    asked = user.fork("ask", "--json", *CYCLE, "--file", str(harbour), QUESTION, environ=unlearnt)
     assert asked.code == 0, asked.err
     mission = asked.document["data"]
     assert mission["status"] == "done"
@@ -48,7 +48,7 @@ def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     assert mission["cost"]["calls"] == 5 + mission["provenance"]["gate"]["revised"]
     assert len(mission["voices"]) == 3
     assert texts(asked.documents, "mission.token").endswith(mission["answer"])
-    again = user.process("show", mission["id"], "--json")
+    again = user.fork("show", mission["id"], "--json")
     assert {**again.document, "data": None} == {"v": 1, "ok": True, "data": None}
     assert as_answered(again.document["data"]) == as_answered(mission)
 

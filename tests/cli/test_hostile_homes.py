@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.cli import failing_verb
 from tests.cli.processes import ProcessResult, User, emulator
-from tests.waiting import HANG
+from tests.fork_server import ForkedCommand
 
-ROOT = Path(__file__).resolve().parents[2]
 NO_DAEMON = "http://127.0.0.1:9"
 
 
 def fail(home: Path, *arguments: str) -> ProcessResult:
     """Run the verb that is broken."""
-    command = [sys.executable, "-m", "tests.cli.failing_verb", "broken", *arguments]
-    environ = User(home, NO_DAEMON).environ()
-    done = subprocess.run(command, text=True, capture_output=True, env=environ, cwd=ROOT, timeout=HANG, check=False)
-    return ProcessResult(done.returncode, done.stdout, done.stderr)
+    process = ForkedCommand(
+        ["broken", *arguments], User(home, NO_DAEMON).environ(), None, None, None, script=Path(failing_verb.__file__)
+    )
+    said = process.communicate()
+    return ProcessResult(process.wait(), *said)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])

@@ -60,7 +60,7 @@ def test_a_closed_stdout_is_no_error(user: User) -> None:
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
 def test_a_full_disk_under_the_answer(user: User, as_json: tuple[str, ...]) -> None:
     """The answer cannot be written where it goes: that is told, and the mission is done all the same."""
-    asked = user.process("ask", *as_json, *REFLEX, "Why do I worry?", shell=">/dev/full")
+    asked = user.fork("ask", *as_json, *REFLEX, "Why do I worry?", out=Path("/dev/full"))
     assert asked.code == 1
     assert "Traceback" not in asked.err
     assert "batos show last" in asked.err
@@ -69,8 +69,9 @@ def test_a_full_disk_under_the_answer(user: User, as_json: tuple[str, ...]) -> N
 
 def test_a_stderr_that_is_full_or_closed(user: User) -> None:
     """Notes that nobody can read keep no answer from being given."""
-    for shell in ("2>/dev/full", "2>&-"):
-        asked = user.process("ask", *REFLEX, "Why do I worry?", shell=shell, environ={"BATOS_LOG_LEVEL": "debug"})
+    question, debug = ("ask", *REFLEX, "Why do I worry?"), {"BATOS_LOG_LEVEL": "debug"}
+    full = user.fork(*question, err=Path("/dev/full"), environ=debug)
+    for asked in (full, user.process(*question, shell="2>&-", environ=debug)):
         assert asked.code == 0
         assert "not a model" in asked.out
 
