@@ -110,8 +110,8 @@ def _nothing_is_told(root: Any) -> None:
             vars(brick).pop(name, None)
         for name, value in slots.items():
             setattr(brick, name, value)  # in a snapshot, so it is nobody else's
-        wanted = wants.spec_for(root, brick, "guide_facet_", args, {})
-        assert wanted is not None
+        wanted = wants.spec_for(root, brick, "guide_facet_", tuple(map(wants.type_name, args)), {})
+        assert isinstance(wanted, wants.MethodSpec)
         text = asked(wanted)
         for secret in _texts([args, list(slots.values())]):
             assert secret not in text
@@ -175,8 +175,8 @@ async def test_an_object_from_outside_makes_what_is_from_outside() -> None:
             brick = root["brick_prototype_obj"]
             inside = wants.spec_for(root, brick, "guide_facet_", (), {})
             outside = wants.spec_for(root, brick.tool, "guide_facet_", (), {})
-            assert inside is not None
-            assert outside is not None
+            assert isinstance(inside, wants.MethodSpec)
+            assert isinstance(outside, wants.MethodSpec)
             assert (inside.trust, outside.trust) == ("model", "external")
 
 
@@ -186,4 +186,5 @@ async def test_only_a_declared_intent_is_wanted(slot: str) -> None:
     async with open_image(None) as image:
         await minded(image)
         with image.snapshot() as root:
-            assert wants.spec_for(root, root["brick_prototype_obj"], slot, (), {}) is None
+            found = wants.spec_for(root, root["brick_prototype_obj"], slot, (), {})
+            assert found == "its intent is another by now"

@@ -314,7 +314,7 @@ async def test_another_method_sends_to_it(tmp_path: Path) -> None:
         assert [each["selector"] for each in done["provenance"]["methods"]] == ["twice_", "seconds_of_"]
         with uvm.image.snapshot() as root:
             found = wants.spec_for(root, root["brick_prototype_obj"], "guide_facet_", (), {})
-        assert found is not None
+        assert isinstance(found, wants.MethodSpec)
         assert "tools.seconds_of_(self, text)" in found.messages
 
 

@@ -20,7 +20,7 @@ from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import clean
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import FoundSlot, UvmObject, own_slots, reference
+from batos.objects.prototype import FoundSlot, UvmObject, reference
 from batos.protocol.errors import (
     ApprovalNeeded,
     BatosError,
@@ -34,7 +34,7 @@ from batos.protocol.errors import (
 )
 from batos.protocol.method_documents import MethodProvenance
 from batos.protocol.mission_documents import LearntDocument, WishDocument
-from batos.records import methods, tool_declarations, tools, wishes
+from batos.records import methods, tool_declarations, wishes
 from batos.records.candidates import Candidate
 
 
@@ -183,23 +183,13 @@ class MethodGenerator:
             return "it may not learn"
         if found.holder._p_oid is None:
             return "its object is new"
-        intent = methods.digest_of(found.value)
+        intent, arguments = methods.digest_of(found.value), tuple(map(wants.type_name, args))
         with self.image.snapshot() as root:
             try:
                 holder = methods.find_holder(root, reference(found.holder))
             except NotFound:  # the mission itself created the object
                 return "its object is new"
-            value = own_slots(holder).get(selector)
-            if found.value.kind == "prototype" and tools.find_tool(root, selector) is not None:
-                return Method(selector, "")  # the object exists now: the caller looks it up again
-            if isinstance(value, Method) and value.provenance.get("intent") == intent:
-                return Method(**value.as_dict())
-            if not isinstance(value, Intent) or methods.digest_of(value) != intent:
-                return "its intent is another by now"
-            wanted = wants.spec_for(root, holder, selector, args, self.deps.digests)
-            if wanted is None:
-                return "it may not learn"
-            return methods.bar_reason(holder, selector, wanted.coder.digest) or wanted
+            return wants.spec_for(root, holder, selector, arguments, self.deps.digests, intent)
 
     # -- for a person
 

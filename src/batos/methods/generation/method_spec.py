@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -124,16 +124,29 @@ class MethodSpec:
 
 
 def spec_for(
-    root: Root, holder: UvmObject, selector: str, args: Sequence[object], digests: Mapping[str, str]
-) -> MethodSpec | None:
-    """Return the specification for a slot with an Intent that may become a method; None if the slot holds none.
+    root: Root,
+    holder: UvmObject,
+    selector: str,
+    arguments: tuple[str, ...],
+    digests: Mapping[str, str],
+    intent: str | None = None,
+) -> MethodSpec | Method | str:
+    """Return what to make of a slot: its specification, its method if there is one, or the reason to make none.
 
-    The root may be a mission's snapshot or the newest image.
+    The root may be a mission's snapshot or the newest image. `arguments` are type names, and `intent` is the digest of
+    the intent that is meant; None: whichever is there.
     """
-    intent = own_slots(holder).get(selector)
-    if not isinstance(intent, Intent) or not intent.may_learn or holder._p_oid is None:
-        return None
-    return spec_of_intent(root, holder, selector, intent, args=tuple(map(type_name, args)), digests=digests)
+    value = own_slots(holder).get(selector)
+    if tools.find_tool(root, selector) is not None:
+        return Method(selector, "")  # the object exists now: the caller looks it up again
+    if isinstance(value, Method) and intent in (None, value.provenance.get("intent")):
+        return Method(**value.as_dict())
+    if not isinstance(value, Intent) or intent not in (None, methods.digest_of(value)):
+        return "its intent is another by now"
+    if not value.may_learn:
+        return "it may not learn"
+    found = spec_of_intent(root, holder, selector, value, args=arguments, digests=digests)
+    return methods.bar_reason(holder, selector, found.coder.digest) or found
 
 
 def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> MethodSpec | None:
@@ -145,14 +158,8 @@ def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> 
         holder = methods.find_holder(root, wish["holder"])
     except NotFound:
         return None
-    selector, arguments = wish["selector"], tuple(wish["arguments"])
-    intent = own_slots(holder).get(selector)
-    if not isinstance(intent, Intent) or not intent.may_learn or methods.digest_of(intent) != wish["intent"]:
-        return None
-    if intent.kind == "prototype" and tools.find_tool(root, selector) is not None:
-        return None
-    found = spec_of_intent(root, holder, selector, intent, args=arguments, digests=digests)
-    return None if methods.bar_reason(holder, selector, found.coder.digest) else found
+    found = spec_for(root, holder, wish["selector"], tuple(wish["arguments"]), digests, wish["intent"])
+    return found if isinstance(found, MethodSpec) else None
 
 
 def spec_of_intent(
