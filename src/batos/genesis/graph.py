@@ -262,7 +262,7 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
         "model": codex.model_for(persona.name, profile),
         "options": codex.options_for(persona.name, profile),
         "line": persona.line,
-        "answer_form": codex.answer_form_for(persona.name),
+        "answer_form": persona.answer_form or codex.answer_form,
         "triggers": persona.triggers,
         "exemplars": persona.exemplars,
         "prompts": dict(persona.prompts),

@@ -52,18 +52,15 @@ def _sizes(codex: Codex, persona: Persona, form: Form) -> Iterator[tuple[str, in
     for name, task in _tasks(persona, voice):
         yield name, prompt.size(prompt.compose(shared, voice, task))
     others = (_voice(each, form) for each in codex.personas.values() if each is not persona)
-    yield "two_voices", max(prompt.size(_joining(shared, voice.beside(other))) for other in others)
+    both, said = [voice.beside(other) for other in others], [ShownPart(1, "", "", _LEAST)]
+    joined = [prompt.compose(shared, each, prompt.weave_task(each, _LEAST, said)) for each in both]
+    yield "two_voices", max(map(prompt.size, joined))
     answered = prompt.compose(shared, voice, prompt.reflex_task(voice, _LEAST), prompt.revision(voice, "", (), ""))
     yield "revise", prompt.size(answered)
 
 
 def _voice(persona: Persona, form: Form) -> PersonaPrompt:
     return PersonaPrompt(persona.name, persona.core_identity, persona.core_method, persona.prompts, form, persona.line)
-
-
-def _joining(shared: SharedContext, voice: PersonaPrompt) -> tuple[prompt.Message, ...]:
-    """Return the prompt that joins what two voices said."""
-    return prompt.compose(shared, voice, prompt.weave_task(voice, _LEAST, [ShownPart(1, "", "", _LEAST)]))
 
 
 def _tasks(persona: Persona, voice: PersonaPrompt) -> Iterator[tuple[str, Task]]:

@@ -51,7 +51,10 @@ def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, Any]) -> st
     if name is None:
         return None
     first, value = roots.mission_record(root, name).brief.value, brief.as_document()
-    by_name = {"conversation"} if _is_relative(asked.get("conversation")) else set()
+    named = asked.get("conversation")
+    # `new` and `last` stand for another conversation when they are used again later.
+    is_relative = isinstance(named, str) and (named == "new" or naming.back(named) is not None)
+    by_name = {"conversation"} if is_relative else set()
     for field in MissionBrief.model_fields.keys() - _MAY_DIFFER - by_name:
         if not _same(field, first, value):
             raise BriefError(
@@ -60,11 +63,6 @@ def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, Any]) -> st
                 remedy="Give a new question a key of its own; an old one with the same fields is the same mission.",
             )
     return str(name)
-
-
-def _is_relative(name: object) -> bool:
-    """Test if the name stands for another conversation when it is used again later."""
-    return isinstance(name, str) and (name == "new" or naming.back(name) is not None)
 
 
 def _same(field: str, first: Mapping[str, Any], value: Mapping[str, Any]) -> bool:

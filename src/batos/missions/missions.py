@@ -36,6 +36,8 @@ _WAITING: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting"})
 _STANDING: Final[frozenset[StatusWord]] = frozenset({"paused", "parked"})
 #: Statuses after a run that did not fail.
 _PEACEFUL: Final[frozenset[StatusWord]] = frozenset({"done", "queued", "paused", "waiting"})
+#: The reason of a mission whose asker left while it was being accepted.
+_LEFT: Final = BatosError("its asker left before it was begun", remedy="`batos resume` runs it.")
 #: The number of missions whose status is changed in one commit.
 _TOGETHER: Final = 100
 #: Times of a lease for which a node may take to stop a mission; one that pauses it pays for its calls first.
@@ -109,7 +111,7 @@ class Missions:
             committed = isinstance(error, asyncio.CancelledError) and error.__cause__ is None
             for each in reserved:
                 if committed and self._is_stored(each):
-                    self._workers.begin_reserved(each, _left_reason())
+                    self._workers.begin_reserved(each, _LEFT)
                 else:
                     self._workers.free(each)
             raise
@@ -370,11 +372,6 @@ def _place_of(seen: SeenMission) -> QueueEntry | None:
     if seen.word not in _WAITING:
         raise _start_refusal(seen.place.mission, seen.word)
     return seen.place
-
-
-def _left_reason() -> BatosError:
-    """Return the reason of a mission whose asker left while it was being accepted."""
-    return BatosError("its asker left before it was begun", remedy="`batos resume` runs it.")
 
 
 def _start_refusal(mission: str, word: StatusWord) -> Refused:

@@ -43,7 +43,6 @@ from batos.missions.commit_turns import CommitPlace, CommitTurns
 from batos.missions.interpreter import MissionInterpreter
 from batos.missions.voters import guard_missions
 from batos.objects.message import send
-from batos.objects.method import Method
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, InternalError, MissionFailed, Refused
 from batos.protocol.event_payloads import (
@@ -344,7 +343,9 @@ class MissionRunner:
         asking = self.image.signals.asked
         io = MissionIO(session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection)
         if before is not None:
-            generated, learned = _drop_undone(root, before.trace.generated), before.trace.learned
+            known = before.trace.generated.items()  # those of missions that are undone by now are left out
+            generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
+            learned = before.trace.learned
         else:
             generated, learned = {}, generation_log.read(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned))
@@ -381,8 +382,3 @@ class MissionRunner:
         if attempt.context is not None:
             session.follow(attempt.context.io.session)
         return session
-
-
-def _drop_undone(root: Root, generated: Mapping[tuple[str, str], Method]) -> dict[tuple[str, str], Method]:
-    """Return the methods that an earlier attempt found or made, without those whose missions are undone by now."""
-    return {slot: method for slot, method in generated.items() if not methods.is_undone(root, method.provenance)}

@@ -57,7 +57,10 @@ def record(root: Root, inventory: AdapterInventory, made: Mapping[str, str], use
     repository = own_slots(root["pLLM_obj"])[REPOSITORY]
     taken = {adapter.label for adapter in used}
     for adapter in inventory.adapters:
-        slots = _proxy(adapter, made.get(adapter.label), adapter.label in taken)
+        slots = {name: getattr(adapter, name) for name in _TOLD}
+        slots |= {"present": True, "used": adapter.label in taken}
+        if adapter.label in made:  # its model is left out while none is made of it
+            slots["model"] = made[adapter.label]
         changes += _write(repository, adapter.label, slots)
     present = {adapter.label for adapter in inventory.adapters}
     for label in [label for label in repository if label not in present]:
@@ -74,14 +77,6 @@ def proxies(root: Root) -> dict[str, dict[str, Any]]:
     model = root.get("pLLM_obj")
     repository = own_slots(model).get(REPOSITORY) if model is not None else None
     return {label: dict(own_slots(proxy)) for label, proxy in (repository or {}).items()}
-
-
-def _proxy(adapter: Adapter, model: str | None, used: bool) -> dict[str, Any]:
-    """Return the slots of an adapter's proxy: everything but its weights. `model` is left out while no model is made of
-    it.
-    """
-    slots = {name: getattr(adapter, name) for name in _TOLD}
-    return {**slots, "present": True, "used": used, **({} if model is None else {"model": model})}
 
 
 def _write(repository: Any, label: str, slots: Mapping[str, Any]) -> list[str]:

@@ -140,10 +140,6 @@ class Codex(MindTable):
         """Return the base model of a persona: its own, else the profile's."""
         return self.personas[persona].model or self.profile(profile).model
 
-    def answer_form_for(self, persona: str) -> str:
-        """Return the form of the answers of two personas that this one leads."""
-        return self.personas[persona].answer_form or self.answer_form
-
     def options_for(self, persona: str, profile: str = "default") -> dict[str, Any]:
         """Return a persona's options, complete: our defaults, then the persona's, then the profile's."""
         return {**model_options.DEFAULTS, **self.personas[persona].options, **self.profile(profile).options}

@@ -16,13 +16,12 @@ from batos.memory.records import memory_records
 from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
 from batos.methods.execution.plain_data import describe_type
 from batos.methods.execution.resolution import ToMethod
-from batos.minds import context_building, prompt, remembered
+from batos.minds import context_building, prompt, remembered, states
 from batos.minds.calls import answers, sample_paths
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import describe_intent, shape_of, task_of
 from batos.minds.task import Task
-from batos.objects.message import send
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, own_slots, reference
 from batos.protocol.brief import NO_MEMORY
@@ -141,9 +140,7 @@ async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: 
         raise ObjectError("`recall_` takes a text: what is looked for")
     if not isinstance(room, int) or isinstance(room, bool) or not 0 <= room <= MOST_ROOM:
         raise ObjectError(f"`recall_` takes bytes from 0 to {MOST_ROOM:,}, not {str(room)[:40]}")
-    found = await send(invocation.interpreter, invocation.context.mind.persona, "recall_", query, room)
-    if not isinstance(found, Evidence):
-        raise ObjectError(f"`recall_` answers no evidence but a {type(found).__name__}")
+    found = await states.recall(invocation.context, invocation.interpreter, query, room)
     invocation.context.trace.seen.append(found)
     return found
 

@@ -195,7 +195,10 @@ def _names(tree: ast.Module, line: str, fault: SourceFault) -> Iterator[Correcti
         if name in SHIPPED.primitives or f"{name}_" in SHIPPED.primitives:
             message = name if name in SHIPPED.primitives else f"{name}_"
             yield Correction(fault.line, _replace(line, name, f"{SHIPPED.receiver}.{message}"))
-    known = _visible_names(tree) if fault.rule == "unknown-name" else _module_names(quoted)
+    modules = SHIPPED.modules
+    # A fault names last the module that lacks a name, or no module that there is.
+    imported = set(modules.get(quoted[-1], modules)) if quoted else set()
+    known = _visible_names(tree) if fault.rule == "unknown-name" else imported
     for near in difflib.get_close_matches(name, sorted(known - {name}), n=3, cutoff=0.75):
         yield Correction(fault.line, _replace(line, name, near))
 
@@ -207,11 +210,6 @@ def _visible_names(tree: ast.Module) -> set[str]:
         if isinstance(node, Def):
             bound |= bound_names.bound_by(node) - {SHIPPED.receiver}
     return bound
-
-
-def _module_names(quoted: Sequence[str]) -> set[str]:
-    """Return the names of the module that a fault names last, or all modules."""
-    return set(SHIPPED.modules.get(quoted[-1], SHIPPED.modules)) if quoted else set()
 
 
 def _markers(tree: ast.Module, lines: Sequence[str], fault: SourceFault) -> Iterator[Correction]:

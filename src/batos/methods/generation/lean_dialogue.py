@@ -7,7 +7,7 @@ are written by rule: it returns what the model answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -178,9 +178,8 @@ def spoken_checks(wanted: MethodSpec) -> Sequence[Check]:
     """Return the checks of a facet or protocol with one parameter: it asks the model, and returns what that answers."""
     if not wanted.speaks or len(parameter_names(wanted.signature)) != 1:
         return ()
-    return tuple(_spoken_check(asked, answer) for asked, answer in _SPOKEN)
-
-
-def _spoken_check(asked: str, answer: str) -> Check:
-    replies: Mapping[str, Sequence[Any]] = {"infer_": [answer] * _ANSWERS, "recall_": [[]] * _ANSWERS}
-    return Check(arguments=[asked], replies=replies, result=answer)
+    none: Sequence[Any] = [[]] * _ANSWERS
+    return tuple(
+        Check(arguments=[asked], replies={"infer_": [answer] * _ANSWERS, "recall_": none}, result=answer)
+        for asked, answer in _SPOKEN
+    )

@@ -74,12 +74,8 @@ def mind(context: MindContext, slot: str, query: str, evidence: Evidence) -> Min
     shared. Of two voices each answers at once.
     """
     persona = context_building.persona_of(context.mission.root, slot.upper())
-    return context.with_mind(
-        persona=persona,
-        second=None,
+    return context_building.as_persona(context, persona).with_mind(
         effort="cycle" if context.mind.is_council else "reflex",
-        voice=context_building.voice_of(persona),
-        thinking=context_building.thinking_of(persona),
         question=query,
         name=f"{context.mind.name}/{slot}",
         inherited=evidence,
