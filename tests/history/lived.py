@@ -22,7 +22,7 @@ from batos.memory.known_texts import Incoming
 from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
-from batos.methods.lifecycle.method_readings import MethodReader
+from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions.readings import Readings
 from batos.uvm import UVM
 

@@ -14,7 +14,7 @@ from batos.image.views.past import PastImage
 from batos.inference.journal import Entries
 from batos.memory.records import memory_segments
 from batos.memory.search.recollection import Recollection
-from batos.methods.lifecycle.method_readings import MethodReader
+from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions.readings import Readings
 from batos.protocol.mission_documents import MissionDocument
 

@@ -12,7 +12,7 @@ from batos.conversations import compaction, conversations
 from batos.image.records import least_trust
 from batos.memory.evidence import Evidence
 from batos.memory.search.recall import recall
-from batos.methods.execution import effect_primitives, method_results, method_run, primitives
+from batos.methods.execution import method_results, method_run, primitives
 from batos.methods.execution.invocation import Invocation, InvocationResult, To
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
@@ -197,7 +197,7 @@ async def _forget(interpreter: MissionInterpreter, receiver: UvmObject, args: tu
 
 async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:
     """Return a capability that the mission's brief names."""
-    return effect_primitives.find_capability(interpreter.context, args)
+    return primitives.find_capability(interpreter.context, args)
 
 
 def _effect(operation: str) -> Kernel:
@@ -205,7 +205,7 @@ def _effect(operation: str) -> Kernel:
 
     async def stage(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> str:
         staged: list[dict[str, Any]] = []
-        said = effect_primitives.stage(interpreter.context, receiver, operation, args, staged)
+        said = primitives.stage(interpreter.context, receiver, operation, args, staged)
         interpreter.context.trace.note_effects(staged)
         return said
 

@@ -16,7 +16,7 @@ from batos.memory.evidence import Evidence
 from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
 from batos.methods.execution.write_buffer import WriteBuffer, list_shared, trust_of, with_references
-from batos.methods.generation import absent_objects
+from batos.methods.generation import prototypes
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions, degenerate, sample_paths
 from batos.minds.calls.questions import WORDLESS
@@ -61,7 +61,7 @@ def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]
     message = brief.message
     if message is None:
         return brief, None
-    if absent_objects.absent_intent(root, message) is not None:
+    if prototypes.absent_intent(root, message) is not None:
         return brief, _route(brief.persona or _STEWARD, message)
     addressed = address(root, message, brief.user)
     if addressed.found.value == Primitive(START):
@@ -93,9 +93,9 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter, message
     The step answers by what the message resolves to, and the state COMPLETE judges and writes as in every cycle.
     """
     root, thought = context.mission.root, context.mission.thought
-    absent = absent_objects.absent_intent(root, message)
+    absent = prototypes.absent_intent(root, message)
     if absent is not None:
-        await absent_objects.summon(context, message, absent)
+        await prototypes.summon(context, message, absent)
     addressed = address(root, message, context.mission.brief.user)
     if context_building.is_persona(addressed.receiver):
         context = context_building.as_persona(context, addressed.receiver)

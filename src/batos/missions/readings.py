@@ -17,7 +17,7 @@ from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.recollection import MARKED, RecallView, Recollection
-from batos.methods.lifecycle.method_readings import MethodReader
+from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions import reports
 from batos.notation import mask_passwords
 from batos.protocol.effect_documents import EffectDocument, GrantDocument

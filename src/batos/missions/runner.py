@@ -30,7 +30,7 @@ from batos.inference.journal import Journal, is_embedding
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.placement import Looks, Watch
 from batos.memory.search.recollection import Recollection
-from batos.methods.generation import absent_objects, generation_log
+from batos.methods.generation import generation_log, prototypes
 from batos.minds import context_building, provenance
 from batos.minds.choices import MissionChoices
 from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO
@@ -201,7 +201,7 @@ class MissionRunner:
         for _ in range(MOST_REPLAYS):
             try:
                 await self._think(attempt, place)
-            except absent_objects.Appeared:
+            except prototypes.Appeared:
                 attempt.stop_request.check()
             except ConflictError:
                 attempt.stop_request.check()

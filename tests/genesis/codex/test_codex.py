@@ -14,7 +14,7 @@ from tests.genesis.conftest import Edit
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex import meta_prompts, model_options, protocol_conditions
 from batos.genesis.codex.codex import PILLARS, Codex
-from batos.genesis.codex.files import LARGEST
+from batos.genesis.codex.reader import LARGEST
 from batos.protocol.errors import CodexError, UsageError
 
 PROTOCOLS = {

@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict
 
 from batos import private_files
-from batos.genesis.codex import files, meta_prompts, model_options, rules
+from batos.genesis.codex import meta_prompts, model_options, rules
 from batos.genesis.codex.declared_intents import IntentText
 from batos.genesis.codex.declared_objects import AbsentObject
 from batos.genesis.codex.key_lines import KeyPath
-from batos.genesis.codex.reader import TomlSource, nearest_word
+from batos.genesis.codex.reader import TomlSource, is_there, nearest_word, read_texts
 from batos.genesis.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, digest_of, read_as
 from batos.protocol.errors import CodexError, UsageError
 
@@ -171,7 +171,7 @@ def load(folder: Path) -> Codex:
 
 def read(folder: Path) -> CodexReading:
     """Read the codex of a folder, every file of it, and tell every fault of all."""
-    return parse(*files.texts(folder, _file_names()), folder)
+    return parse(*read_texts(folder, _file_names()), folder)
 
 
 def standing(folder: Path) -> tuple[CodexReading, frozenset[str]]:
@@ -180,8 +180,8 @@ def standing(folder: Path) -> tuple[CodexReading, frozenset[str]]:
     The second value holds the names of the missing files.
     """
     ours = read_shipped()
-    written = tuple(name for name in ours if files.there(folder / name))
-    texts, faults = files.texts(folder, written) if written else ({}, [])
+    written = tuple(name for name in ours if is_there(folder / name))
+    texts, faults = read_texts(folder, written) if written else ({}, [])
     absent = frozenset(name for name in ours if name not in written)
     return parse({**{name: ours[name] for name in absent}, **texts}, faults, folder), absent
 
@@ -216,7 +216,7 @@ def install(folder: Path) -> list[str]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        copied = [name for name in _file_names() if not files.there(folder / name)]
+        copied = [name for name in _file_names() if not is_there(folder / name)]
         texts = read_shipped() if copied else {}
         for name in copied:
             private_files.write_shared(folder / name, texts[name])

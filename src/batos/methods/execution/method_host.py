@@ -13,7 +13,6 @@ from batos.cell.values import Plain, Ref, Value, same
 from batos.image import ownership
 from batos.image.records import least_trust
 from batos.methods.execution import (
-    effect_primitives,
     name_rules,
     primitives,
 )
@@ -194,11 +193,11 @@ class MethodHost:
             vectors: list[Any] = await primitives.embed(self._invocation.context, f"{path}#0", *given)
             return MessageAnswer(vectors)
         if primitive.name == "traits.capability":
-            capability = effect_primitives.find_capability(self._invocation.context, given.args)
+            capability = primitives.find_capability(self._invocation.context, given.args)
             return MessageAnswer(self._view.table.to_cell(capability))
-        if primitive.name in effect_primitives.OPERATIONS:
+        if primitive.name in primitives.OPERATIONS:
             context, staged = self._invocation.context, self._buffer.effects
-            return MessageAnswer(effect_primitives.stage(context, target, primitive.name, given.args, staged))
+            return MessageAnswer(primitives.stage(context, target, primitive.name, given.args, staged))
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
             return MessageAnswer()

@@ -1,4 +1,4 @@
-"""The primitives that a method may send to its mission: inference in its persona's voice, memory, vectors, the log."""
+"""The primitives that a method, or a person's message, may send to its mission: inference, memory, effects, the log."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import structlog
 
+from batos.agency.payloads import payload_of
+from batos.agency.records import capabilities, staged_effects
 from batos.gate import citations
 from batos.memory.evidence import Evidence
 from batos.memory.exchanges import IndexedDocument
@@ -30,6 +32,12 @@ from batos.records.intents import is_interpretable
 
 _log = structlog.get_logger("batos.object")
 
+#: The kernel's functions that stage effects.
+OPERATIONS: Final = frozenset(primitive for _, primitive in capabilities.SELECTORS.values())
+#: The most effects of one mission.
+MOST_EFFECTS: Final = 64
+#: The answers of a message to a capability: it happens after the commit, or it happened in this lineage before.
+STAGED, REPEATED = "staged", "repeated"
 #: The most characters of a method's question; a longer one fits no model's window.
 LONGEST_PROMPT: Final = 64 * 1024
 #: The default and the largest size in bytes of the evidence that `recall_` returns.
@@ -260,3 +268,54 @@ def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[s
     except TypeError as error:
         taken = ", ".join(str(each).partition(":")[0].partition("=")[0] for each in signature.parameters.values())
         raise ObjectError(f"`{name}` takes ({taken}): {error}") from None
+
+
+# -- effects on the world: a capability is found, an effect staged
+
+
+def find_capability(context: MindContext, args: Sequence[Any]) -> UvmObject:
+    """Return a capability by the name of its grant.
+
+    Raises: ObjectError: the mission's brief does not name the grant, or it is revoked.
+    """
+    name = args[0] if len(args) == 1 else None
+    if not isinstance(name, str):
+        raise ObjectError("`capability_` takes the name of a grant")
+    found = capabilities.find(context.mission.root, name, context.mission.brief.user)
+    if name not in (context.mission.brief.grants or ()) or found is None:
+        raise _not_granted_error(name)
+    return found
+
+
+def stage(
+    context: MindContext, capability: UvmObject, operation: str, args: Sequence[Any], staged: list[dict[str, Any]]
+) -> str:
+    """Add an effect to those that this run stages, and return `staged`, or `repeated` for one that its lineage had.
+
+    The effect happens once the mission is committed, and not at all if it is not.
+
+    Raises: ObjectError: the brief does not name the grant, an argument is wrong, or there are too many effects.
+    """
+    if not capabilities.is_capability(capability):
+        raise ObjectError(f"{reference(capability)} is no capability")
+    name = own_slots(capability)["name"]
+    if reference(find_capability(context, [name])) != reference(capability):
+        raise _not_granted_error(name)
+    payload = dict(payload_of(operation, args))
+    fingerprint = staged_effects.fingerprint_of(reference(capability), operation, payload)
+    if any(each["fingerprint"] == fingerprint for each in (*context.trace.effects, *staged)):
+        return REPEATED
+    if len(context.trace.effects) + len(staged) >= MOST_EFFECTS:
+        raise ObjectError(f"a mission has at most {MOST_EFFECTS} effects on the world")
+    if staged_effects.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
+        return REPEATED
+    effect = {"grant": name, "oid": reference(capability), "operation": operation, "payload": payload}
+    staged.append({**effect, capabilities.NONCE: capabilities.nonce_of(capability), "fingerprint": fingerprint})
+    return STAGED
+
+
+def _not_granted_error(name: str) -> ObjectError:
+    return ObjectError(
+        f"this mission holds no capability {name[:64]!r}",
+        remedy="`batos grants list` lists grants; name one with --grant.",
+    )

@@ -89,20 +89,16 @@ class Generations:
     quota: GenerationQuota | None = None
     #: The candidates that were installed in a copy, oldest first.
     installed: list[Candidate] = field(default_factory=list)
-    _quota: GenerationQuota = field(init=False)
+    #: The quota, which copies of the mind share.
+    limit: GenerationQuota = field(init=False)
     _failures: NegativeCache = field(init=False)
     #: Candidates that passed their checks and are not installed, by log.
     _waiting: OrderedDict[str, Candidate] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         allowance, clock = self.deps.allowance, self.deps.clock
-        self._quota = self.quota or GenerationQuota(allowance, clock)
+        self.limit = self.quota or GenerationQuota(allowance, clock)
         self._failures = NegativeCache(allowance.again, clock)
-
-    @property
-    def limit(self) -> GenerationQuota:
-        """Return the quota, which copies of the mind share."""
-        return self._quota
 
     def current(self, log: str) -> Round:
         """Return the round of a log that a request for a method continues or begins."""
@@ -153,11 +149,11 @@ class Generations:
         wanted = request.wanted
         request.check_stop()  # a mission that was asked to stop begins nothing more
         if not self.single_flight.flying(wanted.key):
-            refusal = self._quota.refusal(sum(bool(each.get("began")) for each in request.learned))
+            refusal = self.limit.refusal(sum(bool(each.get("began")) for each in request.learned))
             if refusal:
                 request.told["outcome"] = "budget"
                 raise Refused(refusal, field="generation", remedy="Wait, or raise the setting in batos.toml.")
-            self._quota.take()
+            self.limit.take()
             request.told["began"] = True
         self.deps.events.emit(
             METHOD_GENERATING,
@@ -218,11 +214,11 @@ class Generations:
             return GenerationOutcome("failed", cost_of(session), error)
         except asyncio.CancelledError:  # cancelled before anything was paid: not counted
             if not cost_of(session).tokens:
-                self._quota.give_back()
+                self.limit.give_back()
             raise
         except BatosError as error:  # Ollama, a limit or a missing cell: no fault of the intent
             if not cost_of(session).tokens:
-                self._quota.give_back()
+                self.limit.give_back()
             return GenerationOutcome("failed", cost_of(session), error)
         wishes = [each for each in flight.wishes if isinstance(each, _Wish)]
         candidate = candidate.with_missions({each.mission for each in wishes})
@@ -290,7 +286,7 @@ class Generations:
                 raise
             return GenerationOutcome("made", cost_of(session), candidate)
 
-        self._quota.take()
+        self.limit.take()
         made = await self.single_flight.run_once((*wanted.key, "redefine"), work)
         if not isinstance(made.result, Candidate):
             raise InternalError(f"the generation for a new intent ended as {made.outcome!r}")

@@ -6,22 +6,27 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NoReturn
 
 from pydantic import BaseModel, Field, create_model
 
 from batos.genesis.codex.declared_objects import ApiMethod, api_of
+from batos.image import roots
+from batos.image.roots import Root
 from batos.inference.decisions.schema import Decision
 from batos.methods.generation import coder_prompt
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.method_checks import LEAST_CHECKS, MOST_CHECKS, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
+from batos.minds.context import MindContext
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
-from batos.protocol.errors import DecisionInvalid
+from batos.objects.prototype import FoundSlot
+from batos.protocol import brief as briefs
+from batos.protocol.errors import DecisionInvalid, GenerationFailed, MessageNotUnderstood
 from batos.protocol.method_documents import MutantsDocument
-from batos.records import methods
+from batos.records import methods, tools
 from batos.records.candidates import Candidate, digest_of_source
 
 HEAD: Final = "You write every method of one object of BAT OS."
@@ -157,3 +162,43 @@ def candidate(wanted: MethodSpec, judged: TrialResult, parts: Sequence[Candidate
 def join_sources(sources: Iterable[str]) -> str:
     """Join sources into one text for a reader."""
     return "\n\n".join(source.strip("\n") for source in sources) + "\n"
+
+
+# -- an object that is declared and does not exist yet, when a mission sends it a message
+
+
+class Appeared(Exception):
+    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
+
+
+def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
+    """Return the intent of a message's receiver if it is declared and does not exist; None for any other receiver.
+
+    Raises: MessageNotUnderstood: the object is absent, and its API does not declare the selector; nothing is paid for.
+    """
+    intent = tools.absent(root, message.receiver)
+    if intent is None:
+        return None
+    declared = api_of(intent.text)[0]
+    if message.selector not in {each.selector for each in declared}:
+        signatures = ", ".join(each.signature for each in declared)
+        raise MessageNotUnderstood(message.receiver, message.selector).advise(f"Its API declares {signatures}.")
+    return intent
+
+
+async def summon(context: MindContext, message: briefs.Message, intent: Intent) -> NoReturn:
+    """Make the object of this intent, unless another mission has made it meanwhile; then raise Appeared. Never returns.
+
+    Nothing else could answer the message, so the intent is never interpreted.
+
+    Raises: Appeared: the object exists now. GenerationFailed, CovenantViolation: the object was not made, or policy
+    forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
+    """
+    name, holder = message.receiver, context.mission.root[roots.TOOLS]
+    if context.io.methods.generator is None or context.mind.policy.install == "never":
+        raise GenerationFailed(
+            f"{name} is declared and does not exist, and policy lets nothing be made",
+            remedy="Ask with `--install now` or `--install ask`.",
+        )
+    await context.io.methods.generator.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
+    raise Appeared(name)

@@ -17,7 +17,7 @@ from batos.image.roots import Root
 from batos.methods.execution.compilation import program_of
 from batos.methods.lifecycle import active_methods, method_reports
 from batos.methods.lifecycle.active_methods import Rules
-from batos.methods.lifecycle.method_readings import MethodReader
+from batos.methods.lifecycle.method_reports import MethodReader
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 from batos.protocol.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, MethodInstalled, MethodRetired

@@ -8,9 +8,10 @@ from typing import Any
 
 from batos.agency.lookup import find_object
 from batos.image import ownership, roots
+from batos.image.readable import ReadableImage
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.methods.lifecycle import scoring
+from batos.methods.lifecycle import scoring, user_views
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
@@ -27,7 +28,7 @@ from batos.protocol.method_documents import (
     ToolLine,
     no_use,
 )
-from batos.records import methods
+from batos.records import methods, wishes
 
 _LIST = "`batos method list` lists them."
 
@@ -252,3 +253,49 @@ def _last(lineage: Lineage) -> int:
     """Return the number of the revision that was active last; 0 if none ever was."""
     newest_first = (each["former"] for _, each in reversed(list(lineage.history.items())))
     return next((number for number in newest_first if number), 0)
+
+
+class MethodReader:
+    """Reads the methods of one image; each call takes a snapshot of its own.
+
+    A `user` is shown no mission and no person that is not theirs; None sees all.
+    """
+
+    def __init__(self, image: ReadableImage) -> None:
+        self._image = image
+
+    def slot(self, name: str) -> tuple[str, str]:
+        """Return the holder's reference and the selector of `OBJECT.SELECTOR`.
+
+        Raises: NotFound: there is no such slot.
+        """
+        with self._image.snapshot() as root:
+            return locate(root, name)
+
+    def list_methods(self, name: str | None = None, user: str | None = None) -> list[MethodLine]:
+        """List a line for each slot that ever had a method, of all objects or of one."""
+        with self._image.snapshot() as root:
+            holder = None if name is None else find_object(root, name, ownership.NOBODY)
+            return user_views.lines_for(list_methods(root, holder), user)
+
+    def count_wishes(self, name: str | None = None) -> int:
+        """Count the methods that are still to be made, of all objects or of one. Raises: NotFound: no such object."""
+        with self._image.snapshot() as root:
+            return wishes.count(root, None if name is None else find_object(root, name, ownership.NOBODY))
+
+    def tools(self) -> list[ToolLine]:
+        """List the tools that can be called now."""
+        with self._image.snapshot() as root:
+            return tools(root)
+
+    def describe(self, name: str, revision: int | None = None, user: str | None = None) -> MethodDocument:
+        """Return the description of `OBJECT.SELECTOR`, with its active or the named revision. Raises: NotFound."""
+        with self._image.snapshot() as root:
+            found = describe(root, find_lineage(root, name), revision)
+            return user_views.document_for(root, found, user)
+
+    def history(self, name: str, user: str | None = None) -> MethodHistory:
+        """Return every revision and change of `OBJECT.SELECTOR`, with reasons. Raises: NotFound."""
+        with self._image.snapshot() as root:
+            lineage = find_lineage(root, name)
+            return user_views.history_for(lineage, history(root, lineage), user)

@@ -20,7 +20,7 @@ from batos.image.roots import Root
 from batos.image.views.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.inference.journal import Entries
 from batos.inference.ollama.opening import bridge
-from batos.methods.lifecycle.method_readings import MethodReader
+from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions import counters
 from batos.missions.readings import Doing, Readings
 from batos.protocol.errors import BatosError, ImageError, NoServer, NotFound
