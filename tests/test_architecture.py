@@ -332,7 +332,6 @@ PARAGRAPHS = frozenset(
     batos.cli.doctor.cellcheck
     batos.image.files.stored_files
     batos.inference.ollama.truncation
-    batos.missions.contributions
     batos.server.dispatch.mission_undo
     batos.server.zmq.request_counts
     """.split()

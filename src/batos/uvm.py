@@ -43,9 +43,8 @@ from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.stopping import StopRequest
-from batos.missions.contributions import APPLIERS
 from batos.missions.counters import Counters
-from batos.missions.followups import FollowUps
+from batos.missions.followups import APPLIERS, FollowUps
 from batos.missions.late_methods import LateMethods, LearningParts
 from batos.missions.mission_memory import MissionMemory
 from batos.missions.missions import Missions

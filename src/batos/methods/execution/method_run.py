@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from batos.cell.cell import MethodCall
-from batos.cell.program import Program
-from batos.methods.execution.compilation import program_of
+from batos.cell.program import Program, prepare
+from batos.concurrency.offload import offload
+from batos.guardian.audit import Context, audit
 from batos.methods.execution.invocation import Invocation, InvocationResult
 from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
@@ -18,13 +20,16 @@ from batos.methods.execution.usage import record_method
 from batos.methods.execution.write_buffer import WriteBuffer
 from batos.minds.context import MethodCell
 from batos.minds.trace import Trace
+from batos.objects.method import Method
 from batos.objects.prototype import label
-from batos.protocol.errors import CellMissing, MethodFailed
+from batos.protocol.errors import CellMissing, CovenantViolation, MethodFailed
 
+#: The work of auditing and lowering a character, as a multiple of reading one.
+_WORK: Final = 8
+#: The number of cached programs.
+_KEPT: Final = 512
 #: The most runs of a method while other parts change slots that it read; a repeated run pays for no call again.
 MOST_RUNS: Final = 12
-
-
 #: Raises MethodFailed if the sender of the message cannot use the result.
 Takes: TypeAlias = Callable[[Invocation[ToMethod], InvocationResult], None]
 
@@ -113,3 +118,35 @@ def _seed(invocation: Invocation[ToMethod]) -> str:
     The seed is equal in every attempt and retry.
     """
     return hashlib.sha256(f"{invocation.context.mission.shared.asked_at} {invocation.path}".encode()).hexdigest()
+
+
+# -- compilation: the source, audited by today's policy and lowered to the program that the cell runs
+
+
+async def program_of(method: Method) -> Program:
+    """Return the program of a method for the cell.
+
+    Programs are cached in memory by source, and never stored in the image.
+
+    The verdict that is stored with a method records the policy of the day on which it was made. This function audits
+    the source again, so only methods that the guardian accepts now are run.
+
+    Raises: CovenantViolation: the guardian refuses the source now. MethodFailed: the source cannot be lowered to a
+    program.
+    """
+    source, selector = method.source, method.selector
+    return await offload(_WORK * len(source), lambda: _program(source, selector))
+
+
+@lru_cache(maxsize=_KEPT)
+def _program(source: str, selector: str) -> Program:
+    """Audit and lower a source. Raises: CovenantViolation; MethodFailed."""
+    verdict = audit(source, Context(selector=selector))
+    if not verdict.accepted:
+        faults = tuple(fault.as_dict() for fault in verdict.faults)
+        raise CovenantViolation(
+            f"the guardian refuses the method {selector!r}: {verdict.faults[0]}",
+            faults=faults,
+            remedy="It was accepted by another policy: generate it again, or roll back (`batos method rollback`).",
+        )
+    return prepare(source, verdict.slots, selector)

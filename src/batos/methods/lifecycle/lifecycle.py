@@ -14,7 +14,7 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Telling
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.methods.execution.compilation import program_of
+from batos.methods.execution.method_run import program_of
 from batos.methods.lifecycle import active_methods, method_reports
 from batos.methods.lifecycle.active_methods import Rules
 from batos.methods.lifecycle.method_reports import MethodReader

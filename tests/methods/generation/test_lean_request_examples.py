@@ -9,8 +9,8 @@ from batos.cell.cell import Cell
 from batos.events import Events
 from batos.methods.generation import lean_request
 from batos.methods.generation.check_lines import parse_lines
-from batos.methods.generation.coder_examples import EXAMPLES, FACET, KEEPING, PLAIN, PROTOCOL, CoderExample, example_for
 from batos.methods.generation.lean_dialogue import spoken_checks
+from batos.methods.generation.lean_request import EXAMPLES, FACET, KEEPING, PLAIN, PROTOCOL, CoderExample, example_for
 from batos.methods.generation.method_spec import parameter_names
 from batos.methods.generation.rehearsal import LIMITS
 from batos.methods.generation.trial import Trial
