@@ -264,7 +264,7 @@ class Calls(Effects):
     def _lazy(self, node: ast.Call, name: str, values: list[Value]) -> Value:
         """Return an iterator whose functions take effect when the iterator is used, not here."""
         if name == "map":
-            held, effect, _ = self.follow_later(lambda: self._mapped(node, values), self.state.variables)
+            held, effect, _ = self.follow_later(lambda: self._map_rows(node, values), self.state.variables)
             thing = self.container_at(node, held)
             thing.effect = effect
             return frozenset((thing,))
@@ -285,7 +285,7 @@ class Calls(Effects):
         made.effect = effect if effect & ~CLEAN else 0
         return frozenset((made,))
 
-    def _mapped(self, node: ast.AST, values: list[Value]) -> Value:
+    def _map_rows(self, node: ast.AST, values: list[Value]) -> Value:
         rows = PLAIN.union(*map(elements, values[1:])) if values[1:] else PLAIN
         row = self.container_at(node, rows, part=2)
         held = self.use(values[0], [frozenset((row,)), rows], node) if values else PLAIN

@@ -36,7 +36,7 @@ def is_marker(node: ast.AST, policy: GuardianPolicy) -> bool:
 
 
 @contextmanager
-def _swapped(changes: Iterable[Change]) -> Iterator[None]:
+def _swap(changes: Iterable[Change]) -> Iterator[None]:
     """Give blocks other statements, one after the other, and their own again at the end."""
     before: list[Change] = []
     try:
@@ -51,10 +51,10 @@ def _swapped(changes: Iterable[Change]) -> Iterator[None]:
 
 def sink_markers(method: Def, policy: GuardianPolicy) -> AbstractContextManager[None]:
     """Move each marker of the method behind what follows in its block and only speaks or computes, for a while."""
-    return _swapped(_sunk(method, policy))
+    return _swap(_sink_each(method, policy))
 
 
-def _sunk(method: Def, policy: GuardianPolicy) -> Iterator[Change]:
+def _sink_each(method: Def, policy: GuardianPolicy) -> Iterator[Change]:
     for block in list(bound_names.blocks(method)):
         for index, node in enumerate(block):
             rest = block[index + 1 :]
@@ -174,7 +174,7 @@ class Flag:
 
     def as_marker(self) -> AbstractContextManager[None]:
         """Put the marker wherever the flag is set, and nothing where it is asked for, for a while."""
-        return _swapped(self._with_marks())
+        return _swap(self._with_marks())
 
     def _with_marks(self) -> Iterator[Change]:
         marker = self._guards(self.name)[0][1].body[0]
@@ -190,7 +190,7 @@ class Flag:
     def mark_at_guards(self) -> AbstractContextManager[None]:
         """Put the marker where the flag is asked for, whatever its value, for a while."""
         guards = self._guards(self.name)
-        return _swapped(
+        return _swap(
             (block, [_marked_always(node) if each is node else each for each in block]) for block, node in guards
         )
 
