@@ -97,6 +97,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "ambiguous_names",
         "function_p90",
         "root_any",
+        "verb_files",
         "docstrings_plain",
         "tests",
         "coverage",
