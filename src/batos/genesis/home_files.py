@@ -35,6 +35,7 @@ class HomeFiles:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._folders = settings.home / "codex", settings.place / "adapters"
         self._last: HomeContents | None = None
 
     def recall(self) -> HomeContents | None:
@@ -68,10 +69,6 @@ class HomeFiles:
         """Forget the contents and the digests of files, because one has changed without a mark of it."""
         self._last = None
         self._settings.digests.unlink(missing_ok=True)
-
-    @property
-    def _folders(self) -> tuple[Path, Path]:
-        return self._settings.home / "codex", self._settings.place / "adapters"
 
 
 @dataclass(frozen=True, slots=True)

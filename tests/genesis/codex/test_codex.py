@@ -89,6 +89,20 @@ def test_digest_is_of_the_content(folder: Path, edit: Edit) -> None:
     assert codices.load(folder).digest != before.digest
 
 
+def test_homes_with_the_same_files_share_what_was_read(folder: Path, tmp_path: Path, edit: Edit) -> None:
+    """A file that differs is another codex, and a fault is told with the folder that has it."""
+    other = tmp_path / "other"
+    codices.install(other)
+    assert codices.load(folder) is codices.load(other)
+    edit("mind.toml", 'default_model = "', 'default_model = "x')
+    assert codices.load(folder).default_model == f"x{codices.load(other).default_model}"
+    for place in (folder, other):
+        (place / "robin.toml").write_text("core_identity = 1", "utf-8")
+        with pytest.raises(CodexError) as caught:
+            codices.load(place)
+        assert caught.value.file == str(place / "robin.toml")
+
+
 def test_profiles_replace(folder: Path, edit: Edit) -> None:
     """A profile replaces model, coder, embedder and options; a persona's own model stands in every profile."""
     edit("mind.toml", "[profiles.small]\n", '[profiles.tiny]\nmodel = "qwen3:0.6b"\n'

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -166,7 +168,17 @@ class CodexReading:
 
 def load(folder: Path) -> Codex:
     """Read the codex of a folder; raises the first CodexError, by file and line, with all of them as its `faults`."""
-    return read(folder).sound()
+    texts, faults = files.texts(folder, _file_names())
+    if not faults:
+        with suppress(CodexError):  # raised below, with the places of the files
+            return _parse_once(tuple(texts.items()))
+    return parse(texts, faults, folder).sound()
+
+
+@lru_cache(maxsize=8)
+def _parse_once(texts: tuple[tuple[str, str], ...]) -> Codex:
+    """Return the codex of these texts by file name; homes whose files are alike share it, for it is never changed."""
+    return parse(dict(texts)).sound()
 
 
 def read(folder: Path) -> CodexReading:
