@@ -97,6 +97,8 @@ _R_OR_C: Final = re.compile(
 
 def _fold(text: str) -> str:
     """Return a text in small letters without accents: strange forms of a word are one."""
+    if text.isascii():
+        return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     bare = "".join(each for each in decomposed if not "\u0300" <= each <= "\u036f")
     return unicodedata.normalize("NFC", bare)

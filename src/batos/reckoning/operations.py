@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from batos.reckoning import record_lists
 from batos.reckoning.columns import Column
@@ -37,9 +38,14 @@ class Wish:
 
 def has_operation(said: Sequence[Word], language: str) -> bool:
     """Test if a question has a word that asks for an operation."""
-    known = lexicon(language)
-    asking = {phrase[0] for phrase, kind in known.items() if _operation(kind)}
-    return any(each.word in asking or any(each.word.startswith(prefix) for prefix in COMPOUNDS) for each in said)
+    asking, prefixes = _asking(language), tuple(COMPOUNDS)
+    return any(each.word in asking or each.word.startswith(prefixes) for each in said)
+
+
+@cache
+def _asking(language: str) -> frozenset[str]:
+    """Return the first words of the phrases that ask for an operation."""
+    return frozenset(phrase[0] for phrase, kind in lexicon(language).items() if _operation(kind))
 
 
 def _expect_places(mentions: Sequence[Phrase]) -> None:

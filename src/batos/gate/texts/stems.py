@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from batos.gate.texts import languages
 from batos.gate.values import numerals
@@ -92,6 +93,7 @@ def _number_stems(found: re.Match[str]) -> Iterator[Stem]:
         yield from (Stem(part.lstrip("0") or "0", *found.span()) for part in parts)
 
 
+@lru_cache(1 << 14)
 def _stem(word: str, language: str | None) -> str:
     if word.isdigit():
         return word.lstrip("0") or "0"

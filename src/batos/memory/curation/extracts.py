@@ -140,8 +140,11 @@ def _by_turns(
 
 
 def _is_same(each: _ExtractSentence, other: _ExtractSentence) -> bool:
+    fewer, more = sorted((len(each.stems), len(other.stems)))
+    if fewer / more < SAME:  # as with most: no more than these can be shared
+        return False
     both = len(each.stems & other.stems)
-    return both / len(each.stems | other.stems) >= SAME and _numbers(each) == _numbers(other)
+    return both / (fewer + more - both) >= SAME and _numbers(each) == _numbers(other)
 
 
 def _numbers(each: _ExtractSentence) -> frozenset[str]:
