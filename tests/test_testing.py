@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from batos.genesis.codex import codex as codices
+from batos.image import roots
 from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.generation.coder_prompt import HEAD
@@ -97,6 +99,31 @@ async def test_a_scripted_uvm_in_a_home_is_found_again(tmp_path: Path) -> None:
         assert uvm.readings.mission(shown["id"]) == shown
     async with scripted_uvm(tmp_path) as uvm:
         assert uvm.readings.newest() == []
+
+
+async def test_a_mind_in_memory_is_a_copy_of_a_grown_one(tmp_path: Path) -> None:
+    """A genesis finds nothing to do there, and no mind sees what another writes."""
+    async with scripted_uvm(tmp_path / "one") as one, scripted_uvm(tmp_path / "other") as other:
+        report = await one.readiness.genesis()
+        assert (report.plan.steps, report.changes, report.faults) == ((), (), ())
+        asked = await one.missions.ask({"text": "How do tides work?"})
+        with one.image.snapshot() as mine, other.image.snapshot() as theirs:
+            assert (list(mine[roots.MISSIONS]), list(theirs[roots.MISSIONS])) == ([asked["id"]], [])
+        assert not other.journal.read([asked["id"]])
+        assert one.journal.read([asked["id"]])
+    async with scripted_uvm(tmp_path / "third") as third:
+        with third.image.snapshot() as root:
+            assert not root[roots.MISSIONS]
+
+
+async def test_a_home_with_a_codex_of_its_own_has_a_genesis_of_its_own(tmp_path: Path) -> None:
+    """The copies are of the shipped codex alone."""
+    codices.install(tmp_path / "codex")
+    mind = tmp_path / "codex" / codices.MIND
+    mind.write_text(mind.read_text("utf-8").replace('charter = """', 'charter = """Be brief.', 1), "utf-8")
+    async with scripted_uvm(tmp_path) as uvm:
+        assert (await uvm.readiness.ready()).baseline.codex.charter.startswith("Be brief.")
+        assert not (await uvm.readiness.genesis()).plan.steps
 
 
 async def test_a_uvm_over_an_emulator_thinks(tmp_path: Path) -> None:

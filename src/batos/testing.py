@@ -5,16 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 import tomllib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+
+from ZODB.MappingStorage import MappingStorage
+from ZODB.utils import z64
 
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.codex import codex as codices
+from batos.image.ids import utc_now
+from batos.image.image import Opening
 from batos.inference import thoughts
 from batos.inference.ollama import blobs
 from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, PullProgress
@@ -219,6 +226,7 @@ def _row(name: str) -> ModelRow:
     return ModelRow(name, hashlib.sha256(name.encode()).hexdigest(), 1_000_000)
 
 
+@cache
 def shipped_models() -> tuple[str, ...]:
     """Return the models that the shipped codex's default profile names."""
     mind = tomllib.loads(codices.read_shipped()[codices.MIND])
@@ -238,15 +246,85 @@ async def scripted_uvm(
     """Open a UVM over a scripted bridge that answers eight calls of a mission at a time unless `settings` differ.
 
     Genesis is done. The image is in memory, or in `home`. `seams` may have a clock or pauses. No intent becomes a
-    method unless `settings` say so (`install`).
+    method unless `settings` say so (`install`). An image in memory is a copy of one that this process grew once, where
+    its genesis could not be another.
     """
+    chosen = _settings_of(home, memory=memory, **settings)
+    bridge, seams = bridge or ScriptedBridge(), seams or Seams()
+    alike = memory and settings.keys() <= _NOT_OF_GENESIS and _is_usual(home, bridge, seams)
+    grown = await _grow() if alike else None
+    opening = seams.opening if grown is None else grown.take_up(bridge)
+    async with open_uvm(chosen, events or Events(log=False), replace(seams, bridge=bridge, opening=opening)) as uvm:
+        await (uvm.readiness.genesis() if grown is None else uvm.readiness.check())
+        yield uvm
+
+
+def _settings_of(home: Path, *, memory: bool, **settings: Any) -> Settings:
     image = "memory://image" if memory else ""
     usual = {"home": home, "user": "tester", "image": image, "parallel": 8, "install": "never"}
-    chosen = Settings(**{**usual, **settings})
-    seams = replace(seams or Seams(), bridge=bridge or ScriptedBridge())
-    async with open_uvm(chosen, events or Events(log=False), seams) as uvm:
-        await uvm.readiness.genesis()
-        yield uvm
+    return Settings(**{**usual, **settings})
+
+
+# -- a grown image, of which many minds are copies
+
+
+#: Settings of which no genesis depends.
+_NOT_OF_GENESIS = frozenset({
+    "effort", "install", "method_control", "missions", "queue", "second_voice_margin", "user",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _GrownImage:
+    """An image and its journal after their genesis, which are never written to, and the models of that genesis."""
+
+    image: MappingStorage
+    journal: MappingStorage
+    rows: Mapping[str, ModelRow]
+
+    def take_up(self, bridge: ScriptedBridge) -> Callable[[Opening], Opening]:
+        """Give the models to a bridge, and return how copies of both storages are opened."""
+        bridge.rows.update(self.rows)
+        image, journal = partial(_copy, self.image), partial(_copy, self.journal)
+        return lambda opening: replace(opening, image_factory=image, journal_factory=journal)
+
+
+_grown: list[_GrownImage] = []
+
+
+async def _grow() -> _GrownImage:
+    """Return the grown image of this process."""
+    if not _grown:
+        bridge = ScriptedBridge()
+        with tempfile.TemporaryDirectory() as home:
+            seams = Seams(bridge=bridge)
+            async with open_uvm(_settings_of(Path(home), memory=True), Events(log=False), seams) as uvm:
+                await uvm.readiness.genesis()
+                image, journal = uvm.image.db.storage, uvm.image.journal_db.storage
+        _grown.append(_GrownImage(_copy(image), _copy(journal), bridge.rows))
+    return _grown[0]
+
+
+def _is_usual(home: Path, bridge: ScriptedBridge, seams: Seams) -> bool:
+    """Test if a genesis there would have the shipped codex, the usual models and the time of the clock."""
+    ours = not any((home / folder).exists() for folder in ("codex", "adapters"))
+    daemon = bridge.density is None and bridge.rows.keys() == set(shipped_models())
+    return ours and daemon and seams.opening is None and seams.clock is utc_now
+
+
+def _copy(storage: MappingStorage) -> MappingStorage:
+    """Return a storage in memory with all transactions of another."""
+    copy, newest = MappingStorage(storage.getName()), dict[bytes, bytes]()
+    for each in storage.iterator():
+        copy.tpc_begin(each, each.tid)
+        for record in each:
+            copy.store(record.oid, newest.get(record.oid, z64), record.data, "", each)
+            newest[record.oid] = each.tid
+        copy.tpc_vote(each)
+        copy.tpc_finish(each)
+    while newest and copy.new_oid() < max(newest):
+        pass
+    return copy
 
 
 @asynccontextmanager
