@@ -24,7 +24,7 @@ pytest_plugins = ["pytester"]
 # The suite runs often, with other examples each time; `make fuzz` runs many.
 # Neither is judged by the machine's pace.
 _NO_PACE = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.register_profile("ci", _NO_PACE, max_examples=40)
+hypothesis.settings.register_profile("ci", _NO_PACE, max_examples=20)
 hypothesis.settings.register_profile("fuzz", _NO_PACE, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 

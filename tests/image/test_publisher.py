@@ -18,7 +18,7 @@ from batos.image.image import LivingImage
 from batos.image.publisher import Publisher
 from batos.protocol.errors import InternalError
 
-MISSIONS, AT_ONCE = 200, 16
+MISSIONS, AT_ONCE = 80, 16
 
 
 def counted(home: Path, made: list[CountingStorage]) -> Callable[[], CountingStorage]:
@@ -32,7 +32,7 @@ def counted(home: Path, made: list[CountingStorage]) -> Callable[[], CountingSto
 
 
 async def test_missions_at_once_never_conflict(tmp_path: Path) -> None:
-    """200 whole missions, sixteen at a time, forty-two of them turns: no conflict and none resolved, by the storage."""
+    """80 whole missions, sixteen at a time, eighteen of them turns: no conflict and none resolved, by the storage."""
     made: list[CountingStorage] = []
     async with thinking(tmp_path, image_factory=counted(tmp_path, made)) as uvm:
         begun = [await uvm.missions.ask({"text": "begin", "effort": "cycle", "conversation": "new"}) for _ in range(2)]

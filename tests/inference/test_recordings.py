@@ -222,7 +222,7 @@ def damaged(data: st.DataObject, script: Script) -> Script:
     return [*parts, data.draw(st.sampled_from([CLOSE, HOLD]))]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_are_a_value_or_one_of_our_errors(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -142,7 +142,7 @@ def told(folder: Path, data: bytes, **options: bool) -> GgufHeader | NotWeights:
         return error
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=400), whole=st.booleans())
 def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, whole: bool) -> None:
     """No bytes behind the magic make anything but a header or NotWeights."""
@@ -150,7 +150,7 @@ def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFact
     assert isinstance(told(tmp_path_factory.getbasetemp(), start + data, arrays=whole), GgufHeader | NotWeights)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(at=st.integers(0, 600), byte=st.integers(0, 255), length=st.integers(0, 600))
 def test_any_damage_is_a_header_or_refused(
     tmp_path_factory: pytest.TempPathFactory, at: int, byte: int, length: int

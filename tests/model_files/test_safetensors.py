@@ -122,7 +122,7 @@ entries = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(header=st.dictionaries(st.text(max_size=3), entries | json_values, max_size=3), data=st.integers(0, 40))
 def test_any_header_is_one_or_refused(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], data: int
@@ -131,7 +131,7 @@ def test_any_header_is_one_or_refused(
     assert isinstance(told(tmp_path_factory.getbasetemp(), raw(header, data)), SafetensorsHeader | NotWeights)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=200), length=st.integers(0, 300))
 def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, length: int) -> None:
     """No bytes make anything but a header or NotWeights."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.reckoning.asking import ask
 
@@ -20,7 +20,6 @@ def day(question: str, text: str) -> date | None:
 
 
 @given(DAYS, st.integers(2, 90), st.sampled_from(["before", "after"]))
-@settings(deadline=None, max_examples=60)
 def test_a_period_is_counted_from_the_day_that_another_sentence_gives(event: date, count: int, way: str) -> None:
     """So many days before or after a thing are counted from its day, whichever that is."""
     text = f"The inspection is on {event:%Y-%m-%d}.\nThe report is sent {count} days {way} the inspection.\n"
@@ -30,7 +29,6 @@ def test_a_period_is_counted_from_the_day_that_another_sentence_gives(event: dat
 
 
 @given(DAYS, DAYS)
-@settings(deadline=None, max_examples=40)
 def test_two_days_of_one_thing_give_none(one: date, other: date) -> None:
     """Where the evidence has two days for what a period is counted from, none is taken."""
     text = f"The audit is on {one}.\nThe audit is on {other}.\nThe form is due 9 days before the audit.\n"

@@ -201,7 +201,7 @@ values = (
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(config=st.dictionaries(st.sampled_from(["r", "lora_alpha", "bias", "use_rslora", "rank_pattern", "use_dora",
                                                "base_model_name_or_path", "init_lora_weights"]), values))  # fmt: skip
 def test_any_configuration_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, config: dict[str, Any]) -> None:

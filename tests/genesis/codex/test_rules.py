@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
@@ -193,7 +193,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(name=st.sampled_from(sorted(codices.read_shipped())), data=st.data())
 def test_any_value_anywhere_is_a_codex_or_faults(name: str, data: st.DataObject) -> None:
     """Whatever stands in the place of any value, what comes is a codex, or faults with file, line and remedy."""

@@ -229,7 +229,7 @@ class IndexConformance:
         entries = [Entry(-(2**63), HOLM.title, HOLM.text), Entry(2**63 - 1, SKARN.title, SKARN.text)]
         assert self.found(self.built(entries)) == {-(2**63), 2**63 - 1}
 
-    @settings(max_examples=40, suppress_health_check=INHERITED)
+    @settings(suppress_health_check=INHERITED)
     @given(divided, st.randoms(use_true_random=False))
     def test_a_merge_is_a_segment_of_all(
         self, entries_numbers: tuple[list[Entry], list[int]], chance: random.Random
@@ -244,7 +244,7 @@ class IndexConformance:
         assert self.merge(segments, gone) == self.build(kept)
         assert self.merge([self.merge(segments[:2], gone), self.merge(segments[2:], ())], gone) == self.build(kept)
 
-    @settings(max_examples=40, suppress_health_check=INHERITED)
+    @settings(suppress_health_check=INHERITED)
     @given(divided, texts, st.permutations(range(4)))
     def test_the_order_of_segments_does_not_matter(
         self, entries_numbers: tuple[list[Entry], list[int]], query: str, order: list[int]
