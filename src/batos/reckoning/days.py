@@ -77,9 +77,7 @@ def compute(
     """
     try:
         asked = _read(question, said, language)
-        compares = (
-            sorted(asked.kinds) in (["before", "ref", "ref"], ["after", "ref", "ref"]) and asked.kinds[1] != "ref"
-        )
+        compares = asked.kinds in (["ref", "before", "ref"], ["ref", "after", "ref"])
         form = (_is_before if compares else None) if wants_yes else _form(asked)
         if form is not None:
             return form(asked, texts, today)

@@ -145,12 +145,9 @@ def _compute(question: str, said: Sequence[Word], language: str, table: Table, t
     if not names_it and sum(row.end - row.start for row in table.rows) <= _MOST_OF_IT * len(table.source.text):
         raise NotComputed  # another part of the text may be meant
     found = filters.conditions(mentions, columns, index.about, today)
-    if (
-        wish.operation == "count"
-        and not found
-        and not any(each.kind == "about" or 0 in each.columns for each in mentions)
-    ):
-        raise NotComputed  # nothing says that the rows of this table are meant
+    means_rows = any(each.kind == "about" or 0 in each.columns for each in mentions)
+    if wish.operation == "count" and not found and not means_rows:
+        raise NotComputed
     rows = [table.rows[at] for at in keep]
     chosen, left_out = _split(rows, found, wish.column)
     picked, holds = tuple(rows[at] for at in chosen), tuple(each.said for each in found)
