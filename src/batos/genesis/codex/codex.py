@@ -168,7 +168,7 @@ class CodexReading:
 
 def load(folder: Path) -> Codex:
     """Read the codex of a folder; raises the first CodexError, by file and line, with all of them as its `faults`."""
-    texts, faults = files.texts(folder, _file_names())
+    texts, faults = read_texts(folder, _file_names())
     if not faults:
         with suppress(CodexError):  # raised below, with the places of the files
             return _parse_once(tuple(texts.items()))
