@@ -21,6 +21,7 @@ LETTERS = st.text("abcdefgh", min_size=4, max_size=9)
         ("aks Why?", "there is no verb 'aks'; did you mean 'ask'?", "`batos --help`"),
         ("version", "there is no verb 'version'", "`batos --help`"),
         ("method lits", "`batos method` has no verb 'lits'; did you mean 'list'?", "`batos method --help`"),
+        ("grants rvoke x", "`batos grants` has no verb 'rvoke'; did you mean 'revoke'?", "`batos grants --help`"),
         ("keys frob", "`batos keys` has no verb 'frob'; one of list, new, revoke", "`batos keys --help`"),
         ("ask --fil x Why?", "`batos ask` has no option '--fil'; did you mean '--file'?", "`batos ask --help`"),
         ("wait --timeout 5 last", "`batos wait` has no option '--timeout'", "`batos wait --help`"),

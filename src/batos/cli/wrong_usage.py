@@ -83,8 +83,9 @@ class DefaultVerb(Subverbs):
         return args if is_own or not self.takes(args) else [self._default, *args]
 
     def takes(self, args: Sequence[str]) -> bool:
-        """Tell whether the default is meant by these arguments, none of which is a verb."""
-        return True
+        """Test if the default is meant by these arguments, none of which is a verb: where it takes none, by options."""
+        needs = self.commands[self._default].params
+        return not args or args[0].startswith("-") or any(isinstance(each, click.Argument) for each in needs)
 
 
 def as_error(wrong: click.ClickException, typed: Sequence[str], verbs: Collection[str]) -> UsageError:

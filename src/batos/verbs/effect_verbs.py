@@ -20,6 +20,7 @@ GRANTS_NOUN: Final = Noun(
 
     Without a grant no mission changes anything in the world. A mission reaches a grant only if its asker names it:
     --grant NAME.""",
+    default="list",
 )
 EFFECTS_NOUN: Final = Noun(
     "effects",

@@ -11,7 +11,7 @@ from batos.protocol.server_documents import AdapterChoice, HelloDocument, Planne
 from batos.protocol.strict_model import Name, StrictModel
 from batos.verbs.wire_verb import Noun, WireVerb
 
-ADAPTERS_NOUN: Final = Noun("adapters", "List, check and choose the adapters that personas think with.")
+ADAPTERS_NOUN: Final = Noun("adapters", "List, check and choose the adapters that personas think with.", default="list")
 
 
 class HelloArgs(StrictModel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -47,15 +46,7 @@ def token(called: VerbCall, new: bool) -> int:
     return 0
 
 
-class _Keys(DefaultVerb):
-    """The verb `keys`: options alone are those of its list."""
-
-    def takes(self, args: Sequence[str]) -> bool:
-        """Tell whether there are only options: a word is meant as a verb."""
-        return not args or args[0].startswith("-")
-
-
-@click.group(cls=_Keys, default="list")
+@click.group(cls=DefaultVerb, default="list")
 def keys() -> None:
     """List the keys of clients on other machines; make and revoke them.
 
