@@ -6,16 +6,19 @@ of prose_side.py, where a missing one does not; `docstrings_plain_written` is th
 `root_any` counts annotations `root: Any`, `verb_files` the files that name one verb which asks once (`grants revoke`),
 `function_p90` is in lines without the docstring. `lines` are those of batos
 alone, as is `chain`, the longest chain of imports in modules; `single_importer_small` counts its modules under 60 lines
-that one module alone imports, `wide_folders` its folders with over 25 modules.
+that one module alone imports, `wide_folders` its folders with over 25 modules. `any_maps` counts `dict[str, Any]` and
+`Mapping[str, Any]`, `any_functions` is the share of functions with Any in their annotations, `public_image` counts the
+public names of image. `over_budget` counts what rooms have beyond bench/rooms.json, which --write-budget writes anew.
 
 The figures of a run (`tests`, `suite_seconds`, `ci_seconds`, `coverage`) need one: without --quick the script runs
 `.ci/run` in a fresh clone of the last commit, and then, where `coverage` is installed, the suite once more under it.
 --suite takes what an earlier `.ci/run` or `make test` printed, --coverage what `coverage json` wrote. --list prints
 what is behind a figure: `--list ambiguous_names`, `--list docstrings src/batos/image`, `--list root_any`,
-`--list upward_imports`, `--list cycles`, `--list single_importer_small`, `--list wide_folders`, and functions and
-classes named by a participle: `--list participles`.
+`--list upward_imports`, `--list cycles`, `--list single_importer_small`, `--list wide_folders`, `--list over_budget`,
+and functions and classes named by a participle: `--list participles`.
 
     python bench/house.py [--quick] [--suite FILE] [--coverage FILE] [--list FIGURE [PATH]] [--json FILE]
+    python bench/house.py --write-budget
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from typing import Any
 import imports_side
 import names_side
 import prose_side
+import rooms_side
 from batos.cli.imports import pause_collector
 from report import Goal, report
 
@@ -45,8 +49,8 @@ Files = list[tuple[Path, str]]
 PART = re.compile(r"^=== (.+) \((\d+) s\)$", re.MULTILINE)
 #: Figures behind which --list can show something.
 LISTED = ("docstrings", "ambiguous_names", "participles", "root_any", "upward_imports", "cycles")
-#: The same of the layout of batos alone.
-LAYOUT = ("single_importer_small", "wide_folders")
+#: The same of the layout.
+LAYOUT = ("single_importer_small", "wide_folders", "over_budget")
 PASSED = re.compile(r"(\d+) passed.* in ([\d.]+)s")
 
 
@@ -88,11 +92,13 @@ def words_page(root: Path = ROOT) -> str:
 
 
 def layout(files: Files, imports: imports_side.Graph) -> dict[str, list[str]]:
-    """Return what of the files of batos the rules of merging find: small modules of one reader, and wide folders."""
+    """Return what the rules of the layout find: small modules of one reader, wide folders, rooms over their budget."""
     ours = [(path, text) for path, text in files if path.parts[1] == "batos"]
     lengths = {imports_side.module_of(path): text.count("\n") for path, text in ours}
     small = imports_side.small_single_importers({name: imports[name] for name in lengths}, lengths)
-    return dict(zip(LAYOUT, (small, imports_side.wide_folders(path for path, _ in ours)), strict=True))
+    wide = imports_side.wide_folders(path for path, _ in ours)
+    over = rooms_side.over_budget(rooms_side.sizes(files), rooms_side.read_budget())
+    return dict(zip(LAYOUT, (small, wide, over), strict=True))
 
 
 def still(files: Files) -> dict[str, Any]:
@@ -102,11 +108,12 @@ def still(files: Files) -> dict[str, Any]:
     plain, written = prose_side.shares(found)
     lengths = function_lengths(found)
     imports = imports_side.graph(trees)
-    ours = [text.count("\n") for path, text in files if path.parts[1] == "batos"]
+    ours = [(text, tree) for (path, text), (_, tree) in zip(files, trees, strict=True) if path.parts[1] == "batos"]
+    counts = [text.count("\n") for text, _ in ours]
     return {
-        "lines": sum(ours),
+        "lines": sum(counts),
         "files": len(files),
-        "file_median": statistics.median(ours),
+        "file_median": statistics.median(counts),
         "chain": imports_side.longest_chain(imports),
         **{figure: len(found) for figure, found in layout(files, imports).items()},
         "classes": sum(isinstance(entry.node, ast.ClassDef) for entry in found),
@@ -114,6 +121,9 @@ def still(files: Files) -> dict[str, Any]:
         "function_p90": lengths[len(lengths) * 9 // 10],
         "root_any": sum(1 for _ in root_any(trees)),
         "verb_files": sum("GRANTS_REVOKE" in text for _, text in files),
+        "any_maps": rooms_side.untyped_maps(text for text, _ in ours),
+        "any_functions": rooms_side.untyped_functions([tree for _, tree in ours]),
+        "public_image": rooms_side.sizes(files)["image"]["names"],
         "docstrings_plain": plain,
         "docstrings_plain_written": written,
         "upward_imports": len(imports_side.upward(imports, ROOT / "pyproject.toml")),
@@ -204,6 +214,12 @@ def goals(values: dict[str, Any]) -> Sequence[Goal]:
         Goal("ambiguous_names", values["ambiguous_names"], 0),
         Goal("root_any", values["root_any"], 0),
         Goal("verb_files", values["verb_files"], 2),
+        Goal("any_maps", values["any_maps"], 300),
+        Goal("any_functions", values["any_functions"], 0.08),
+        Goal("public_image", values["public_image"], 150),
+        Goal("classes", values["classes"], 750),
+        Goal("files", values["files"], 400),
+        Goal("over_budget", values["over_budget"], 0),
         Goal("docstrings_plain", values["docstrings_plain"], 0.95, "at_least"),
         Goal("docstrings_plain_written", values["docstrings_plain_written"], 1.0, "at_least"),
         Goal("upward_imports", values["upward_imports"], 0),
@@ -223,6 +239,7 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--suite", type=Path, help="what an earlier .ci/run or make test printed")
     parser.add_argument("--coverage", type=Path, help="what coverage json wrote")
     parser.add_argument("--list", nargs="+", metavar=("FIGURE", "PATH"), help="print what is behind a figure")
+    parser.add_argument("--write-budget", action="store_true", help="write the sizes of all rooms to bench/rooms.json")
     parser.add_argument("--json", type=Path, help="write the document to this file too")
     return parser.parse_args(arguments)
 
@@ -230,6 +247,9 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or list what is behind a figure."""
     given = options(arguments)
+    if given.write_budget:
+        rooms_side.write_budget(rooms_side.sizes(sources()))
+        return
     if given.list:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
         if figure not in LISTED + LAYOUT:

@@ -339,13 +339,17 @@ PARAGRAPHS = frozenset(
 
 
 def test_a_module_is_no_paragraph_of_its_only_reader() -> None:
-    """A module under 60 lines has two importers, and a folder at most 25 modules."""
+    """A module under 60 lines has two importers, and a folder at most 25 modules; what does not hold yet is listed.
+
+    No room goes beyond its lines, files and public names of bench/rooms.json without others gone elsewhere.
+    """
     with pause_collector():
         files = house.sources()
         found = house.layout(files, imports_side.graph(files))
     assert {figure: frozenset(each) for figure, each in found.items()} == {
         "single_importer_small": PARAGRAPHS,
         "wide_folders": frozenset(),
+        "over_budget": frozenset(),
     }
 
 
