@@ -185,7 +185,7 @@ class MethodLifecycle(MethodReader):
             revision=method.revision,
             digest=method.provenance["digest"],
         )
-        return partial(self._events.emit, METHOD_INSTALLED, told)
+        return lambda: self._events.emit(METHOD_INSTALLED, told)
 
     def _retired_events(self, gone: Iterable[MethodRetired]) -> list[Telling]:
         """Return functions that emit the events of these retirements."""
