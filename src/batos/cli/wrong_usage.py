@@ -74,8 +74,9 @@ class DefaultVerb(Subverbs):
         self._default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read arguments that may lack the verb."""
-        return super().parse_args(ctx, self.with_verb(args))
+        """Read arguments that may lack the verb; a shell is offered the verbs of one whose default takes no word."""
+        offers = ctx.resilient_parsing and not args and not self._takes_word()
+        return super().parse_args(ctx, args if offers else self.with_verb(args))
 
     def with_verb(self, args: list[str]) -> list[str]:
         """Put the default before what names no verb and asks for no help."""
@@ -84,8 +85,10 @@ class DefaultVerb(Subverbs):
 
     def takes(self, args: Sequence[str]) -> bool:
         """Test if the default is meant by these arguments, none of which is a verb: where it takes none, by options."""
-        needs = self.commands[self._default].params
-        return not args or args[0].startswith("-") or any(isinstance(each, click.Argument) for each in needs)
+        return not args or args[0].startswith("-") or self._takes_word()
+
+    def _takes_word(self) -> bool:
+        return any(isinstance(each, click.Argument) for each in self.commands[self._default].params)
 
 
 def as_error(wrong: click.ClickException, typed: Sequence[str], verbs: Collection[str]) -> UsageError:
