@@ -36,7 +36,7 @@ export PYTHONUNBUFFERED := 1
 # Hundreds of processes are started by tests and benches: without compiled modules each would compile ours again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: crash help demo test room check format docs bench bench-full wheel fuzz flaky times live real clean venv
+.PHONY: crash help demo test room check lint format docs bench bench-full wheel fuzz flaky times live real clean venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,12 +54,14 @@ room: $(STAMP) ## ruff, mypy and the tests of one room, in an environment withou
 	$(BIN)/mypy --follow-imports silent $(ROOM_PLACES)
 	$(BIN)/python -m pytest -q tests/$(ROOM) $(ARGS)
 
-check: $(STAMP) ## ruff, mypy --strict, import-linter, the architecture test
+check: lint ## ruff, mypy --strict, import-linter, the architecture test
+	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_packaging.py
+
+lint: $(STAMP) ## check without the tests, which `make test` has too
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/test_architecture.py tests/test_packaging.py
 
 format: $(STAMP) ## put the code into the house's form
 	$(BIN)/ruff check --fix .

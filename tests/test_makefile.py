@@ -176,16 +176,16 @@ def test_ci_tells_the_seconds_of_each_part(tmp_path: Path) -> None:
     """Every part runs, says what it says in one piece under its name, and is listed at the end with its seconds."""
     done = ci(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    parts = ["venv", "check", "wheel", "demo", "test", "crash", "crash", "real"]
+    parts = ["venv", "lint", "wheel", "demo", "test", "real", "crash", "crash"]
     assert re.findall(r"^=== .+ \(\d+ s\)\nmade (\w+)$", done.stdout, re.MULTILINE) == parts
     _, _, summary = done.stdout.partition("=== all held")
     listed = re.findall(r"^ +\d+ s  (\w+)", summary, re.MULTILINE)
-    assert listed == ["environment", "checks", "wheel", "demo", "tests", "crash", "crash", "real", "in"]
+    assert listed == ["environment", "checks", "wheel", "demo", "tests", "real", "crash", "crash", "in"]
     assert summary.endswith("made test\n"), "the last line is the tests' own"
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("tmp")]
 
 
-@pytest.mark.parametrize("part", ["venv", "check", "wheel", "demo", "test", "crash", "real"])
+@pytest.mark.parametrize("part", ["venv", "lint", "wheel", "demo", "test", "crash", "real"])
 def test_ci_ends_with_the_part_that_failed(tmp_path: Path, part: str) -> None:
     """A part that fails, alone or beside others, is shown and fails the run; nothing is said to have held."""
     done = ci(tmp_path, fails=part)
