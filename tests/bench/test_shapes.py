@@ -286,7 +286,9 @@ def test_the_bench_that_ci_runs_itself_is_run_there_and_has_its_keys() -> None:
     (recipe,) = re.findall(r"^crash: .*\n\t(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert f"{BY_CI} --kills" in recipe
     assert "--strict" in recipe
-    parts = re.findall(r"^(?:part|beside) \S+ make crash( STORAGE=\w+)? ", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    parts = re.findall(
+        r"^(?:part|beside) \S+ make crash( STORAGE=\w+)? ", (ROOT / ".ci" / "run").read_text(), re.MULTILINE
+    )
     assert sorted(parts) == ["", " STORAGE=postgres"]
     assert set(KEYS[BY_CI]) <= crash.CrashDocument.__required_keys__
 
