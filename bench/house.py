@@ -45,6 +45,8 @@ from report import Goal, report
 
 ROOT = Path(__file__).resolve().parents[1]
 Files = list[tuple[Path, str]]
+#: The trees of such files, in their order.
+Trees = list[tuple[Path, ast.Module]]
 #: A part of .ci/run begins with its name and the seconds since the start of the run.
 PART = re.compile(r"^=== (.+) \((\d+) s\)$", re.MULTILINE)
 #: Figures behind which --list can show something.
@@ -57,6 +59,11 @@ PASSED = re.compile(r"(\d+) passed.* in ([\d.]+)s")
 def sources(root: Path = ROOT) -> Files:
     """Read every Python file under src/, with its path from the checkout."""
     return [(path.relative_to(root), path.read_text(encoding="utf-8")) for path in sorted((root / "src").rglob("*.py"))]
+
+
+def parse_all(files: Files) -> Trees:
+    """Return the tree of every file."""
+    return [(path, ast.parse(text)) for path, text in files]
 
 
 def function_lengths(found: Iterable[prose_side.Entry]) -> list[int]:
@@ -91,23 +98,31 @@ def words_page(root: Path = ROOT) -> str:
     return page.read_text(encoding="utf-8") if page.is_file() else ""
 
 
-def layout(files: Files, imports: imports_side.Graph) -> dict[str, list[str]]:
+def layout(files: Files, rooms: rooms_side.Rooms, imports: imports_side.Graph) -> dict[str, list[str]]:
     """Return what the rules of the layout find: small modules of one reader, wide folders, rooms over their budget."""
     ours = [(path, text) for path, text in files if path.parts[1] == "batos"]
     lengths = {imports_side.module_of(path): text.count("\n") for path, text in ours}
     small = imports_side.small_single_importers({name: imports[name] for name in lengths}, lengths)
     wide = imports_side.wide_folders(path for path, _ in ours)
-    over = rooms_side.over_budget(rooms_side.sizes(files), rooms_side.read_budget())
+    over = rooms_side.over_budget(rooms, rooms_side.read_budget())
     return dict(zip(LAYOUT, (small, wide, over), strict=True))
+
+
+def layout_now() -> dict[str, list[str]]:
+    """Return the same for the sources as they are."""
+    files = sources()
+    trees = parse_all(files)
+    return layout(files, rooms_side.sizes(files, trees), imports_side.graph(trees))
 
 
 def still(files: Files) -> dict[str, Any]:
     """Measure what can be read from the sources alone."""
-    trees = [(path, ast.parse(text)) for path, text in files]
+    trees = parse_all(files)
     found = [entry for path, tree in trees for entry in prose_side.entries(path, tree)]
     plain, written = prose_side.shares(found)
     lengths = function_lengths(found)
     imports = imports_side.graph(trees)
+    rooms = rooms_side.sizes(files, trees)
     ours = [(text, tree) for (path, text), (_, tree) in zip(files, trees, strict=True) if path.parts[1] == "batos"]
     counts = [text.count("\n") for text, _ in ours]
     return {
@@ -115,7 +130,7 @@ def still(files: Files) -> dict[str, Any]:
         "files": len(files),
         "file_median": statistics.median(counts),
         "chain": imports_side.longest_chain(imports),
-        **{figure: len(found) for figure, found in layout(files, imports).items()},
+        **{figure: len(found) for figure, found in layout(files, rooms, imports).items()},
         "classes": sum(isinstance(entry.node, ast.ClassDef) for entry in found),
         "ambiguous_names": len(names_side.ambiguous(trees, words_page())),
         "function_p90": lengths[len(lengths) * 9 // 10],
@@ -123,7 +138,7 @@ def still(files: Files) -> dict[str, Any]:
         "verb_files": sum("GRANTS_REVOKE" in text for _, text in files),
         "any_maps": rooms_side.untyped_maps(text for text, _ in ours),
         "any_functions": rooms_side.untyped_functions([tree for _, tree in ours]),
-        "public_image": rooms_side.sizes(files)["image"]["names"],
+        "public_image": rooms["image"]["names"],
         "docstrings_plain": plain,
         "docstrings_plain_written": written,
         "upward_imports": len(imports_side.upward(imports, ROOT / "pyproject.toml")),
@@ -248,15 +263,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or list what is behind a figure."""
     given = options(arguments)
     if given.write_budget:
-        rooms_side.write_budget(rooms_side.sizes(sources()))
+        files = sources()
+        rooms_side.write_budget(rooms_side.sizes(files, parse_all(files)))
         return
     if given.list:
         figure, under = given.list[0], given.list[1] if len(given.list) > 1 else "src"
         if figure not in LISTED + LAYOUT:
             sys.exit(f"nothing to list for {figure!r}: give one of {', '.join(LISTED + LAYOUT)}")
-        files = sources()
-        listed = layout(files, imports_side.graph(files))[figure] if figure in LAYOUT else list_figure(figure, under)
-        print("\n".join(listed))
+        print("\n".join(layout_now()[figure] if figure in LAYOUT else list_figure(figure, under)))
         return
     with pause_collector():  # which would look through the trees of all files, again and again
         values = still(sources())

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from prose_side import Function, parse, statements
+from prose_side import Function, statements
 
 #: The lines, files and public names of a room.
 Size: TypeAlias = Mapping[str, int]
+Rooms: TypeAlias = Mapping[str, Size]
 
 #: The most that each room may have; `house.py --write-budget` writes the sizes of now.
 BUDGET = Path(__file__).with_name("rooms.json")
@@ -26,14 +27,17 @@ def room_of(path: Path) -> str:
     return inner[0] if package == "batos" and inner else package
 
 
-def sizes(files: Iterable[tuple[Path, str]]) -> dict[str, Size]:
-    """Return the size of every room: public names are functions, classes and constants at the top of its modules."""
+def sizes(files: Iterable[tuple[Path, str]], trees: Iterable[tuple[Path, ast.Module]]) -> Rooms:
+    """Return the size of every room: public names are functions, classes and constants at the top of its modules.
+
+    `trees` are those of the files, in their order: parsing them is most of the work, and others need them too.
+    """
     found: defaultdict[str, dict[str, int]] = defaultdict(lambda: {"lines": 0, "files": 0, "names": 0})
-    for path, text in files:
+    for (path, text), (_, tree) in zip(files, trees, strict=True):
         room = found[room_of(path)]
         room["lines"] += text.count("\n")
         room["files"] += 1
-        room["names"] += sum(not name.startswith("_") for name in top_names(parse(text)))
+        room["names"] += sum(not name.startswith("_") for name in top_names(tree))
     return dict(sorted(found.items()))
 
 
@@ -47,19 +51,19 @@ def top_names(module: ast.Module) -> Iterator[str]:
             yield from (each.id for each in targets if isinstance(each, ast.Name))
 
 
-def read_budget(path: Path = BUDGET) -> dict[str, Size]:
+def read_budget(path: Path = BUDGET) -> Rooms:
     """Return the budget of every room."""
-    found: dict[str, Size] = json.loads(path.read_text(encoding="utf-8"))
+    found: Rooms = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
-def write_budget(found: Mapping[str, Size], path: Path = BUDGET) -> None:
+def write_budget(found: Rooms, path: Path = BUDGET) -> None:
     """Write the sizes of now as the budget, a line for each room."""
     rows = (f"  {json.dumps(room)}: {json.dumps(dict(size))}" for room, size in found.items())
     path.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 
 
-def over_budget(found: Mapping[str, Size], budget: Mapping[str, Size]) -> list[str]:
+def over_budget(found: Rooms, budget: Rooms) -> list[str]:
     """List what rooms have beyond their budget, and rooms that have none."""
     nothing = dict.fromkeys(("lines", "files", "names"), 0)
     return [

@@ -13,7 +13,6 @@ import pytest
 from tests.fixed_seconds import fixed_seconds
 
 import house
-import imports_side
 from batos.cli.imports import pause_collector
 from prose_side import all_nodes, statements
 
@@ -344,8 +343,7 @@ def test_a_module_is_no_paragraph_of_its_only_reader() -> None:
     No room goes beyond its lines, files and public names of bench/rooms.json without others gone elsewhere.
     """
     with pause_collector():
-        files = house.sources()
-        found = house.layout(files, imports_side.graph(files))
+        found = house.layout_now()
     assert {figure: frozenset(each) for figure, each in found.items()} == {
         "single_importer_small": PARAGRAPHS,
         "wide_folders": frozenset(),
