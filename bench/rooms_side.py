@@ -48,7 +48,8 @@ def top_names(module: ast.Module) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from (each.id for each in targets if isinstance(each, ast.Name))
+            parts = (part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each]))
+            yield from (each.id for each in parts if isinstance(each, ast.Name))
 
 
 def read_budget(path: Path = BUDGET) -> Rooms:
