@@ -104,19 +104,13 @@ def ask_for(called: VerbCall, verb: WireVerb[Args, Reply], given: Mapping[str, A
     def on_event(_event: str, keys: Mapping[str, Any]) -> None:
         called.note(verb.progress.format_map(keys))
 
-    names_memories = any(Meaning.MEMORY in _meanings(each) for each in verb.args.model_fields.values())
-    asked = ask_of_memories if names_memories else _ask_by_name
-    work = asked(open_door(called, reads=verb.reads), verb.name, given, on_event if verb.progress else None)
-    found = cast("Reply", run(work))
+    opened, heard = open_door(called, reads=verb.reads), on_event if verb.progress else None
+    if any(Meaning.MEMORY in _meanings(each) for each in verb.args.model_fields.values()):
+        found = cast("Reply", run(ask_of_memories(opened, verb.name, given, heard)))
+    else:
+        found = run(ask_once(opened, verb, given, heard))
     tell_moment(called, found)
     return found
-
-
-async def _ask_by_name(
-    opened: Opened, verb: str, args: Mapping[str, object], on_event: OnEvent | None = None
-) -> dict[str, Any]:
-    async with opened as way:
-        return await way.call(verb, args, on_event)
 
 
 async def ask_once(
