@@ -44,8 +44,8 @@ PIECE, BATCH = 64 * 1024, 4 * MIB
 SIZES, QUICK, LARGE = (4, 16), (1, 4), 1024
 #: The most that four times the bytes may take over four times the time, and the seconds to the end after a stop.
 LINEAR, STOPPED = 1.3, 2.0
-#: Seconds between two tries to finish what was stopped.
-PAUSE = 1.0
+#: Seconds between two tries to finish what was stopped, and the most tries.
+PAUSE, TRIES = 1.0, 300
 
 
 def piece(kind: str, dice: random.Random, size: int = PIECE) -> str:
@@ -130,10 +130,12 @@ class Mind:
 
     async def _finish(self) -> None:
         """Finish what was stopped, as a server does: again and again while its storage still packs."""
-        while True:
+        for left in reversed(range(TRIES)):
             try:
                 await self._erasure.finish(LongWork())
             except Exception as error:  # each storage has its own
+                if not left:
+                    raise
                 print(f"not finished yet: {type(error).__name__}", file=sys.stderr)
                 await asyncio.sleep(PAUSE)
             else:
