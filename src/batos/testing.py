@@ -322,7 +322,8 @@ def _copy(storage: MappingStorage) -> MappingStorage:
             newest[record.oid] = each.tid
         copy.tpc_vote(each)
         copy.tpc_finish(each)
-    while newest and copy.new_oid() < max(newest):
+    last = max(newest)
+    while copy.new_oid() < last:
         pass
     return copy
 
