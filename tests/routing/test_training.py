@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import pytest
 
 from batos.image import roots
-from batos.image.image import LivingImage, Opening
+from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
 from batos.protocol.errors import ModelMissing
 from batos.routing.lessons import Lesson, digest_of
@@ -22,15 +21,6 @@ LESSONS = (
     Lesson("BRICK", ("debug",), ("How do I fix this loop?",), (Lesson("risk_protocol_", (), ("What can break?",)),)),
 )
 COUNT = sum(len(lesson.questions) for lesson in LESSONS)
-
-
-@pytest.fixture
-async def image() -> AsyncIterator[LivingImage]:
-    """A new image in memory."""
-    made = LivingImage(Opening("memory://", "memory://"))
-    await made.prepare()
-    yield made
-    await asyncio.to_thread(made.close)
 
 
 def embedding(bridge: ScriptedBridge, digest: str = "d1") -> Embedder:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from batos.image import roots
-from batos.image.image import LivingImage, Opening
+from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
 from batos.routing.lessons import Lesson, digest_of
 from batos.routing.training import BATCH, EVERY, PIECES, SavedVectors, find_or_learn
@@ -17,15 +13,6 @@ from batos.testing import ScriptedBridge
 
 OF = ("lessons", "small:latest", "d1")
 LESSONS = tuple(Lesson(name, (), tuple(f"{name} asks {each}?" for each in range(BATCH))) for name in ("ROBIN", "BRICK"))
-
-
-@pytest.fixture
-async def image() -> AsyncIterator[LivingImage]:
-    """A new image in memory."""
-    made = LivingImage(Opening("memory://", "memory://"))
-    await made.prepare()
-    yield made
-    await asyncio.to_thread(made.close)
 
 
 def vectors(count: int) -> list[list[float]]:
