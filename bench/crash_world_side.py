@@ -152,7 +152,7 @@ class Process:
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether it has the image: it is ready, or has stopped at its phase already."""
+        """Test if it has the image: it is ready, or has stopped at its phase already."""
         return self.ready.is_set() or self.at.is_set()
 
     async def wait_until_begun(self, seconds: float) -> None:
@@ -191,7 +191,7 @@ class Process:
         return await asyncio.wait_for(self._child.wait(), 60)
 
     async def gives_way(self) -> bool:
-        """Tell whether the process ended because another one has the image."""
+        """Test if the process ended because another one has the image."""
         return await asyncio.wait_for(self._child.wait(), 60) == 5
 
 

@@ -124,7 +124,7 @@ class Caller:
     seen: bytes = b""
 
     def ended(self) -> bool:
-        """Tell whether the reply is complete; RuntimeError for a status other than 200."""
+        """Test if the reply is complete; RuntimeError for a status other than 200."""
         head = self.seen.find(b"\r\n\r\n")
         if head < 0:
             return False

@@ -124,7 +124,7 @@ def count_hostile(guard: Guard, samples: list[Sample]) -> tuple[list[Sample], di
 
 
 def right(guard: Guard, sample: Sample) -> bool:
-    """Tell whether a benign sample is accepted and does what its header says."""
+    """Test if a benign sample is accepted and does what its header says."""
     verdict = guard.audit(sample)
     if guard.audited and not verdict.accepted:
         print(f"refused: {sample['name']}: {'; '.join(map(str, verdict.faults))}", file=sys.stderr)

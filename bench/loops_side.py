@@ -54,7 +54,7 @@ class HeardCall:
 
     @property
     def stopped(self) -> bool:
-        """Tell whether the watch stopped it."""
+        """Test if the watch stopped it."""
         return self.runaway or (self.answer is not None and self.answer.done_reason == REPEATED)
 
     def tokens_behind(self) -> int:
@@ -70,13 +70,13 @@ class HeardCall:
 
     @property
     def is_run(self) -> bool:
-        """Tell whether it ends in blanks or in one token, which may go on for longer."""
+        """Test if it ends in blanks or in one token, which may go on for longer."""
         last = self.pieces[-LOOP_TOKENS:]
         return len(set(last)) == 1 or not "".join(last).strip()
 
     @property
     def keeps_well(self) -> bool:
-        """Tell whether whole sentences stand of a stopped text, and all behind them is wasted."""
+        """Test if whole sentences stand of a stopped text, and all behind them is wasted."""
         text = "".join(self.pieces)
         if self.answer is None:
             return self.request.keep is None or not whole_sentences(text, len(text) // (TIMES + 1))

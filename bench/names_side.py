@@ -122,18 +122,18 @@ def stale(paths: Iterable[Path], page: str) -> list[str]:
 
 
 def is_participle(word: str) -> bool:
-    """Tell if a word is a participle or a past form, and not the bare verb."""
+    """Test if a word is a participle or a past form, and not the bare verb."""
     return word in IRREGULAR or (word.endswith("ed") and word not in NO_PARTICIPLES)
 
 
 def _is_predicate(function: Function) -> bool:
-    """Tell if a function is annotated to return a bool."""
+    """Test if a function is annotated to return a bool."""
     returns = ast.unparse(function.returns).strip("'\"") if function.returns is not None else ""
     return returns == "bool" or returns.startswith(("TypeGuard[", "TypeIs["))
 
 
 def hides(function: Function) -> bool:
-    """Tell if a function's name is neither a verb nor a noun: a participle without a noun, or a clause.
+    """Test if a function's name is neither a verb nor a noun: a participle without a noun, or a clause.
 
     A name of several words may begin with a verb of prose_side.py (`raise_if_closed`) or be a handler's (`on_ended`),
     and a predicate may be a participle.

@@ -63,7 +63,7 @@ class Notes:
         return cls(documents, questions[: most or None], sentences[: most or None])
 
     def has_value(self, value: str) -> bool:
-        """Tell whether a value stands in a note."""
+        """Test if a value stands in a note."""
         return any(value.casefold() in text.casefold() for text in self.documents.values())
 
 

@@ -234,14 +234,14 @@ def _places(root: Root, words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_waiting(root: Root, place: str, text: str) -> bool:
-    """Tell whether a wish for a tool can only come into force by a person's yes."""
+    """Test if a wish for a tool can only come into force by a person's yes."""
     trusts = own_slots(root[roots.TOOLS]).get("slot_trust") or {}
     wishes = {slot: each for slot, each in own_slots(root[roots.TOOLS]).items() if isinstance(each, Intent)}
     return place == "wish" and all(trusts.get(slot) == "external" for slot, each in wishes.items() if each.text == text)
 
 
 def _is_system_text(mind: ObedientMind, word: str) -> bool:
-    """Tell whether a word stood in a system message, those to the coder included."""
+    """Test if a word stood in a system message, those to the coder included."""
     return any(
         word in message["content"]
         for request in mind.bridge.history

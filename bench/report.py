@@ -23,7 +23,7 @@ class Goal:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the figure was measured and meets its goal."""
+        """Test if the figure was measured and meets its goal."""
         if self.value is None:
             return False
         return self.value <= self.goal if self.sense == "at_most" else self.value >= self.goal

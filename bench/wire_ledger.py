@@ -27,7 +27,7 @@ class Ledger:
     started: float = field(default_factory=time.time)
 
     def stands_for(self, theirs: str, mine: str) -> bool:
-        """Tell whether a digest of ours may stand where the recording has theirs; from then on it does."""
+        """Test if a digest of ours may stand where the recording has theirs; from then on it does."""
         if theirs == mine:
             mine = theirs
         elif self._follows(theirs) or self._follows(mine):

@@ -306,7 +306,7 @@ def _same_thing(chunk: Any) -> Any:
 
 
 def _lawful(chunk: Mapping[str, Any]) -> bool:
-    """Tell whether a line without a counterpart is a lawful line of its layer."""
+    """Test if a line without a counterpart is a lawful line of its layer."""
     if "digest" not in chunk:
         return isinstance(chunk.get("status"), str)
     digest = str(chunk["digest"])

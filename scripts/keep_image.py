@@ -79,7 +79,7 @@ class Home:
         return found
 
     def has(self, verb: str) -> bool:
-        """Tell whether this version has a verb."""
+        """Test if this version has a verb."""
         return re.search(rf"^  {verb}\b", self.verbs, re.MULTILINE) is not None
 
     @contextmanager

@@ -43,7 +43,7 @@ def no_text(name: str, data: bytes) -> tuple[str, str] | None:
 
 
 def can_be_remembered(data: bytes) -> bool:
-    """Tell whether `batos remember` makes a text of such a file by itself.
+    """Test if `batos remember` makes a text of such a file by itself.
 
     >>> can_be_remembered(b"%PDF-1.4"), can_be_remembered(b"GIF89a")
     (True, False)

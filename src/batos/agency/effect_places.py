@@ -9,7 +9,7 @@ from batos.image.roots import Root
 
 
 def is_released_here(image: LivingImage, root: Root, name: str) -> bool:
-    """Tell whether this node releases an effect: it publishes, and the effect belongs to no other machine.
+    """Test if this node releases an effect: it publishes, and the effect belongs to no other machine.
 
     For an effect of its own machine a node takes the part of the publisher from one that is on another.
     """
@@ -22,7 +22,7 @@ def is_released_here(image: LivingImage, root: Root, name: str) -> bool:
 
 
 def is_waited_for(image: LivingImage) -> bool:
-    """Tell whether effects wait for this machine while a node of another one publishes."""
+    """Test if effects wait for this machine while a node of another one publishes."""
     if image.publishing.is_here:
         return False
     with image.snapshot() as root:

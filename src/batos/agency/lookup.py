@@ -72,7 +72,7 @@ def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
 
 
 def _is_forgotten(root: Root, found: UvmObject) -> bool:
-    """Tell whether an object is a memory, or a part of one, that no index has any more.
+    """Test if an object is a memory, or a part of one, that no index has any more.
 
     The object stays in the storage until a pack, and is reached by its number alone.
     """

@@ -150,7 +150,7 @@ class Releaser:
             return is_here and await self._release_alone(name)
 
     def _is_over(self) -> bool:
-        """Tell whether this process begins no more effects."""
+        """Test if this process begins no more effects."""
         return asyncio.get_running_loop().time() >= self._end
 
     async def aclose(self) -> None:

@@ -66,7 +66,7 @@ def _resolve_id(root: Root, name: str, user: str | None) -> str:
 
 
 def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
-    """Say whether every mission that waits for it, and the one that wished for it, is this user's."""
+    """Test if every mission that waits for it, and the one that wished for it, is this user's."""
     if user is None:
         return True
     wished = (approval.candidate["wish"] or {}).get("mission")

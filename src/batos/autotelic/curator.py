@@ -36,7 +36,7 @@ class SummaryWriter(Protocol):
     """Writes the summaries of cold regions in the place of a rule."""
 
     async def can_write(self) -> bool:
-        """Tell whether it would write one now."""
+        """Test if it would write one now."""
         ...
 
     async def write(self, read: ReadRegion, by_rule: WrittenSummary) -> WrittenSummary | None:

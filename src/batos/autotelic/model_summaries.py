@@ -42,7 +42,7 @@ class ModelSummaries:
         self._failed = 0
 
     async def can_write(self) -> bool:
-        """Tell whether a model would answer now."""
+        """Test if a model would answer now."""
         self._failed = 0
         if not await self._answers():
             return False

@@ -84,7 +84,7 @@ def list_backups(folder: Path) -> list[Backup]:
 
 
 def _is_sound(backup: Backup) -> bool:
-    """Tell whether the fields of a line of the list are what they should be: anybody may have written it."""
+    """Test if the fields of a line of the list are what they should be: anybody may have written it."""
     try:
         datetime.fromisoformat(backup.at).astimezone(UTC)
         stamps = _TID.fullmatch(backup.tid), _STAMP.fullmatch(backup.image), _STAMP.fullmatch(backup.journal)

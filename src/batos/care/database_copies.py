@@ -68,7 +68,7 @@ def _list_copies(folder: Path) -> list[Path]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Tell whether the newest full copy and each addition to it stand in their list with their size."""
+    """Test if the newest full copy and each addition to it stand in their list with their size."""
     files = _find_copies(folder)
     listed = _read_list(files)
     return all(each.stat().st_size == listed.get(each.name, (-1, ""))[0] for each in files)

@@ -57,7 +57,7 @@ class ErasurePlan:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing of the image as it is now goes."""
+        """Test if nothing of the image as it is now goes."""
         return not (self.missions or self.memories or self.conversations or self.slots)
 
 
@@ -129,7 +129,7 @@ def _memory_has(root: Root, document: UvmObject, words: ErasedWords) -> bool:
 
 
 def holds(value: Any, words: ErasedWords, depth: int = 0) -> bool:
-    """Tell whether a value has the words, or a part of it that the database keeps as a record of its own."""
+    """Test if a value has the words, or a part of it that the database keeps as a record of its own."""
     if isinstance(value, UvmObject) or depth > 8:
         return False
     if isinstance(value, Persistent):

@@ -278,7 +278,7 @@ def _held_logs(root: Root) -> Iterator[str]:
 
 
 def _ended(root: Root, name: str, log: MissionLog, before: datetime) -> bool:
-    """Tell whether a mission ended before a moment; a log of none (a dream, a generation) ends with its last call."""
+    """Test if a mission ended before a moment; a log of none (a dream, a generation) ends with its last call."""
     record = roots.find_record(root, name)
     if record is not None:
         return datetime.fromisoformat(record.status.at) < before

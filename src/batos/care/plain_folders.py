@@ -24,7 +24,7 @@ def check_plain(folder: Path) -> None:
 
 
 def has_harmless_settings(path: Path) -> bool:
-    """Tell whether a file of settings names no place: none of the mind, of its server, or of Ollama.
+    """Test if a file of settings names no place: none of the mind, of its server, or of Ollama.
 
     No file is harmless; a file that cannot be read as settings is not.
     """

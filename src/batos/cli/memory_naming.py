@@ -37,7 +37,7 @@ def shorten_source(source: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Tell whether there is a file or folder of this name; a text is none."""
+    """Test if there is a file or folder of this name; a text is none."""
     try:
         return bool(path) and Path(path).exists()
     except (OSError, ValueError):  # a text that is too long for a path

@@ -22,7 +22,7 @@ _QUESTION_BYTES = 4 * TEXT_LIMIT
 
 
 def is_piped() -> bool:
-    """Say whether stdin can be read without anybody typing: it is a pipe, a file or a socket."""
+    """Test if stdin can be read without anybody typing: it is a pipe, a file or a socket."""
     try:
         kind = os.fstat(sys.stdin.fileno()).st_mode
     except (AttributeError, OSError, ValueError):  # it is closed, or no file of the system's

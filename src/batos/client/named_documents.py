@@ -80,7 +80,7 @@ class Mission(_NamedMission):
 
     @property
     def done(self) -> bool:
-        """Say whether it was answered."""
+        """Test if it was answered."""
         return self.status == "done"
 
     @property

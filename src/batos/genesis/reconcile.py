@@ -377,7 +377,7 @@ def _chosen_faults(found: Plan) -> list[AdapterFault]:
 
 
 def _is_alike(found: Plan) -> bool:
-    """Tell whether the image has all that missions here need; what it has beyond that another node may need."""
+    """Test if the image has all that missions here need; what it has beyond that another node may need."""
     known = found.known
     return known is not None and known.used == found.models and found.recipes.keys() <= known.models.keys()
 

@@ -36,7 +36,7 @@ ANY = Context()
 
 
 def audit(source: str | bytes, context: Context = ANY) -> Verdict:
-    """Say whether a source may become a method, and what it does with slots and messages; never raises."""
+    """Test if a source may become a method, and what it does with slots and messages; never raises."""
     read = text.read(source, context.policy)
     if read.faults:
         return _refuse(read, context, *read.faults)

@@ -246,6 +246,6 @@ def not_ended_error(mission: str, seconds: float | None) -> TimedOut:
 
 
 def _is_cancelled() -> bool:
-    """Tell whether whoever asks was cancelled himself."""
+    """Test if whoever asks was cancelled himself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

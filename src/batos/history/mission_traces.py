@@ -147,7 +147,7 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
 
 
 def is_being_published(record: MissionRecord) -> bool:
-    """Tell whether the answer of a mission is committed, and what it contributes is not folded in yet."""
+    """Test if the answer of a mission is committed, and what it contributes is not folded in yet."""
     return record.status.word in OPEN and "answer" in own_slots(record.thought)
 
 

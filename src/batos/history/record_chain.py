@@ -41,7 +41,7 @@ class Chain:
     unreadable: list[str] = field(default_factory=list)
 
     def has(self, digest: str) -> bool:
-        """Tell whether a record with this digest, or one that begins so, is in the chain."""
+        """Test if a record with this digest, or one that begins so, is in the chain."""
         return digest == START or any(each.digest.startswith(digest) for each in self.links)
 
     def find_faults(self) -> list[str]:

@@ -50,7 +50,7 @@ def draw(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> Iterato
 
 
 def give(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> None:
-    """Give slots the values that changes led to, as far as their objects are there."""
+    """Set slots to the values that changes led to, as far as their objects are there."""
     buffer = WriteBuffer(user=user)
     for each in changes:
         holder = by_name(root, each["oid"])
@@ -61,7 +61,7 @@ def give(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> None:
 
 
 def take_back(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Give slots the values that they had before a mission of this user; return the changes, to put them back."""
+    """Set slots to the values that they had before a mission of this user; return the changes, to put them back."""
     several = list(changes)
     taken = list(draw(root, user, several))
     before = ({"trust": _USUAL, **each, "has": each["had"], "value": each["former"]} for each in several)
@@ -70,7 +70,7 @@ def take_back(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> li
 
 
 def put_back(root: Root, user: str, taken: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Give slots the values again that a mission had left; return the names of those that were changed since."""
+    """Set slots to the values again that a mission had left; return the names of those that were changed since."""
     left: list[str] = []
     same: list[Mapping[str, Any]] = []
     for each in taken:

@@ -34,7 +34,7 @@ class Asking:
     seen: set[str] = field(default_factory=set)
 
     def is_new(self, ref: str) -> bool:
-        """Tell whether a thing is not in the tree yet, and take it in."""
+        """Test if a thing is not in the tree yet, and take it in."""
         is_new = ref not in self.seen
         self.seen.add(ref)
         return is_new

@@ -43,12 +43,12 @@ def remove_range(ranges: NumberRanges, first: int, last: int) -> None:
 
 
 def has_number(ranges: NumberRanges, number: int) -> bool:
-    """Tell whether a number is there."""
+    """Test if a number is there."""
     return has_any(ranges, number, number)
 
 
 def has_any(ranges: NumberRanges, first: int, last: int) -> bool:
-    """Tell whether any number from the first to the last is there."""
+    """Test if any number from the first to the last is there."""
     return any(True for _ in _meeting(ranges, first, last))
 
 

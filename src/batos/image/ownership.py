@@ -41,7 +41,7 @@ def owner(root: Root, obj: UvmObject) -> str | None:
 
 
 def is_asked_by(root: Root, missions: Iterable[str], user: str) -> bool:
-    """Say whether all of these missions are this user's."""
+    """Test if all of these missions are this user's."""
     found = (roots.find_record(root, name) for name in missions)
     return all(record is not None and record.brief.value["user"] == user for record in found)
 
@@ -53,7 +53,7 @@ def no_mission(name: str, user: str | None = None, field: str = "mission") -> No
 
 
 def has_sent(root: Root, sha256: str, user: str) -> bool:
-    """Say whether a mission of this user's has a file of this digest."""
+    """Test if a mission of this user's has a file of this digest."""
     briefs = (record.brief.value for _, record in roots.records_of(root))
     mine = (brief for brief in briefs if brief["user"] == user)
     return any(each["sha256"] == sha256 for brief in mine for each in brief["attachments"])

@@ -68,7 +68,7 @@ def present_snapshot(db: DB) -> Iterator[Root]:
 
 
 def is_complete(root: Root) -> bool:
-    """Tell whether every tree of records is there, in the present form.
+    """Test if every tree of records is there, in the present form.
 
     Raises: NewFormat: a newer version has written the image.
     """

@@ -55,6 +55,6 @@ def blob_folder(storage: Any) -> Path | None:
 
 
 def _is_shared(storage: Any) -> bool:
-    """Tell whether the folder of blobs is the server's own."""
+    """Test if the folder of blobs is the server's own."""
     options = getattr(getattr(storage, "blobhelper", None), "options", storage)
     return bool(getattr(options, "shared_blob_dir", False))

@@ -31,12 +31,12 @@ def end(root: JournalRoot, newest: bytes) -> None:
 
 
 def is_under_way(root: JournalRoot) -> bool:
-    """Tell whether an erasure is under way, or was cut off."""
+    """Test if an erasure is under way, or was cut off."""
     return bool(root.get(ERASED) == _UNDER_WAY)
 
 
 def is_behind(root: JournalRoot, read_at: bytes | None, *, for_change: bool = False) -> bool:
-    """Tell whether something was erased since a commit of the image (None: that is guarded otherwise).
+    """Test if something was erased since a commit of the image (None: that is guarded otherwise).
 
     `for_change`: the commit of this change meets a conflict if an erasure begins before it.
     """

@@ -194,7 +194,7 @@ def _has_parts(note: Mapping[str, Any]) -> bool:
 
 
 def is_embedding(record: Record) -> bool:
-    """Tell whether a record is of an embedding; else it is of a call that writes."""
+    """Test if a record is of an embedding; else it is of a call that writes."""
     return "input" in record.request
 
 

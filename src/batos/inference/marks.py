@@ -75,7 +75,7 @@ def marks_of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_breakable(mark: str) -> bool:
-    """Tell whether a mark is one that can be broken, is no word that people write, and is not broken anyway."""
+    """Test if a mark is one that can be broken, is no word that people write, and is not broken anyway."""
     plain = mark.isalnum() or not mark.isprintable() or any(map(str.isspace, mark.rstrip()))
     return 1 < len(mark) <= LONGEST and break_marks(mark) == mark and (mark.startswith("#") or not plain)
 

@@ -108,5 +108,5 @@ def _behind_headings(units: Sequence[Unit], first: int, behind: int) -> int:
 
 
 def _stands(units: Sequence[Unit], first: int, behind: int, said: int) -> bool:
-    """Tell whether units can be a part: headings stay with what they stand above, unless they are too many for one."""
+    """Test if units can be a part: headings stay with what they stand above, unless they are too many for one."""
     return said < behind or units[behind - 1].end - units[first].start > MOST_HEADINGS

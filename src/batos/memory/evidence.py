@@ -61,7 +61,7 @@ class Passage:
 
     @property
     def is_pinned(self) -> bool:
-        """Tell whether a person wants it shown whatever is asked."""
+        """Test if a person wants it shown whatever is asked."""
         return self.why == PINNED
 
     def with_mark(self, text: str) -> str:

@@ -64,7 +64,7 @@ def unpack(packed: str) -> list[IndexedDocument]:
 
 
 def is_memorable(brief: MissionBrief) -> bool:
-    """Tell whether a mission is remembered: a question, unless its person wants nothing of memory in it."""
+    """Test if a mission is remembered: a question, unless its person wants nothing of memory in it."""
     return brief.message is None and (brief.policy is None or brief.policy.memory != NO_MEMORY)
 
 
@@ -104,7 +104,7 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
 
 
 def is_carried(provenance: Mapping[str, Any]) -> bool:
-    """Tell whether documents carry all that an answer says, and its gate let it pass."""
+    """Test if documents carry all that an answer says, and its gate let it pass."""
     states = {each["state"] for each in provenance.get("sentences", ())}
     return _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
 

@@ -178,5 +178,5 @@ def _find_known_fact(root: Root, given: GivenContent | Incoming) -> str | None:
 
 
 def _says_as_much(slots: Mapping[str, Any], given: GivenContent | Incoming) -> bool:
-    """Tell whether a fact that is remembered names all those other facts that this one names."""
+    """Test if a fact that is remembered names all those other facts that this one names."""
     return given.supersedes in ("", slots["supersedes"]) and set(given.depends_on) <= set(slots["depends_on"])

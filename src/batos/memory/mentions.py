@@ -197,7 +197,7 @@ def _join(tokens: list[_Token]) -> str:
 
 
 def _is_telling(key: str) -> bool:
-    """Tell whether a name says something by itself, and is no number or common word."""
+    """Test if a name says something by itself, and is no number or common word."""
     words = key.split()
     if len(words) > LONGEST and not _IS_UNSPACED.match(key):
         return False

@@ -57,11 +57,11 @@ class MemoryReach:
         return {name: values for name, values in wanted.items() if values is not None}
 
     def wants(self, standing: Standing) -> bool:
-        """Tell whether memories of a standing are within reach."""
+        """Test if memories of a standing are within reach."""
         return self.standings is None or standing in self.standings
 
     def holds(self, found: ChunkRange) -> bool:
-        """Tell whether a document is within reach."""
+        """Test if a document is within reach."""
         return (
             (self.sources is None or self._is_from(found, self.sources))
             and all(getattr(found, name) in values for name, values in self.wanted_values().items())

@@ -204,27 +204,27 @@ class Mind:
 
     @property
     def inner(self) -> bool:
-        """Tell whether this mind is a part of another: its answer is data, judged but neither revised nor finished."""
+        """Test if this mind is a part of another: its answer is data, judged but neither revised nor finished."""
         return self.inherited is not None
 
     @property
     def is_council(self) -> bool:
-        """Tell whether this mind's parts are personas, each of which runs a cycle of its own."""
+        """Test if this mind's parts are personas, each of which runs a cycle of its own."""
         return self.effort == "council"
 
     @property
     def is_duet(self) -> bool:
-        """Tell whether this mind's parts are two personas, each of which answers in one call."""
+        """Test if this mind's parts are two personas, each of which answers in one call."""
         return self.effort == "cycle" and self.second is not None
 
     @property
     def has_personas(self) -> bool:
-        """Tell whether this mind's parts are personas."""
+        """Test if this mind's parts are personas."""
         return self.is_council or self.is_duet
 
     @property
     def parts_vote(self) -> bool:
-        """Tell whether each part of this mind gives a vote."""
+        """Test if each part of this mind gives a vote."""
         return self.policy.combine == "vote" and not self.inner
 
 

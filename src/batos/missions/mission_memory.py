@@ -144,5 +144,5 @@ def _drop_known(root: Root, made: Iterable[NewDocument]) -> list[NewDocument]:
 
 
 def _is_better(document: NewDocument, trust: str, *, is_evidence: bool) -> bool:
-    """Tell whether a text is trusted more than the same text that nothing is answered from."""
+    """Test if a text is trusted more than the same text that nothing is answered from."""
     return not is_evidence and least_trust(document.trust, trust) != document.trust

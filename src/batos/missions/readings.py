@@ -139,7 +139,7 @@ class Readings:
             return self.recollection.recall(root, query, reach, most, shown)
 
     def has_vectors(self) -> bool:
-        """Tell whether any part of what is remembered has a vector."""
+        """Test if any part of what is remembered has a vector."""
         with self.image.snapshot() as root:
             return bool(memory_segments.embedded_digests(root))
 

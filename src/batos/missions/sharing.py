@@ -223,7 +223,7 @@ class Sharing:
 
 
 def _is_elsewhere(root: Root, mission: str, fence: int) -> bool:
-    """Tell whether another node runs a mission, or it has left the queue without this one."""
+    """Test if another node runs a mission, or it has left the queue without this one."""
     record = roots.find_record(root, mission)
     return record is not None and (
         claims.is_elsewhere(root, record.status, fence) or record.status.word not in UNDER_WAY

@@ -56,12 +56,12 @@ class Column:
 
     @property
     def is_measure(self) -> bool:
-        """Tell whether its numbers can be added up, compared or averaged."""
+        """Test if its numbers can be added up, compared or averaged."""
         return bool(self.numbers) and not self.is_key
 
     @property
     def is_money(self) -> bool:
-        """Tell whether its numbers are amounts of a currency."""
+        """Test if its numbers are amounts of a currency."""
         named = any(record_lists.is_currency(each.word) for each in tokens(self.name))
         return record_lists.is_currency(self.unit) or named or bool(self.concepts & {"price", "amount", "revenue"})
 

@@ -45,7 +45,7 @@ class _Ref:
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether it is a date without a year."""
+        """Test if it is a date without a year."""
         return self.reading is not None and not self.reading[0]
 
 

@@ -53,12 +53,12 @@ class ErasedWords:
         return bool(self.texts)
 
     def are_in(self, text: str) -> bool:
-        """Tell whether a text has one of them."""
+        """Test if a text has one of them."""
         self._heed(len(text))
         return any(each in text for each in self.texts)
 
     def are_in_value(self, value: Any) -> bool:
-        """Tell whether plain data has one of them; objects that it refers to are not looked into."""
+        """Test if plain data has one of them; objects that it refers to are not looked into."""
         if isinstance(value, str):
             return self.are_in(value)
         if isinstance(value, bytes):
@@ -72,7 +72,7 @@ class ErasedWords:
         return False
 
     def are_in_bytes(self, data: bytes, depth: int = 0) -> bool:
-        """Tell whether bytes have one of them: as they are, in base64, or in a stream of zlib within."""
+        """Test if bytes have one of them: as they are, in base64, or in a stream of zlib within."""
         if not self.texts:
             return False
         if self._are_plain_in(data, counts=not depth):

@@ -280,7 +280,7 @@ def _check_still_wanted(root: Root, candidate: Candidate) -> None:
 
 
 def is_undone(root: Root, provenance: Mapping[str, Any]) -> bool:
-    """Tell whether a method was made for missions that are all undone now, their methods with them."""
+    """Test if a method was made for missions that are all undone now, their methods with them."""
     missions = provenance.get("missions", ())
     return bool(missions) and all(_is_undone_with_methods(root, each) for each in missions)
 

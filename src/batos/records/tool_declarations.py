@@ -19,7 +19,7 @@ OWN: Final = frozenset({"user", "model"})
 
 
 def is_free(holder: UvmObject, selector: str, intent: Intent) -> bool:
-    """Tell whether the tool may have this name: nothing there or in what all objects have has it, or the same wish."""
+    """Test if the tool may have this name: nothing there or in what all objects have has it, or the same wish."""
     found = lookup(holder, selector)
     if found is None:
         return True
@@ -40,7 +40,7 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
 
 
 def is_taken(root: Root, selector: str, intent: str) -> bool:
-    """Tell whether the slot holds a tool, made or declared, of another wish than the one with this digest."""
+    """Test if the slot holds a tool, made or declared, of another wish than the one with this digest."""
     value = own_slots(root[roots.TOOLS]).get(selector)
     if isinstance(value, Method):
         return value.provenance.get("intent") != intent
@@ -55,7 +55,7 @@ def list_wishes(thought: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def is_declared(root: Root, selector: str, intent: str) -> bool:
-    """Tell whether the slot holds the intent of this digest, of which nothing is made."""
+    """Test if the slot holds the intent of this digest, of which nothing is made."""
     value = own_slots(root[roots.TOOLS]).get(selector)
     return isinstance(value, Intent) and digest_of(value) == intent
 

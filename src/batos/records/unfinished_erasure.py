@@ -32,7 +32,7 @@ def read(root: Root) -> Mapping[str, Any] | None:
 
 
 def _is_note(kept: Mapping[str, Any]) -> bool:
-    """Tell whether something is a note as `begin`, `note_lines` or `note_history` leave it."""
+    """Test if something is a note as `begin`, `note_lines` or `note_history` leave it."""
     if not all(isinstance(kept.get(name), str) for name in ("at", "by", "stage")):
         return False
     words: Any = kept.get("words")

@@ -65,7 +65,7 @@ class Route:
 
     @property
     def has_two_voices(self) -> bool:
-        """Tell whether two personas think at effort cycle."""
+        """Test if two personas think at effort cycle."""
         return self.effort == "cycle" and len(self.personas) == 2
 
     def override(self, persona: str | None, effort: str | None, margin: float = 0.0) -> Route:
@@ -223,7 +223,7 @@ class Router:
             return _PersonaScores(self.scores(text), without=f"by words alone ({self._embedder.model}: {error})")
 
     def _plain(self, text: str, leader: str, score: float) -> bool:
-        """Tell whether a short text speaks for nobody surely, and says no word that calls for its leader."""
+        """Test if a short text speaks for nobody surely, and says no word that calls for its leader."""
         return NEUTRAL in self._names and score < SURE and not self._triggers.find(text, leader)
 
     def _reason(self, text: str, leader: str, score: float, *, stays: bool) -> str:

@@ -51,7 +51,7 @@ class LearntLessons:
 
     @property
     def has_meaning(self) -> bool:
-        """Tell whether vectors can be scored."""
+        """Test if vectors can be scored."""
         return self.personas.meaning is not None
 
     def words_alone(self, why: str) -> LearntLessons:

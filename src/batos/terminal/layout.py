@@ -171,7 +171,7 @@ class Flow:
 
 
 def _begins(letter: str) -> bool:
-    """Say whether a line may begin with a letter whatever precedes it: wide ones need no space between them."""
+    """Test if a line may begin with a letter whatever precedes it: wide ones need no space between them."""
     return (
         unicodedata.east_asian_width(letter) == "W" and unicodedata.category(letter)[0] in "LS" and letter not in _TONES
     )

@@ -128,7 +128,7 @@ class _File(RotatingFileHandler):
         return super()._open()
 
     def shouldRollover(self, record: logging.LogRecord) -> int:  # noqa: N802 - logging's name
-        """Say if the line no longer fits. Logging's own looks at the path too, again for every line."""
+        """Test if the line no longer fits. Logging's own looks at the path too, again for every line."""
         if self.stream is None:
             self.stream = self._open()
         size = os.fstat(self.stream.fileno()).st_size

@@ -100,5 +100,5 @@ def list_all(root: Root, user: str | None = None) -> Iterator[UvmObject]:
 
 
 def is_capability(obj: UvmObject) -> bool:
-    """Tell whether an object is a capability, also one that was revoked."""
+    """Test if an object is a capability, also one that was revoked."""
     return GRANTED_AT in own_slots(obj)

@@ -69,7 +69,7 @@ def chat(called: VerbCall, options: BriefOptions, history: bool, start: int, lim
 
 
 def _interactive(called: VerbCall) -> bool:
-    """Say whether a person types, and sees what comes of it."""
+    """Test if a person types, and sees what comes of it."""
     console = called.console
     return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
 

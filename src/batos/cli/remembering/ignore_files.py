@@ -29,7 +29,7 @@ class IgnoreRules:
     specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
 
     def ignores(self, name: str) -> bool:
-        """Tell whether a file of the folder, or a folder in it (`name/`), is ignored: the last rule decides."""
+        """Test if a file of the folder, or a folder in it (`name/`), is ignored: the last rule decides."""
         said = (spec.check_file(f"{above}{name}").include for above, spec in self.specs)
         return next((each for each in reversed(list(said)) if each is not None), False)
 

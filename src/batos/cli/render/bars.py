@@ -160,7 +160,7 @@ class Bars:
 
 
 def _is_news(status: str) -> bool:
-    """Say if people are told: not of every layer that is named by its digest, nor of what is over at once."""
+    """Test if people are told: not of every layer that is named by its digest, nor of what is over at once."""
     return "layer" not in status and status != "writing manifest" and _LAYER.fullmatch(status) is None
 
 

@@ -110,7 +110,7 @@ class MissionPrinter:
 
     @property
     def has_live_line(self) -> bool:
-        """Say whether there is a terminal for the live line."""
+        """Test if there is a terminal for the live line."""
         return self.console.has_colour and not (self.console.as_json or self.quiet)
 
     def _token(self, text: str) -> None:

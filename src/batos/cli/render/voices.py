@@ -33,7 +33,7 @@ def _outcome_text(voice: VoiceDocument) -> str:
 
 
 def _answer_text(voice: VoiceDocument) -> str:
-    """Tell if there is an answer, and if documents carry any of it: without that it is not `known`."""
+    """Test if there is an answer, and if documents carry any of it: without that it is not `known`."""
     if not voice["answer"].strip():
         return "had no answer"
     return "answered" if voice["known"] else "answered; no document carries it"

@@ -63,7 +63,7 @@ async def _budget(called: VerbCall) -> int:
 
 
 def _no_card(plan: Plan, runners: Sequence[RunnerRow]) -> bool:
-    """Tell whether models are in memory that would be on a card, and nothing of them is; the embedder never is."""
+    """Test if models are in memory that would be on a card, and nothing of them is; the embedder never is."""
     embedder = plan.codex.profile(plan.profile).embedder
     others = [each for each in runners if not model_names.same(each.name, embedder)]
     return bool(others) and not any(each.size_vram for each in runners)

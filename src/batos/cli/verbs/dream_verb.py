@@ -22,7 +22,7 @@ class _Dream(DefaultVerb):
     """The verb `dream`: a question in the place of a verb is asked."""
 
     def takes(self, args: Sequence[str]) -> bool:
-        """Tell whether there is a question: a text of several words, which no verb is, first or behind options."""
+        """Test if there is a question: a text of several words, which no verb is, first or behind options."""
         told = args[:1] if args and not args[0].startswith("-") else args
         return any(len(each.split()) > 1 for each in told)
 

@@ -114,7 +114,7 @@ class Keyring:
         return self.token()
 
     def is_token(self, given: bytes) -> bool:
-        """Say if a text is the token, in a time that does not tell how near it came."""
+        """Test if a text is the token, in a time that does not tell how near it came."""
         return hmac.compare_digest(given, self.token().encode())
 
     def stamp(self) -> object:

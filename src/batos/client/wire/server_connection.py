@@ -117,7 +117,7 @@ class ServerConnection:
 
     @property
     def closed(self) -> bool:
-        """Say if the connection was closed here."""
+        """Test if the connection was closed here."""
         return bool(self._socket.closed)
 
     def close(self) -> None:

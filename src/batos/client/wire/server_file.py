@@ -71,7 +71,7 @@ def _sound(note: ServerRecord) -> bool:
 
 
 def _guarded(address: str, by: str) -> bool:
-    """Say if a server guards such an address so: the token goes to no other machine."""
+    """Test if a server guards such an address so: the token goes to no other machine."""
     try:
         return by == "curve" or (by == "plain" and parse_reachable(address, "server").is_loopback)
     except ConfigError:

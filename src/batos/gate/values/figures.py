@@ -220,7 +220,7 @@ def is_known(figure: Figure, there: KnownNumbers) -> bool:
 
 
 def rounds(shown: Iterable[Decimal], values: Iterable[Decimal]) -> bool:
-    """Say whether one of the values is what is shown, rounded to its last digit that is not a zero."""
+    """Test if one of the values is what is shown, rounded to its last digit that is not a zero."""
     steps = [(value, Decimal(5).scaleb(exponent(value.normalize()) - 1)) for value in shown if value]
     return any(abs(value - each) <= step for each in values for value, step in steps)
 

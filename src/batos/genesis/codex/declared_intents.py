@@ -43,7 +43,7 @@ class IntentText:
 
     @property
     def by_meaning(self) -> bool:
-        """Tell whether this protocol is chosen by the meaning of the question."""
+        """Test if this protocol is chosen by the meaning of the question."""
         return bool(self.exemplars or self.triggers)
 
     @property

@@ -50,14 +50,14 @@ _COMPUTED: Final = frozenset({"filter", "map", "zip"})
 
 
 def is_computed(node: ast.expr) -> bool:
-    """Say whether a value is computed item by item: an error in it comes when some items have been used."""
+    """Test if a value is computed item by item: an error in it comes when some items have been used."""
     if isinstance(node, ast.GeneratorExp):
         return True
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _COMPUTED
 
 
 def _stops_midway(node: ast.Call, name: str) -> bool:
-    """Say whether a change in place may end in an error when part of it is done."""
+    """Test if a change in place may end in an error when part of it is done."""
     if name not in ("extend", "extendleft", "update") or not node.args:
         return False
     pairs = name == "update" and isinstance(node.args[0], ast.List | ast.Tuple)

@@ -59,7 +59,7 @@ def _name_of(node: ast.stmt, beside: dict[str, ast.stmt]) -> str:
 
 
 def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str], inside: set[str]) -> bool:
-    """Say whether it means the same in the method as beside it: no name of the method's hides one of its own."""
+    """Test if it means the same in the method as beside it: no name of the method's hides one of its own."""
     if name in inside or (name.startswith("__") and name.endswith("__")):
         return False
     if hasattr(builtins, name):

@@ -21,7 +21,7 @@ Change: TypeAlias = tuple[list[ast.stmt], list[ast.stmt]]
 
 
 def is_marker(node: ast.AST, policy: GuardianPolicy) -> bool:
-    """Say whether a statement is the marker in its one form."""
+    """Test if a statement is the marker in its one form."""
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return False
     target, value = node.targets[0], node.value
@@ -81,7 +81,7 @@ def _branch(block: list[ast.stmt], marker: ast.stmt) -> list[ast.stmt]:
 
 
 def _is_still(node: ast.stmt, policy: GuardianPolicy) -> bool:
-    """Say whether a statement changes nothing but local names, and sends nothing but a line of the log."""
+    """Test if a statement changes nothing but local names, and sends nothing but a line of the log."""
     if isinstance(node, ast.Pass):
         return True
     if isinstance(node, ast.If):
@@ -144,7 +144,7 @@ class Flag:
         ]
 
     def _is_plain(self) -> bool:
-        """Say whether the flag starts once, at the top of the method, and is then only set, and never elsewhere."""
+        """Test if the flag starts once, at the top of the method, and is then only set, and never elsewhere."""
         begun = [node for node in self._method.body if self._sets(node) is False]
         stores = [
             node for node in ast.walk(self._method) if isinstance(node, ast.Assign) and self._sets(node) is not None

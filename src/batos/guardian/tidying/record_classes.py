@@ -106,7 +106,7 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
 
 
 def _is_field(node: ast.stmt, fields: dict[str, ast.expr | None]) -> bool:
-    """Say whether a statement of a class's body only declares a field, which is then among `fields`."""
+    """Test if a statement of a class's body only declares a field, which is then among `fields`."""
     target, value = bound_names.assignment(node)
     if not isinstance(target, ast.Name):
         return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
@@ -141,7 +141,7 @@ def _default(value: ast.expr | None, known: _Modules) -> ast.expr | None:
 
 
 def _is_computed(value: ast.expr | None) -> bool:
-    """Say whether a value may differ each time that it is computed."""
+    """Test if a value may differ each time that it is computed."""
     still = (ast.Constant, ast.Name, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
     return value is not None and not all(isinstance(each, still) for each in ast.walk(value))
 
@@ -250,7 +250,7 @@ class _Uses:
         self._seen.update(id(each) for each in ast.walk(node))
 
     def is_understood(self) -> bool:
-        """Say whether what takes the place of the classes can stand every use of them."""
+        """Test if what takes the place of the classes can stand every use of them."""
         if self.spaces & self._called or bound_names.loaded_names(self._tree) & _ASKS:
             return False
         classes = [record.node for record in self._records.values()]

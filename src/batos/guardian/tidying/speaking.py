@@ -46,7 +46,7 @@ class _LogLines:
         self._receiver = receiver
 
     def is_understood(self, tree: ast.Module) -> bool:
-        """Say whether no part of it is used in another way."""
+        """Test if no part of it is used in another way."""
         kept = {
             id(node)
             for block in bound_names.blocks(tree)
@@ -101,7 +101,7 @@ class _LogLines:
 
 
 def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
-    """Say whether an expression can go: it waits for and binds nothing, and inside it only `logging` is called."""
+    """Test if an expression can go: it waits for and binds nothing, and inside it only `logging` is called."""
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and each is not node]
     moving = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
     ours = all(bound_names.member(each.func, known) for each in calls)

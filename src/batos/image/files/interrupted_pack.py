@@ -11,7 +11,7 @@ _log = structlog.get_logger("batos.image")
 
 
 def is_put_aside(file: Path) -> bool:
-    """Tell whether a pack has put a file aside, and nothing into its place yet.
+    """Test if a pack has put a file aside, and nothing into its place yet.
 
     A former file alone is no sign of that: a person may have named it so.
     """

@@ -30,12 +30,12 @@ def claim(root: Root, fence: int, mission: str, status: Status) -> None:
 
 
 def is_claimed(status: Status, fence: int) -> bool:
-    """Tell whether the node of this fence runs a mission, or has it wait, or did so when it ended."""
+    """Test if the node of this fence runs a mission, or has it wait, or did so when it ended."""
     return status.word in ("running", "waiting") and status.claim == fence
 
 
 def is_elsewhere(root: Root, status: Status, fence: int) -> bool:
-    """Tell whether another node runs a mission, whose lease nobody has ended.
+    """Test if another node runs a mission, whose lease nobody has ended.
 
     An image of a single process (fence 0) has no other node: the nodes in it are of a server that it was copied from.
     """
@@ -45,7 +45,7 @@ def is_elsewhere(root: Root, status: Status, fence: int) -> bool:
 
 
 def has_ended(nodes: Any, fence: int) -> bool:
-    """Tell whether the lease of a node has ended; one without a record ended long ago."""
+    """Test if the lease of a node has ended; one without a record ended long ago."""
     record = nodes.get(fence)
     return record is None or bool(record["ended"])
 

@@ -30,11 +30,11 @@ class Publishing:
 
     @property
     def is_here(self) -> bool:
-        """Tell whether this node is the publisher, as far as it knows."""
+        """Test if this node is the publisher, as far as it knows."""
         return self._lease is None or self._lease.publishes
 
     def check(self) -> bool:
-        """Tell whether this node is the publisher. Raises: ImageError: it has lost its lease."""
+        """Test if this node is the publisher. Raises: ImageError: it has lost its lease."""
         if self._lease is not None and self._lease.lost is not None:
             raise self._lease.lost
         return self.is_here
@@ -45,7 +45,7 @@ class Publishing:
         return None if self._lease is None else self._lease.host
 
     def is_near(self, root: Root) -> bool:
-        """Tell whether a node of this machine is the publisher."""
+        """Test if a node of this machine is the publisher."""
         if self._lease is None:
             return True
         publisher = root[roots.NODES].get(root[roots.PUBLISHER]["fence"])

@@ -31,7 +31,7 @@ def drop(root: Root, fence: int) -> None:
 
 
 def has_notes_of_dead(root: Root, fence: int) -> bool:
-    """Tell whether a process died that had noted something."""
+    """Test if a process died that had noted something."""
     return any(True for _ in _notes_of_dead(root, fence))
 
 

@@ -280,7 +280,7 @@ def _mark_restated(statement: Statement, docket: _Docket) -> None:
 
 
 def _repeats(statement: Statement, dead: _Dead) -> bool:
-    """Tell whether a statement says what was said word for word before, and is no correction."""
+    """Test if a statement says what was said word for word before, and is no correction."""
     return (
         statement.terms <= dead.of.about
         and not cues.has("corrects", statement.text)

@@ -103,7 +103,7 @@ class Statement:
         self.rests_on.extend(others)
 
     def gave_way(self, by: Statement) -> bool:
-        """Tell whether the text of another one took its place."""
+        """Test if the text of another one took its place."""
         return self.standing == "superseded" and self.by == by.given.id
 
     def replace(self) -> None:
@@ -116,12 +116,12 @@ class Statement:
 
     @property
     def is_restricted(self) -> bool:
-        """Tell whether its label keeps it from who has no right to it."""
+        """Test if its label keeps it from who has no right to it."""
         return _RESTRICTED.match(self.label) is not None
 
     @property
     def is_invalid(self) -> bool:
-        """Tell whether its label says that it no longer holds."""
+        """Test if its label says that it no longer holds."""
         return _INVALID.match(self.label) is not None
 
     @property

@@ -25,7 +25,7 @@ LEAST_UPDATED: Final = 2
 
 
 def is_trusted(one: Statement, beside: Statement) -> bool:
-    """Tell whether a statement is trusted as much as another at least: else it decides nothing about that one."""
+    """Test if a statement is trusted as much as another at least: else it decides nothing about that one."""
     return one.given.doubt <= beside.given.doubt
 
 
@@ -39,12 +39,12 @@ def may_speak_of(one: Statement, other: Statement) -> bool:
 
 
 def may_yield(earlier: Statement, later: Statement) -> bool:
-    """Tell whether a later statement can take the place of an earlier one of the same thing."""
+    """Test if a later statement can take the place of an earlier one of the same thing."""
     return can_yield(earlier, later) and _meets(earlier, later)
 
 
 def can_yield(earlier: Statement, later: Statement) -> bool:
-    """Tell whether an earlier statement says something else, and can give way.
+    """Test if an earlier statement says something else, and can give way.
 
     In one text only a figure yields to another, to a correction, and in a note none does.
     """
@@ -59,14 +59,14 @@ def can_yield(earlier: Statement, later: Statement) -> bool:
 
 
 def differs(earlier: Statement, later: Statement) -> bool:
-    """Tell whether an earlier statement says something that a later one does not: else they agree."""
+    """Test if an earlier statement says something that a later one does not: else they agree."""
     if later.values <= earlier.about and len(later.terms - earlier.terms) <= OTHER * len(later.terms):
         return False
     return not earlier.values <= later.about or len(earlier.terms - later.terms) > OTHER * len(earlier.terms)
 
 
 def says(statement: Statement, value: frozenset[str], of: Statement) -> bool:
-    """Tell whether a statement has a value of another one, or most of it, and is near enough to mean the same by it.
+    """Test if a statement has a value of another one, or most of it, and is near enough to mean the same by it.
 
     A statement that is trusted more does not: who is trusted less tells nothing of it.
     """
@@ -81,7 +81,7 @@ def says(statement: Statement, value: frozenset[str], of: Statement) -> bool:
 
 
 def knows(earlier: Statement, later: Statement) -> bool:
-    """Tell whether an earlier fact is the very correction that a later statement tells of: it brings no other value."""
+    """Test if an earlier fact is the very correction that a later statement tells of: it brings no other value."""
     return (
         earlier.standing == "current"
         and earlier.took_place
@@ -93,19 +93,19 @@ def knows(earlier: Statement, later: Statement) -> bool:
 
 
 def is_one_talk(one: Statement, other: Statement) -> bool:
-    """Tell whether statements were made in one conversation."""
+    """Test if statements were made in one conversation."""
     return one.given.conversation == other.given.conversation
 
 
 def is_outranked(one: Statement, other: Statement) -> bool:
-    """Tell whether another statement has a higher rank, by somebody who is trusted as much."""
+    """Test if another statement has a higher rank, by somebody who is trusted as much."""
     ranks = one.given.authority, other.given.authority
     known = all(each in RANKS for each in ranks) and is_trusted(other, one)
     return known and RANKS.index(ranks[0]) < RANKS.index(ranks[1])
 
 
 def alike(one: Statement, other: Statement) -> bool:
-    """Tell whether ranked facts can be about one thing."""
+    """Test if ranked facts can be about one thing."""
     common = len(one.terms & other.terms)
     return common >= 1 and common >= ALIKE * min(len(one.terms), len(other.terms))
 
@@ -120,7 +120,7 @@ def _has_digit(term: str) -> bool:
 
 
 def _meets(earlier: Statement, later: Statement) -> bool:
-    """Tell whether statements can be about one thing: those of one talk can, others need words in common."""
+    """Test if statements can be about one thing: those of one talk can, others need words in common."""
     if "fact" not in (earlier.given.kind, later.given.kind) and is_one_talk(earlier, later):
         updates = len(earlier.about & later.about) >= LEAST_UPDATED or bool(earlier.values)
         return cues.has("corrects", later.text) or (updates and _share_subject(earlier, later))
@@ -128,7 +128,7 @@ def _meets(earlier: Statement, later: Statement) -> bool:
 
 
 def _shares(one: Statement, other: Statement) -> bool:
-    """Tell whether statements of no one talk have enough words in common."""
+    """Test if statements of no one talk have enough words in common."""
     if "fact" in (one.given.kind, other.given.kind):
         return len(one.about & other.about) >= max(1, SAME_FACT * min(len(one.about), len(other.about)))
     first, second = _matter(one), _matter(other)
@@ -176,6 +176,6 @@ def _without_cues(text: str) -> str:
 
 
 def _share_subject(earlier: Statement, later: Statement) -> bool:
-    """Tell whether statements are about one thing, as far as their subjects are clear."""
+    """Test if statements are about one thing, as far as their subjects are clear."""
     subjects = subject_of(earlier.text), subject_of(later.text)
     return not all(subjects) or not subjects[0].isdisjoint(subjects[1])

@@ -40,7 +40,7 @@ _ASKED: Final = re.compile(r"\A\s*¿|[?？؟][\"'”’»)\]」』]*\s*\Z|(?:吗
 
 @lru_cache(maxsize=_KNOWN)
 def has(cue: Cue, statement: str) -> bool:
-    """Tell whether a statement has a cue.
+    """Test if a statement has a cue.
 
     >>> has("corrects", "No wait, make that Tuesday."), has("corrects", "It is Tuesday.")
     (True, False)
@@ -62,7 +62,7 @@ def without(cue: Cue, statement: str) -> str:
 
 
 def is_past(statement: str) -> bool:
-    """Tell whether a statement says that it no longer holds; of a person's own past it is true.
+    """Test if a statement says that it no longer holds; of a person's own past it is true.
 
     >>> is_past("Originally the price was 9 euros."), is_past("I originally studied law.")
     (True, False)
@@ -71,7 +71,7 @@ def is_past(statement: str) -> bool:
 
 
 def asks_history(question: str) -> bool:
-    """Tell whether a question asks for what no longer holds, so that this is worth to be shown, marked.
+    """Test if a question asks for what no longer holds, so that this is worth to be shown, marked.
 
     >>> asks_history("On which day was the launch before?"), asks_history("On which day is the launch?")
     (True, False)
@@ -80,7 +80,7 @@ def asks_history(question: str) -> bool:
 
 
 def is_firm(statement: str) -> bool:
-    """Tell whether a statement corrects by more than a word that is as often said for emphasis.
+    """Test if a statement corrects by more than a word that is as often said for emphasis.
 
     >>> is_firm("Actually, it is fine."), is_firm("Actually, let us switch to tea instead.")
     (False, True)
@@ -89,12 +89,12 @@ def is_firm(statement: str) -> bool:
 
 
 def is_question(statement: str) -> bool:
-    """Tell whether a statement is a question, which claims nothing."""
+    """Test if a statement is a question, which claims nothing."""
     return _ASKED.search(statement) is not None
 
 
 def is_noted_as_supposed(value: str) -> bool:
-    """Tell whether a short value calls itself a draft or tentative.
+    """Test if a short value calls itself a draft or tentative.
 
     >>> is_noted_as_supposed("phased rollout (tentative)")
     True

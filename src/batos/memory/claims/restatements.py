@@ -94,7 +94,7 @@ def _may(older: UvmObject, newer: UvmObject) -> bool:
 
 
 def _speak_of_one(older: UvmObject, newer: UvmObject, later: Assertion) -> bool:
-    """Tell whether two documents mean one thing by a subject: what a person said does, files with one title do."""
+    """Test if two documents mean one thing by a subject: what a person said does, files with one title do."""
     one, other = own_slots(older), own_slots(newer)
     if "external" not in (one["trust"], other["trust"]):
         return True
@@ -149,11 +149,11 @@ class Assertion(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Tell whether the value has a number in it."""
+        """Test if the value has a number in it."""
         return any(map(str.isdigit, "".join(self.value)))
 
     def gives_way(self, later: Assertion) -> bool:
-        """Tell whether a later assertion gives the same subject another value of the same kind.
+        """Test if a later assertion gives the same subject another value of the same kind.
 
         >>> one, other, third = (next(assertions_of(f"The lamp is {word}.")) for word in ("9 m", "12 m", "7 years old"))
         >>> one.gives_way(other), one.gives_way(third), one.gives_way(one)

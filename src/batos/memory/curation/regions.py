@@ -94,7 +94,7 @@ def split(members: Sequence[FoldCandidate]) -> Iterator[list[FoldCandidate]]:
 
 
 def is_worth(run: Sequence[FoldCandidate]) -> bool:
-    """Tell whether memories are enough to be folded: several, or one with several parts."""
+    """Test if memories are enough to be folded: several, or one with several parts."""
     if run[0].row.kind == "summary":
         return len(run) >= FEWEST_SUMMARIES
     return len(run) >= FEWEST or run[0].chunks >= FEWEST_PARTS

@@ -66,7 +66,7 @@ class LinkIndex:
         return {id_ for ids in self._ids.values() for id_ in ids}
 
     def names_any(self, name: str, among: Among) -> bool:
-        """Tell whether a name is that of a chunk among some, or of several of them."""
+        """Test if a name is that of a chunk among some, or of several of them."""
         ids = iter(self._named.get(name, ()))
         while several := list(islice(ids, _AT_ONCE)):
             if among(np.array(several, np.int64)).any():

@@ -197,7 +197,7 @@ def _places(steps: Numbers, runs: Numbers) -> Numbers:
 
 
 def holds_any(kind: bytes, segment: bytes, words: Collection[bytes]) -> bool:
-    """Tell whether a segment of a kind has one of some words, without reading the rest of it."""
+    """Test if a segment of a kind has one of some words, without reading the rest of it."""
     held = b"\n" + bytes(unpack(kind, segment, 6)[2]) + b"\n"
     return any(b"\n" + word + b"\n" in held for word in words)
 

@@ -63,5 +63,5 @@ def _looks_like(head: bytes, ending: str) -> Format | None:
 
 
 def _is_wide(head: bytes) -> bool:
-    """Tell whether every second byte is NUL, as in UTF-16 of Latin letters."""
+    """Test if every second byte is NUL, as in UTF-16 of Latin letters."""
     return len(head) > 3 and (not any(head[1::2]) or not any(head[0 : len(head) - 1 : 2]))

@@ -46,7 +46,7 @@ def json_values(file: IO[bytes]) -> Iterator[Any]:
 
 
 def _is_a_line(first: bytes) -> bool:
-    """Tell whether a file's first line is an object with others below it."""
+    """Test if a file's first line is an object with others below it."""
     text = first.decode("utf-8", "replace").strip(_BLANKS)
     try:
         return first.endswith(b"\n") and text[:1] == "{" and isinstance(json.loads(text), dict)

@@ -147,7 +147,7 @@ def summary_of(document: UvmObject) -> str:
 
 
 def is_summary(root: Root, name: str) -> bool:
-    """Tell whether a memory stands for others, whose parts are archived."""
+    """Test if a memory stands for others, whose parts are archived."""
     return name in trees_of(root).get("archives", ())
 
 

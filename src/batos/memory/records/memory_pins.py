@@ -30,7 +30,7 @@ def pinned_at(root: Root, name: str) -> str:
 
 
 def is_pinned(root: Root, name: str) -> bool:
-    """Tell whether a memory is pinned."""
+    """Test if a memory is pinned."""
     return _key(root, name) in find_tree(root, _PINS)
 
 

@@ -12,7 +12,7 @@ from batos.objects.prototype import own_slots
 
 
 def is_grounded(root: Root, mission: str) -> bool:
-    """Tell whether all memories that a mission was shown are still there, and current or summarised.
+    """Test if all memories that a mission was shown are still there, and current or summarised.
 
     Of the answers among them this is asked too.
     """
@@ -47,7 +47,7 @@ def answers_quoting(root: Root, names: Collection[str]) -> Iterator[str]:
 
 
 def cites_what_is_gone(root: Root, mission: str) -> bool:
-    """Tell whether an answer cites a memory that is not there any more."""
+    """Test if an answer cites a memory that is not there any more."""
     return any(name not in root[roots.DOCUMENTS] for name in _list_cited(root, mission))
 
 

@@ -303,7 +303,7 @@ def find_chunk(root: Root, number: int) -> UvmObject | None:
 
 
 def has_chunk(root: Root, number: int) -> bool:
-    """Tell whether there is a chunk of this number, without loading it."""
+    """Test if there is a chunk of this number, without loading it."""
     return has_number(trees_of(root)["present"], number)
 
 

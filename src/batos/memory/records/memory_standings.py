@@ -92,7 +92,7 @@ def value_in_place(root: Root, name: str) -> str:
 
 
 def _gave_way(root: Root, name: str) -> bool:
-    """Tell whether what took the place of a document was not taken back."""
+    """Test if what took the place of a document was not taken back."""
     by = root[roots.DOCUMENTS].get(own_slots(root[roots.DOCUMENTS][name]).get("superseded_by", ""))
     return by is not None and own_slots(by)["standing"] not in _TAKEN_BACK
 
@@ -139,7 +139,7 @@ def standing_of(root: Root, name: str) -> str:
 
 
 def is_place_taken(root: Root, name: str) -> bool:
-    """Tell whether another document that is recalled came from the source of this one since."""
+    """Test if another document that is recalled came from the source of this one since."""
     slots = own_slots(root[roots.DOCUMENTS][name])
     other = find_by_source(root, slots["user"], slots["scope"], "" if slots["kind"] == "fact" else slots["source"])
     return other not in (None, name) and standing_of(root, str(other)) in RECALLED

@@ -13,7 +13,7 @@ from batos.records.memory_lineage import EDITS
 
 
 def is_same_memory(root: Root, one: str, other: str) -> bool:
-    """Tell whether two documents are wordings of one memory, as far as edits lead from one text to the next."""
+    """Test if two documents are wordings of one memory, as far as edits lead from one text to the next."""
     return not _earlier(root, one).isdisjoint(_earlier(root, other))
 
 

@@ -57,7 +57,7 @@ class Retraction:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether it took nothing out."""
+        """Test if it took nothing out."""
         return not (self.memories or self.pins or self.missions or self.methods or self.tools or self.also)
 
     @property

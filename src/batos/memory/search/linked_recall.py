@@ -72,7 +72,7 @@ class SaidWords:
         return sum(self.rarity.get(stem, 0.0) for stem in held) / (sum(self.rarity.values()) or 1.0)
 
     def has_all(self, name: str) -> bool:
-        """Tell whether the question has every word of a name."""
+        """Test if the question has every word of a name."""
         return all(stem in self.words.stem_of for stem in stems(name))
 
     def telling(self) -> SaidWords:

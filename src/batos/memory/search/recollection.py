@@ -153,7 +153,7 @@ class Recollection:
         return tuple(passage for each, why, weight in found for passage in _passages(each.chunk, why, weight))
 
     def has_any(self, root: Root, reach: MemoryReach) -> bool:
-        """Tell whether anything that was given or said is within reach."""
+        """Test if anything that was given or said is within reach."""
         return len(self._search.documents(root, replace(reach, kinds=GIVEN, evidence=EVIDENCE))[0]) > 0
 
     def pinned_passages(self, root: Root, reach: MemoryReach, most: int) -> tuple[Passage, ...]:
@@ -334,7 +334,7 @@ def whole_weight(passage: Passage) -> float:
 
 
 def _stands(root: Root, chunk: UvmObject) -> bool:
-    """Tell whether a chunk still has what it was made from."""
+    """Test if a chunk still has what it was made from."""
     document = own_slots(own_slots(chunk)["document"])
     return document["kind"] not in ANSWERED or memory_quotes.is_grounded(root, document["mission"])
 

@@ -171,7 +171,7 @@ def list_shared(slots: Iterable[tuple[UvmObject, str]]) -> list[dict[str, str]]:
 
 
 def _is_committed(obj: UvmObject) -> bool:
-    """Tell whether an earlier commit has written an object."""
+    """Test if an earlier commit has written an object."""
     obj._p_activate()  # what is not loaded has no serial
     return obj._p_jar is not None and obj._p_serial != z64
 

@@ -68,7 +68,7 @@ async def reject(uvm: UVM, given: RejectArgs) -> RejectedDocument:
 
 
 def _said(answer: ApprovalState, word: str) -> bool:
-    """Say if an answer is the one that was just given."""
+    """Test if an answer is the one that was just given."""
     return answer.changed and answer.word == word
 
 

@@ -16,7 +16,7 @@ PATIENCE: Final = 30.0
 
 
 def is_guest(user: str | None) -> bool:
-    """Tell whether a user of a request is a guest, as `limit_guest` names it.
+    """Test if a user of a request is a guest, as `limit_guest` names it.
 
     >>> is_guest("key laptop"), is_guest("ada"), is_guest(None)
     (True, False, False)

@@ -97,7 +97,7 @@ class MemoryChanges:
         return told
 
     async def _is_missed(self, line: RememberedLine, fact: Incoming) -> bool:
-        """Tell whether a fact is new and no current one had the key that it is to supersede."""
+        """Test if a fact is new and no current one had the key that it is to supersede."""
         keys = [await self._reader.key_of(each, fact.user) for each in line["superseded"]]
         return line["state"] != "known" and fact.supersedes.casefold() not in map(str.casefold, keys)
 

@@ -253,7 +253,7 @@ class Reader:
         return found
 
     async def has_vectors(self, given: RecallArgs) -> bool:
-        """Tell whether any part of what was remembered at the moment that is asked about has a vector."""
+        """Test if any part of what was remembered at the moment that is asked about has a vector."""
         of, _ = await self.as_of(given)
         return await self.read(of.has_vectors)
 

@@ -83,7 +83,7 @@ class Gate:
         return None
 
     def admits(self, user: str) -> bool:
-        """Say if a client who came in by this token or key would come in now."""
+        """Test if a client who came in by this token or key would come in now."""
         return user in self._all()
 
     def shut_out(self) -> frozenset[str]:

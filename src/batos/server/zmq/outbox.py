@@ -39,12 +39,12 @@ class Outbox:
 
     @property
     def stuck(self) -> bool:
-        """Say if a message waits."""
+        """Test if a message waits."""
         return bool(self._waiting)
 
     @property
     def full(self) -> bool:
-        """Say if no event has room, however short."""
+        """Test if no event has room, however short."""
         return not self._spare(0)
 
     @property
@@ -53,7 +53,7 @@ class Outbox:
         return self._bytes
 
     def room(self, size: int) -> bool:
-        """Say if the end of a request, with so many bytes, may wait if it has to."""
+        """Test if the end of a request, with so many bytes, may wait if it has to."""
         return not self._waiting or self._bytes + size <= BYTES
 
     def _spare(self, size: int) -> bool:

@@ -372,7 +372,7 @@ async def _keep_running(loop: Coroutine[Any, Any, None]) -> None:
 
 
 def _waits(pending: PendingRequest) -> bool:
-    """Say if a client waits for a request who can be told that it is still under way."""
+    """Test if a client waits for a request who can be told that it is still under way."""
     return pending.name is not None and not (pending.takes_one_reply or pending.is_ending or pending.peer.outbox.stuck)
 
 
