@@ -15,7 +15,7 @@ from batos.image.image import LivingImage
 from batos.image.nodes import suspicion
 from batos.image.records import StatusWord
 from batos.minds.stopping import StopRequest, cancelled_error
-from batos.missions.queue import QueueEntry, SeenMission, look
+from batos.missions.queue import QueueEntry, look
 from batos.protocol.errors import BatosError, OllamaBusy, OllamaError
 from batos.protocol.event_payloads import MISSION_FAILED, MissionEnded
 
@@ -100,7 +100,7 @@ class Outcomes:
             return MissionOutcome("done")
         mission = run.place.mission
         try:
-            seen = self.state_of(mission)
+            seen = look(self._image, mission)
             word = seen.word
             if seen.is_elsewhere:
                 return MissionOutcome(word, error, is_elsewhere=True)
@@ -115,10 +115,6 @@ class Outcomes:
         if isinstance(error, asyncio.CancelledError):
             error = run.stop_request.reason or cancelled_error()
         return MissionOutcome(word, error)
-
-    def state_of(self, mission: str) -> SeenMission:
-        """Return the state of a mission as its records have it."""
-        return look(self._image, mission)
 
     def awaits_person(self, mission: str) -> bool:
         """Test if a mission waits for a person who has not answered; one whose record cannot be read waits."""

@@ -15,7 +15,7 @@ from batos.concurrency.jobs import Signal
 from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
-from batos.missions.queue import Queue, QueueEntry
+from batos.missions.queue import Queue, QueueEntry, look
 from batos.missions.worker_runs import (
     MissionOutcome,
     Outcomes,
@@ -272,7 +272,7 @@ class Workers:
             if run.stop_request.request_stop(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
-            now = self._outcomes.state_of(mission).word
+            now = look(self._image, mission).word
             if now != "waiting" and not (force and now in OPEN):
                 return
         place, patient = self._queue.drop(mission), self._patient.pop(mission, None)
@@ -290,7 +290,7 @@ class Workers:
 
         If this call was cancelled but the status was written, the outcome is passed on.
         """
-        word = self._outcomes.state_of(mission).word
+        word = look(self._image, mission).word
         if word not in ("queued", "waiting"):
             self._tell(mission, MissionOutcome(word))
         elif patient is not None and not self.stopping:
