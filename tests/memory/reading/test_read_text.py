@@ -23,7 +23,7 @@ WORDS = st.text(max_size=30)
 @given(text=WORDS, title=WORDS, place=WORDS, turn=st.booleans())
 def test_a_text_comes_as_it_went(text: str, title: str, place: str, turn: bool) -> None:
     """A line holds all of it, whatever characters it has."""
-    read = ReadText(text, title, place=place, kind="turn" if turn else "document", speaker=title)
+    read = ReadText(text, title, place=place, kind="turn" if turn else "document", speaker=title, left_out=(title,))
     line = as_line(read)
     assert line.count(b"\n") == 1
     assert from_line(line) == read

@@ -20,7 +20,8 @@ class ReadText:
     """A text of a file. `place` tells it from the file's others: "" where the file is one text.
 
     `said_at` is ISO 8601 in UTC, and like `speaker` and `conversation` "" where the file does not tell. An empty title
-    is left to whoever remembers it.
+    is left to whoever remembers it. `left_out` has a phrase for each part of the file that the text lacks, such as
+    "2 of 3 pages have no text (2, 3)".
     """
 
     text: str
@@ -31,6 +32,7 @@ class ReadText:
     said_at: str = ""
     speaker: str = ""
     conversation: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,10 @@ def from_line(line: bytes) -> Read | str | None:
         if "end" in said:
             return str(said["end"])
         if "text" in said:
+            left_out = tuple(map(str, said["text"].pop("left_out", ())))
             told = {name: str(value) for name, value in said["text"].items()}
             kind: ReadKind = "turn" if told.pop("kind", "") == "turn" else "document"
-            return ReadText(**told, kind=kind)
+            return ReadText(**told, kind=kind, left_out=left_out)
         unread = said["unread"]
         return UnreadPart(str(unread["place"]), str(unread["reason"]), bool(unread["is_text"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
