@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -64,6 +65,99 @@ def test_a_mailbox_without_a_mail_is_told(tmp_path: Path) -> None:
     """A file with the ending of one may be something else."""
     with pytest.raises(NotReadable):
         read_all(mails.read_box, tmp_path / "a.mbox", b"no mail\n")
+
+
+def test_a_mail_within_a_mail_is_one_of_its_own(tmp_path: Path) -> None:
+    """Forwarded as attachments, one in the other: each has its writer, its place and its thread."""
+    inner, middle, outer = mail("Mooring", "It costs 77.", "<1@x>"), mail("Fwd", "See below.", "<2@x>"), mail("FYI", "")
+    middle.add_attachment(inner)
+    outer.add_attachment(middle)
+    found = read_all(mails.read, tmp_path / "a.eml", bytes(outer))
+    assert [(each.place, each.title, each.conversation) for each in found if isinstance(each, ReadText)] == [
+        ("", "FYI", ""), ("<2@x>", "Fwd", "<2@x>"), ("<1@x>", "Mooring", "<1@x>"),
+    ]  # fmt: skip
+    assert texts_of(found)[2].endswith("\n\nIt costs 77.")
+
+
+def test_mails_within_mails_come_to_an_end(tmp_path: Path) -> None:
+    """What is enclosed too deep is named by the last one that is read."""
+    made = mail("0", "The innermost.")
+    for number in range(1, 20):
+        outer = mail(str(number), "Look:")
+        outer.add_attachment(made)
+        made = outer
+    found = read_all(mails.read, tmp_path / "a.eml", bytes(made))
+    assert len(found) == 9
+    last = found[-1]
+    assert isinstance(last, ReadText)
+    assert last.left_out == ("a mail within it, too deep to be read",)
+
+
+def test_an_enclosed_mail_that_is_packed_is_unpacked(tmp_path: Path) -> None:
+    """Some programs pack it in base64, which the rules of mails forbid."""
+    packed = base64.encodebytes(bytes(mail("Oil", "It is dear."))).decode()
+    data = (
+        f"Subject: Fwd\nMIME-Version: 1.0\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{packed}"
+    )
+    whole = f'Subject: Out\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="x"\n\n--x\n{data}\n--x--\n'
+    texts = texts_of(read_all(mails.read, tmp_path / "a.eml", whole.encode()))
+    assert texts[1].endswith("Subject: Oil\n\nIt is dear.")
+
+
+def test_a_text_that_is_attached_is_read_and_another_file_is_named(tmp_path: Path) -> None:
+    """The words of a mail are not all in its first part."""
+    made = mail("Oil", "See the lists.")
+    made.add_attachment("barrels,9\n", filename="oil.csv", subtype="csv")
+    made.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="bill.pdf")
+    (found,) = read_all(mails.read, tmp_path / "a.eml", bytes(made))
+    assert isinstance(found, ReadText)
+    assert found.text.endswith(
+        "Attachment: oil.csv\nAttachment: bill.pdf\n\nSee the lists.\n\n## Attachment oil.csv\n\nbarrels,9"
+    )
+    assert found.left_out == ("the attachment bill.pdf is not read: remember the file itself",)
+
+
+def test_a_page_is_read_where_the_text_only_says_that_there_is_one(tmp_path: Path) -> None:
+    """A stub is no text; a text that says the same as the page is taken alone."""
+    made = mail("News", "Please view this mail in a browser.")
+    made.add_alternative(f"<p>{'The lamp burns all night. ' * 20}", subtype="html")
+    (text,) = texts_of(read_all(mails.read, tmp_path / "a.eml", bytes(made)))
+    assert "burns all night" in text
+    assert "browser" not in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "delsp", "text"),
+    [
+        ("closed on Fri \nday", "yes", "closed on Friday"),
+        ("closed on \nFriday", "no", "closed on Friday"),
+        ("> said \n> so \nand more", "no", "> said so \nand more"),
+        (" From here \non\n-- \nMaro", "no", "From here on\n-- \nMaro"),
+    ],
+)
+def test_a_text_that_flows_is_joined(tmp_path: Path, lines: str, delsp: str, text: str) -> None:
+    """Lines end where their writer ended them (RFC 3676): neither words nor quotations are torn or joined."""
+    data = f"Subject: A\nContent-Type: text/plain; format=flowed; delsp={delsp}\n\n{lines}\n"
+    (found,) = texts_of(read_all(mails.read, tmp_path / "a.eml", data.encode()))
+    assert found.rstrip() == f"Subject: A\n\n{text}"
+
+
+def test_a_line_that_begins_with_from_is_no_new_mail(tmp_path: Path) -> None:
+    """Many programs leave it as it is, behind an empty line too; others mark it, and the mark is no word."""
+    data = box(mail("One", "a\n\nFrom the harbour at 9:30 in 2024\nwe sailed.\n\n>From here on"), mail("Two", "b"))
+    one, two = texts_of(read_all(mails.read_box, tmp_path / "a.mbox", data))
+    assert one.endswith("From the harbour at 9:30 in 2024\nwe sailed.\n\nFrom here on")
+    assert two.endswith("b")
+
+
+def test_words_in_bytes_that_no_header_may_have_are_read(tmp_path: Path) -> None:
+    """Old programs write subjects in the encoding of their country, and declare another than they use."""
+    data = "Subject: Grüße\nFrom: Zoë <z@x>\nContent-Type: text/plain; charset=us-ascii\n\nKöln, schöne Grüße\n"
+    for encoding in ("utf-8", "cp1252"):
+        (found,) = read_all(mails.read, tmp_path / "a.eml", data.encode(encoding))
+        assert isinstance(found, ReadText)
+        assert (found.title, found.speaker) == ("Grüße", "Zoë <z@x>")
+        assert found.text.rstrip().endswith("Köln, schöne Grüße")
 
 
 @given(data=st.binary(max_size=200), heads=st.lists(st.text(max_size=20), max_size=5))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import other_text
-from batos.memory.reading.other_text import decode
+from batos.memory.reading.other_text import decode, decode_with_doubts
 from batos.memory.reading.read_text import NotReadable
 
 POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
@@ -56,6 +56,37 @@ def test_a_long_file_is_told_by_its_beginning(tmp_path: Path) -> None:
     """A character that the sample cuts in two does no harm."""
     text = JAPANESE * 4_000
     assert texts_of(read_all(other_text.read, tmp_path / "a.txt", text.encode("shift_jis"))) == [text]
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "doubt"),
+    [
+        ("Café 12 € \xff Zoë".encode().replace(b"\xc3\xbf", b"\xff"), "Café 12 € \ufffd Zoë", "1 place is not UTF-8"),
+        (b"one line, and\n" * 9 + b"\0" * 4_096 + b"more", "one line, and\n" * 9 + "more", "4,096 NUL bytes"),
+        (b"plain words\n" * 9_000 + "José Peña".encode("latin-1"), "plain words\n" * 9_000 + "José Peña", "cp1252"),
+        ("Zoë winds the lamp".encode("utf-16-le"), "Zoë winds the lamp", ""),
+        ("Zoë winds the lamp".encode("utf-16-be"), "Zoë winds the lamp", ""),
+        (
+            "große Grüße aus Köln. ".encode("cp1252") * 999 + b"\x81",
+            "große Grüße aus Köln. " * 999 + "\ufffd",
+            "1 place",
+        ),
+    ],
+)
+def test_a_text_with_a_fault_is_read_and_its_fault_told(data: bytes, text: str, doubt: str) -> None:
+    """A few bytes spoil nothing but themselves, and what is guessed or lost is told."""
+    found = decode_with_doubts(data)
+    assert found.text == text
+    assert doubt in "".join(found.doubts)
+    assert bool(found.doubts) is bool(doubt)
+
+
+@given(text=st.text(st.characters(min_codepoint=0xC0, max_codepoint=0x24F), min_size=20), at=st.integers(0, 19))
+def test_one_byte_does_not_spoil_a_text(text: str, at: int) -> None:
+    """A text of letters beyond ASCII with a byte that is none of UTF-8 loses nothing."""
+    whole = text[:at] + "\ufffd" + text[at:]
+    data = text[:at].encode() + b"\xff" + text[at:].encode()
+    assert decode(data) == whole
 
 
 @pytest.mark.parametrize("data", [bytes(range(256)) * 4, os.urandom(4_000), b"\x93lamp\x94 \x00\x01\x02\xff" * 9])

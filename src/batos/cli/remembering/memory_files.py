@@ -125,7 +125,7 @@ class FileReader:
     def _read_plain(self, found: FoundFile) -> Iterator[TextToSend]:
         try:
             text = found.text if found.text is not None else _plain_text(found.path.read_bytes())
-        except (OSError, NotReadable, UnicodeDecodeError) as error:  # it has changed meanwhile
+        except (OSError, NotReadable, UnicodeError) as error:  # it has changed meanwhile
             self._skip(found.path, getattr(error, "strerror", None) or "it changed while it was read")
         else:
             yield self._to_send(found, ReadText(text))
@@ -218,7 +218,7 @@ def _plain(path: Path, source: str, data: bytes) -> FoundFile:
     digest = hashlib.sha256(data).hexdigest()
     try:
         text = _plain_text(data)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return FoundFile(path, source, "other_text", len(data), digest)
     return FoundFile(path, source, "plain", len(data), digest, text if len(data) <= _HELD else None)
 
@@ -226,7 +226,7 @@ def _plain(path: Path, source: str, data: bytes) -> FoundFile:
 def _plain_text(data: bytes) -> str:
     text = data.decode("utf-8").removeprefix("\ufeff")
     if "\0" in text:
-        raise NoText("it has NUL bytes: it is no text")
+        raise UnicodeError("NUL")
     if not text.strip():
         raise NoText("it is empty")
     return text

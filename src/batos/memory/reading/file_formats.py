@@ -26,6 +26,11 @@ _HTML: Final = re.compile(
 )
 _MBOX: Final = re.compile(rb"\AFrom \S+ .*\d{4}.*\r?\n[A-Za-z-]+:")
 _MAIL: Final = re.compile(rb"\A(?:[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*){3}")
+#: Bytes that no text has; NUL may stand in one that was written when the power failed.
+_CONTROLS: Final = re.compile(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]")
+_NULS: Final = re.compile(rb"\0+")
+#: Bytes of text for each run of NUL bytes, at least.
+_TEXT_A_HOLE: Final = 16
 #: Endings by which a file is told where its first bytes are those of many kinds.
 _ENDINGS: Final[dict[str, Format]] = {
     ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mbox": "mbox", ".mbx": "mbox",
@@ -48,9 +53,15 @@ def format_of(name: str, head: bytes) -> Format | str:
     if (known := file_kinds.no_text(name, head)) is not None:
         return f"it is {known[0]}, not a text"
     looks = _ENDINGS.get(ending) or _looks_like(head, ending)
-    if looks is None and b"\0" in head and not _is_wide(head):
-        return "it has NUL bytes: it is no text"
+    if looks is None and b"\0" in head:
+        is_text = _is_wide(head) or (has_few_nuls(head) and not _CONTROLS.search(head))
+        return "other_text" if is_text else "it has NUL bytes: it is no text"
     return looks or "plain"
+
+
+def has_few_nuls(data: bytes) -> bool:
+    """Test if NUL bytes stand in as few places as in a text that was being written when the power failed."""
+    return sum(1 for _ in _NULS.finditer(data)) * _TEXT_A_HOLE <= len(data) - data.count(0)
 
 
 def _looks_like(head: bytes, ending: str) -> Format | None:

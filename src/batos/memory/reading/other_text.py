@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import re
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from charset_normalizer import CharsetMatch, from_bytes
 
+from batos.memory.reading.file_formats import has_few_nuls
 from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean
 
 #: Bytes that are looked at for the encoding.
@@ -28,44 +31,130 @@ _MARKS: Final = (
 )
 
 
+#: Bytes that a guess may not explain are at most one in so many.
+_BROKEN: Final = 1_000
+_HIGH_LINE: Final = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+_CONTROLS: Final = re.compile(r"[^\t\n\r\f\v\x1b\x1a\x20-\U0010ffff]")
+
+
+class Decoded(NamedTuple):
+    """A text, and a phrase for all that is lost or uncertain of its bytes."""
+
+    text: str
+    doubts: tuple[str, ...] = ()
+
+
 def read(path: Path, emit: Emit) -> None:
     """Read a file as one text."""
-    emit(ReadText(decode(path.read_bytes())))
+    text, doubts = decode_with_doubts(path.read_bytes())
+    emit(ReadText(text, left_out=doubts))
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Return bytes as text: by their mark, as UTF-8, as they are declared, or as they look.
+    """Return bytes as text, as `decode_with_doubts` does."""
+    return decode_with_doubts(data, declared).text
+
+
+def decode_with_doubts(data: bytes, declared: str = "") -> Decoded:
+    """Return bytes as text: by their mark, as UTF-8, as they are declared, as UTF-8 with errors, or as they look.
 
     Raises: NotReadable: no encoding fits them.
     """
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
-    for name in filter(None, (marked, "utf-8", declared)):
+    for name in filter(None, (marked, "utf-8", declared, _wide(data))):
         try:
-            return _text(data, name)
+            return Decoded(_text(data, name))
         except (ValueError, LookupError):
             continue
-    name = _looks_like(data[:_SAMPLE])
-    if not name:
-        raise NoText("it is no text in an encoding that can be told")
-    try:
-        text = data.decode(name)
-    except (UnicodeError, LookupError):
-        raise NotReadable(f"it looks like {name}, but it is not") from None
-    if any(each < " " and each not in "\t\n\r\f\v\x1b\x1a" for each in text[:_SAMPLE]):
+    doubts = []
+    if nuls := data.count(0):
+        if not has_few_nuls(data):
+            raise NoText("it has NUL bytes: it is no text")
+        data = data.replace(b"\0", b"")
+        doubts.append(f"{_count(nuls, 'NUL byte')} left out")
+    found = _damaged_utf8(data) or _guess(data)
+    if _CONTROLS.search(found.text[:_SAMPLE]):
         raise NoText("it has control characters: it is no text")
-    return clean(text)
+    return Decoded(clean(found.text), (*doubts, *found.doubts))
 
 
-def _looks_like(sample: bytes) -> str:
-    """Return the encoding that a text looks like; "" where none fits."""
+def _wide(data: bytes) -> str:
+    """Return the name of UTF-16 where every second byte of a text without a mark is NUL; else ""."""
+    sample = data[:_SAMPLE]
+    for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
+        halves = sample[first::2], sample[1 - first :: 2]
+        if halves[0].count(0) * 10 > 7 * len(halves[0]) and not halves[1].count(0):
+            return name
+    return ""
+
+
+def _damaged_utf8(data: bytes) -> Decoded | None:
+    """Return a text that is UTF-8 but for a few bytes, with a sign in their place; None where it is not."""
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd") - data.count("\ufffd".encode())
+    whole = sum(each >= 0xC0 for each in data) - broken
+    if not broken:
+        return Decoded(text)
+    if whole <= broken:
+        return None
+    first = len(text[: text.find("\ufffd")].encode())
+    return Decoded(text, (f"{_count(broken, 'place')} not UTF-8, the first at byte {first:,}: \ufffd stands there",))
+
+
+def _guess(data: bytes) -> Decoded:
+    """Return bytes as a text in the encoding that they look like, by all of them."""
+    sample = _sample(data)
+    half = sample.find(b"\n", len(sample) // 2) + 1 or len(sample) // 2
+    # One byte that an encoding lacks rules it out: then a half without it tells.
+    names = _looks_like(sample) or _looks_like(sample[:half]) or _looks_like(sample[half:])
+    for name in names:
+        with suppress(UnicodeError, LookupError):
+            text = data.decode(name)
+            others = [each for each in names if each != name and _differs(data, each, text)]
+            doubt = (f"read as {name}; {others[0]} fits nearly as well",) if others else ()
+            return Decoded(text, doubt)
+    for name in names:
+        text = data.decode(name, "replace")
+        broken = text.count("\ufffd")
+        if broken * _BROKEN <= len(text):
+            return Decoded(text, (f"{_count(broken, 'place')} not {name}, which the rest is: \ufffd stands there",))
+    raise NotReadable("its encoding is not known: `iconv -f ENCODING -t UTF-8 FILE` makes it UTF-8")
+
+
+def _differs(data: bytes, name: str, text: str) -> bool:
+    try:
+        return data.decode(name) != text
+    except (UnicodeError, LookupError):
+        return False
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what} is" if number == 1 else f"{number:,} {what}s are"
+
+
+def _sample(data: bytes) -> bytes:
+    """Return the lines of a text, from its beginning on, that have letters beyond ASCII: the others tell nothing."""
+    if len(data) <= _SAMPLE:
+        return data
+    lines, size = [], 0
+    for found in _HIGH_LINE.finditer(data):
+        lines.append(found[0])
+        size += len(found[0])
+        if size >= _SAMPLE:
+            break
+    whole = b"".join(lines)[:_SAMPLE]
     # The last character of a sample may be cut in two.
-    whole = sample[: sample.rfind(b"\n") + 1] or sample if len(sample) == _SAMPLE else sample
-    found = list(from_bytes(whole, cp_isolation=list(_USUAL)))
+    return whole[: whole.rfind(b"\n") + 1] or whole
+
+
+def _looks_like(sample: bytes) -> list[str]:
+    """Return the encodings that a text looks like, the likeliest first; none where none fits."""
+    found = list(from_bytes(sample, cp_isolation=list(_USUAL)))
     if not found:
-        return ""
-    alike = [each for each in found if _fit(each) == _fit(found[0])]
-    names = {name for each in alike for name in each.could_be_from_charset}
-    return next((name for name in _USUAL if name in names), found[0].encoding)
+        return []
+    alike = {name for each in found if _fit(each) == _fit(found[0]) for name in each.could_be_from_charset}
+    likely: list[str] = [name for name in _USUAL if name in alike] or [found[0].encoding]
+    return [*likely, *(each.encoding for each in found if each.encoding not in likely)]
 
 
 def _fit(match: CharsetMatch) -> tuple[float, float]:
