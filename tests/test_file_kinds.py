@@ -17,9 +17,7 @@ from batos.protocol.errors import BriefError
 @pytest.mark.parametrize(
     ("name", "data", "what", "command"),
     [
-        ("x.pdf", b"%PDF-1.4\n1 0 obj", "a PDF, not a text", "pdftotext x.pdf - | batos ask ... --file -"),
         ("a b.rtf", b"{\\rtf1 Hello}", "a rich text file, not a text", "pandoc -t plain 'a b.rtf' | "),
-        ("notes.txt", "Grüße".encode("utf-16"), "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 notes.txt | "),
         ("old.gz", b"\x1f\x8b\x08\0", "packed with gzip, not a text", "gzip -dc old.gz | "),
         ("x", b"\x7fELF\x02", "a program, not a text", "Give its content as text."),
     ],
@@ -42,14 +40,12 @@ def test_an_archive_is_an_office_document_by_its_name(tmp_path: Path) -> None:
             read_file(tmp_path / name, 10_000)
 
 
-def test_a_file_that_can_be_remembered_is_told_so() -> None:
-    """By the very command; a picture has none."""
+def test_a_file_that_a_server_reads_is_taken() -> None:
+    """A PDF is one; a picture is refused with its remedy."""
+    assert as_file("a b.pdf", b"%PDF-1.4").ref.name == "a b.pdf"
     with pytest.raises(BriefError) as caught:
-        as_file("a b.pdf", b"%PDF-1.4")
-    assert caught.value.remedy.endswith("Or remember it (batos remember 'a b.pdf'), and ask without --file.")
-    with pytest.raises(BriefError) as caught:
-        as_file("a.gif", b"GIF89a")
-    assert "remember" not in caught.value.remedy
+        as_file("a b.png", b"\x89PNG")
+    assert "tesseract 'a b.png' -" in caught.value.remedy
 
 
 @given(st.text())

@@ -192,8 +192,8 @@ def test_a_text_of_the_greatest_length_is_taken() -> None:
     name=st.text(max_size=300),
     data=st.binary(max_size=60) | st.text(max_size=60).map(lambda t: t.encode("utf-8", "replace")),
 )
-def test_any_bytes_are_a_text_file_or_refused(name: str, data: bytes) -> None:
-    """UTF-8 that says something is taken under a name a brief may have; all else is a BriefError of `attachments`."""
+def test_any_bytes_are_a_file_or_refused(name: str, data: bytes) -> None:
+    """What has a byte that is no blank is taken under a name a brief may have; all else is a BriefError."""
     try:
         file = as_file(name, data)
     except BriefError as error:
@@ -202,20 +202,33 @@ def test_any_bytes_are_a_text_file_or_refused(name: str, data: bytes) -> None:
     else:
         assert file.ref.sha256 == hashlib.sha256(data).hexdigest()
         assert file.data == data
-        text = data.decode("utf-8")
-        assert "\0" not in text
-        assert text.strip()
+        assert data.strip()
+        if file.is_text:
+            assert "\0" not in data.decode("utf-8")
         parse({**RIGHT, "attachments": [file.ref.model_dump()]})
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(b"", "empty"), (b" \n\t", "empty"), (b"\xef\xbb\xbf", "empty"), (b"a\xffb", "byte 1"), (b"a\0b", "NUL")],
+    [
+        (b"", "empty"),
+        (b" \n\t", "empty"),
+        (b"\xef\xbb\xbf", "empty"),
+        (b"GIF89a", "a picture"),
+        (b"\x7fELF", "program"),
+    ],
 )
-def test_what_is_no_text_file_says_why(data: bytes, why: str) -> None:
-    """Empty, binary and wrongly encoded files are told apart."""
+def test_what_nobody_can_read_says_why(data: bytes, why: str) -> None:
+    """Empty files and those of a kind without text are told apart."""
     with pytest.raises(BriefError, match=why):
         as_file("a.txt", data)
+
+
+@pytest.mark.parametrize("data", [b"a\xffb", b"a\0b", b"%PDF-1.4"])
+def test_a_file_that_is_no_text_is_for_a_server_to_read(data: bytes) -> None:
+    """It is taken, and known to be none."""
+    assert not as_file("a.txt", data).is_text
+    assert as_file("a.txt", b"a").is_text
 
 
 def test_a_file_is_read_up_to_the_limit(tmp_path: Path) -> None:

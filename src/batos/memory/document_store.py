@@ -297,7 +297,7 @@ def _edited_document(before: Mapping[str, Any], text: str, now: datetime) -> New
         before["user"], before["scope"], before["source"], before["title"], before["media_type"], text, digest,
         before["trust"],
     )  # fmt: skip
-    kept = {name: before[name] for name in _KEPT_BY_EDIT}
+    kept = {name: before[name] for name in _KEPT_BY_EDIT} | {"left_out": before.get("left_out", ())}
     return replace(_cut(given, document_id(now), iso(now)), **kept)
 
 
@@ -309,6 +309,7 @@ def _cut(given: Incoming, name: str, at: str) -> NewDocument:
         len(given.text.encode()), given.trust, at, chunks, given.kind, min(given.said_at, at),
         conversation=given.conversation, speaker=given.speaker,
         key=given.key, supersedes=given.supersedes, depends_on=given.depends_on,
+        left_out=given.left_out,
     )  # fmt: skip
 
 
@@ -340,7 +341,8 @@ def _new_line(document: NewDocument, written: _StoreReport) -> RememberedLine:
     outcome = written.outcomes.get(document.name, ClaimOutcome())
     state: Literal["replaced", "new"] = "replaced" if document.place in written.gone else "new"
     line = remembered_line(document.name, document.title, document.source, len(document.chunks), state)
-    return {**line, "superseded": outcome.superseded, "flagged": outcome.flagged}
+    left_out = [*document.left_out]
+    return {**line, "superseded": outcome.superseded, "flagged": outcome.flagged, "left_out": left_out}
 
 
 # -- takes documents out of the image, with what cannot stay without them

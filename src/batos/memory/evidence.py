@@ -29,6 +29,7 @@ class Passage:
     A `standing` such as `[superseded since 2026-11-26]` says that it does not simply hold, and stands before its text.
     `lead` are the blanks that stand before it in its file, `head` the heading above it or the names of its columns,
     `day` the date of its file or of its saying (ISO 8601), `speaker` who said it, and `source` the path of its file.
+    `left_out` has a phrase for each part of its file that could not be read.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Passage:
     day: str = ""
     speaker: str = ""
     source: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def file(self) -> tuple[str, str]:

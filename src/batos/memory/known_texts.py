@@ -46,6 +46,7 @@ class Incoming:
 
     `sha256` is the digest of what the text was taken from. `kind`, `said_at`, `speaker` and `conversation` tell of a
     turn or a mail who said it and when. A fact has a `key`; `supersedes` and `depends_on` name other facts by theirs.
+    `left_out` has a phrase for each part of its file that the text lacks.
     """
 
     user: str
@@ -63,6 +64,7 @@ class Incoming:
     key: str = ""
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -136,7 +138,7 @@ def remembered_line(
     """Return the line that tells what became of a text."""
     return {
         "document": name, "title": title, "source": source, "chunks": chunks, "state": state,
-        "standing": "current", "superseded": [], "flagged": [],
+        "standing": "current", "superseded": [], "flagged": [], "left_out": [],
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batos.concurrency.offload import offload
@@ -200,10 +200,12 @@ async def passages_of(root: Root, brief: MissionBrief) -> tuple[Passage, ...]:
     """Return the passages of the brief's files; long files are read and cut in a thread."""
     kept = root[roots.ATTACHMENTS]
     files = [(ref.name, ref.sha256, kept[ref.sha256]) for ref in brief.attachments]
+    left_out = {ref.sha256: tuple(ref.left_out) for ref in brief.attachments}
     size = sum(file.size for _, _, file in files)
-    return await offload(
+    found = await offload(
         size, lambda: passages((name, sha256, file.read().decode("utf-8")) for name, sha256, file in files)
     )
+    return tuple(replace(each, left_out=left_out[each.sha256]) if left_out[each.sha256] else each for each in found)
 
 
 def limits_of(brief: MissionBrief, configured: SpendingLimits) -> SpendingLimits:

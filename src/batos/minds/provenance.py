@@ -158,6 +158,8 @@ def _recalled_passage(passage: Passage) -> RecalledPassage:
         told["standing"] = passage.standing
     if passage.source:
         told["source"] = passage.source
+    if passage.left_out:
+        told["left_out"] = [*passage.left_out]
     return told
 
 

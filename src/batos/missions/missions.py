@@ -24,7 +24,7 @@ from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, yielding_every
 from batos.missions.workers import Workers
 from batos.protocol.brief import File
-from batos.protocol.errors import BatosError, NotFound, Refused
+from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
 from batos.protocol.image_documents import ConversationPage
 from batos.protocol.mission_documents import MissionDocument
 
@@ -71,6 +71,12 @@ class Missions:
 
         Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. Busy: no more missions may wait.
         """
+        if strange := next((file.ref.name for file in files if not file.is_text), ""):
+            raise BriefError(
+                f"{strange} is not UTF-8 text",
+                field="attachments",
+                remedy="Convert it, or ask by a client: its server reads PDF, HTML, mail and more.",
+            )
         chosen = self._settings.effort
         usual = {} if chosen == "auto" or "message" in brief else {"effort": chosen}
         attached = [file.ref.model_dump() for file in files]

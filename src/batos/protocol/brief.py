@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
-import shlex
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from batos import file_kinds
 from batos.protocol.errors import BriefError
@@ -113,13 +122,24 @@ def _inner(value: object) -> Iterable[object]:
 
 
 class AttachmentRef(BaseModel):
-    """A file that comes with a brief, named by the digest of its content."""
+    """A file that comes with a brief, named by the digest of its content.
+
+    Of one that was read, such as a PDF, that is its text; `left_out` has a phrase for each part that could not be read.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: _Line = Field(min_length=1, max_length=NAME_LIMIT)
     media_type: _Line = Field(min_length=1, max_length=127)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}\z")
+    left_out: tuple[_Line, ...] = Field(default=(), max_length=20)
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = write(self)
+        if not self.left_out:
+            told.pop("left_out", None)
+        return told
 
 
 class Budget(BaseModel):
@@ -317,11 +337,20 @@ class File:
     ref: AttachmentRef
     data: bytes
 
+    @property
+    def is_text(self) -> bool:
+        """Test if it is UTF-8 text, which a mission takes as it is; a server reads the text of another file."""
+        try:
+            is_utf8 = "\0" not in self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        return is_utf8 and file_kinds.no_text(self.ref.name, self.data) is None
+
 
 def read_file(path: Path, limit: int) -> File:
-    """Read a text file as an attachment; `limit` in bytes.
+    """Read a file as an attachment; `limit` in bytes.
 
-    Raises: BriefError: the file cannot be read, is too large, or is no text.
+    Raises: BriefError: the file cannot be read, is too large, or is of a kind that nothing reads.
     """
     try:
         with path.open("rb") as file:
@@ -336,9 +365,9 @@ def read_file(path: Path, limit: int) -> File:
 
 
 def as_file(name: str, data: bytes, limit: int | None = None) -> File:
-    """Make a text attachment of bytes.
+    """Make an attachment of bytes: of a text, or of a file whose text a server reads, such as a PDF.
 
-    Raises: BriefError: there are more than `limit` bytes, or they are no UTF-8 text.
+    Raises: BriefError: there are more than `limit` bytes, none but blanks, or they are of a kind that nothing reads.
     """
     name = _name(name)
     if limit is not None and len(data) > limit:
@@ -348,20 +377,12 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
             remedy="Split the file, or raise attachment_bytes in batos.toml.",
         )
     known = file_kinds.no_text(name, data)
-    if known is not None:
+    if known is not None and not file_kinds.can_be_remembered(data):
         what, command = known
         remedy = f"Convert it to text: {command} | batos ask ... --file -" if command else "Give its content as text."
-        if file_kinds.can_be_remembered(data):
-            remedy += f" Or remember it (batos remember {shlex.quote(name)}), and ask without --file."
         what += "" if " not " in what else ", not a text"
         raise BriefError(f"{name} is {what}", field="attachments", remedy=remedy)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _not_text(name, f"byte {error.start} is not UTF-8") from error
-    if "\0" in text:
-        raise _not_text(name, "it contains a NUL character")
-    if not text.replace("\ufeff", "").strip():
+    if not data.removeprefix(b"\xef\xbb\xbf").strip():
         raise BriefError(f"{name} is empty", field="attachments", remedy="Give a file that is not empty.")
     media_type = mimetypes.guess_type(f"file{Path(name).suffix}")[0] or "text/plain"
     ref = AttachmentRef(name=name, media_type=media_type, sha256=hashlib.sha256(data).hexdigest())
@@ -372,7 +393,3 @@ def _name(name: str) -> str:
     """Return a file's name without characters that are no text, since a name on a disk can hold any bytes."""
     text = name.encode("utf-8", "replace").decode("utf-8")
     return "".join(each if each.isprintable() else "_" for each in text)[:NAME_LIMIT] or "file"
-
-
-def _not_text(name: str, why: str) -> BriefError:
-    return BriefError(f"{name} is not a text file: {why}", field="attachments", remedy="Convert it to UTF-8 text.")

@@ -86,7 +86,7 @@ class SentenceDocument(TypedDict):
 @final
 class RecalledPassage(TypedDict):
     """A passage of a file that a model was shown, a memory with `why` it was found, its mark as `standing` and the path
-    of its file as `source`.
+    of its file as `source`. `left_out` has a phrase for each part of the file that could not be read.
     """
 
     document: int
@@ -100,6 +100,7 @@ class RecalledPassage(TypedDict):
     why: NotRequired[str]
     standing: NotRequired[str]
     source: NotRequired[str]
+    left_out: NotRequired[list[str]]
 
 
 @final

@@ -12,7 +12,7 @@ class MemoryLine(TypedDict):
 
     `at` is when it was said or written, else when it was remembered. Texts that are unknown are "". A fact has a `key`,
     and once another took its place, that one's name is in `superseded_by`, and it held up to `valid_to`. A summary may
-    stand for it: `summarised_by` is its name.
+    stand for it: `summarised_by` is its name. `left_out` has a phrase for each part of its file that could not be read.
     """
 
     document: str
@@ -36,6 +36,7 @@ class MemoryLine(TypedDict):
     superseded_by: str
     valid_to: str
     summarised_by: str
+    left_out: list[str]
 
 
 class MarkDocument(TypedDict):
@@ -100,6 +101,7 @@ class RememberedLine(TypedDict):
     standing: str
     superseded: list[str]
     flagged: list[str]
+    left_out: list[str]
 
 
 class UnreadLine(TypedDict):

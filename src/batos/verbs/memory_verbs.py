@@ -59,6 +59,9 @@ class RememberedFile(StrictModel):
     said_at: str = Field(default="", max_length=40, description="The moment it was said or written, where it is known.")
     speaker: str = Field(default="", max_length=255, description="The one who said it.")
     conversation: str = Field(default="", max_length=1_024, description="The conversation that it belongs to.")
+    left_out: list[Annotated[str, Field(max_length=300)]] = Field(
+        default_factory=list, max_length=20, description="A phrase for each part of its file that could not be read."
+    )
 
 
 class RememberArgs(StrictModel):
@@ -198,6 +201,7 @@ def whole_text(found: Mapping[str, Any]) -> str:
         f"since {local_time(found['at'])}, scope {found['scope']}, trust {found['trust']}, {size(found['size'])}",
         *([f"from {plain(found['source'])}"] if found["source"] else []),
         *_folded_lines(found),
+        *(f"read in part: {plain(each)}" for each in found.get("left_out", ())),
     ]
     if found["standing"] != "current":
         head.append(standing_text(found))

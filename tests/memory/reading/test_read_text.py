@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.memory.reading.read_text import (
+    PHRASES,
     TITLE,
     ReadText,
     UnreadPart,
@@ -23,10 +24,20 @@ WORDS = st.text(max_size=30)
 @given(text=WORDS, title=WORDS, place=WORDS, turn=st.booleans())
 def test_a_text_comes_as_it_went(text: str, title: str, place: str, turn: bool) -> None:
     """A line holds all of it, whatever characters it has."""
-    read = ReadText(text, title, place=place, kind="turn" if turn else "document", speaker=title, left_out=(title,))
+    read = ReadText(
+        text, title, place=place, kind="turn" if turn else "document", speaker=title, left_out=(one_line(title),)
+    )
     line = as_line(read)
     assert line.count(b"\n") == 1
     assert from_line(line) == read
+
+
+def test_phrases_on_what_is_left_out_are_bounded() -> None:
+    """Each is a line, and those beyond the most are counted."""
+    left_out = tuple(f"page\n{number}" for number in range(PHRASES + 3))
+    found = from_line(as_line(ReadText("a", left_out=left_out)))
+    assert isinstance(found, ReadText)
+    assert found.left_out == (*(f"page {number}" for number in range(PHRASES - 1)), "4 other parts")
 
 
 def test_a_reason_comes_as_it_went() -> None:

@@ -160,14 +160,54 @@ async def test_what_is_no_reference_is_a_wrong_brief(door: Dispatcher, refs: Any
     assert (await ask(door, "missions"))["missions"] == []
 
 
-async def test_what_is_attached_must_be_text(door: Dispatcher) -> None:
-    """The rules of files hold for bytes that came over the wire too."""
-    file = as_file("a.txt", b"x")
-    data = b"\xff\xfe"
-    ref = {**file.ref.model_dump(), "sha256": hashlib.sha256(data).hexdigest()}
+async def attach(door: Dispatcher, name: str, data: bytes) -> dict[str, Any]:
+    """Send a file, and return the reference that a brief has to it."""
+    ref = as_file(name, data).ref.model_dump()
     await ask(door, "attach", sha256=ref["sha256"], data=base64.b64encode(data).decode())
-    with pytest.raises(BriefError, match="UTF-8"):
+    return ref
+
+
+async def test_what_is_attached_must_hold_a_text(door: Dispatcher) -> None:
+    """The rules of files hold for bytes that came over the wire too."""
+    ref = await attach(door, "a.txt", bytes(range(1, 256)))
+    with pytest.raises(BriefError, match="its encoding is not known") as caught:
         await ask(door, "submit", brief={"text": "why?", "attachments": [ref]})
+    assert caught.value.field == "attachments"
+
+
+async def test_a_file_is_read_as_what_it_is(door: Dispatcher) -> None:
+    """A page, a mailbox and a text with a broken byte: the mission has the text, and says what it lacks."""
+    page = await attach(door, "a.html", b"<html><body><nav>Home</nav><p>The lamp burns oil.")
+    mail = (
+        b"From x@y.z Wed May  1 12:00:00 2024\nFrom: Maro\nDate: Wed, 01 May 2024 12:00:00 +0000\nSubject: %s\n\n%s\n\n"
+    )
+    box = await attach(door, "a.mbox", mail % (b"Oil", b"It is dear.") + mail % (b"Gas", b"It is cheap."))
+    text = await attach(door, "a.txt", "Zoë pays 12 € ".encode() + b"\xff")
+    told = await ask(door, "submit", brief={"text": "why?", "attachments": [page, box, text]}, follow=True)
+    kept = told["brief"]["attachments"]
+    assert [each.get("left_out", ()) for each in kept[:2]] == [(), ()]
+    assert kept[2]["left_out"] == ["1 place is not UTF-8, the first at byte 17: \ufffd stands there"]
+    files = {each["name"]: await ask(door, "attach", sha256=each["sha256"]) for each in kept}
+    above = "## Maro, 2024-05-01\n\nFrom: Maro\nDate: Wed, 01 May 2024 12:00:00 +0000\nSubject: "
+    texts = {
+        "a.html": "The lamp burns oil.",
+        "a.mbox": f"{above}Oil\n\nIt is dear.\n\n{above}Gas\n\nIt is cheap.",
+        "a.txt": "Zoë pays 12 € \ufffd",
+    }
+    assert {name: found["size"] for name, found in files.items()} == {
+        name: len(each.encode()) for name, each in texts.items()
+    }
+    assert {each["name"]: each["sha256"] for each in kept} == {
+        name: hashlib.sha256(each.encode()).hexdigest() for name, each in texts.items()
+    }
+
+
+async def test_a_file_that_was_read_is_the_same_mission_again(door: Dispatcher) -> None:
+    """Its text is always the same one, so a question that is sent again with its key finds the first."""
+    ref = await attach(door, "a.html", b"<html><body><p>The lamp burns oil.")
+    brief = {"text": "why?", "attachments": [ref], "idempotency_key": "k"}
+    first = await ask(door, "submit", brief=brief, follow=True)
+    assert (await ask(door, "submit", brief=brief, follow=True))["id"] == first["id"]
 
 
 async def test_last_is_the_users_newest(door: Dispatcher) -> None:

@@ -142,6 +142,7 @@ class FileReader:
             "said_at": read.said_at,
             "speaker": read.speaker,
             "conversation": read.conversation,
+            **({"left_out": [*read.left_out]} if read.left_out else {}),
             **({"title": title} if title else {}),
         }
         return TextToSend(read.text.encode("utf-8", "replace"), about)

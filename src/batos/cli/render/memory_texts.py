@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from batos.memory.table_heads import head_within
@@ -25,6 +25,7 @@ def remembered_text(found: Mapping[str, Any]) -> str:
     text = [f"Remembered: {', '.join(told) or 'nothing'}; {parts} added."]
     if len(lines) == 1 and not found["more"]["remembered"]:
         text = [f"{_STATES[lines[0]['state']]}: {plain(lines[0]['title'])} ({lines[0]['document']})."]
+    text += _read_in_part(lines)
     superseded = [name for each in lines for name in each.get("superseded", ())]
     flagged = [name for each in lines for name in each.get("flagged", ())]
     aside = [each for each in lines if each.get("standing", "current") in ("edited", "retracted")]
@@ -52,6 +53,15 @@ def remembered_text(found: Mapping[str, Any]) -> str:
         missing = count_text(vectors["missing"], "part")
         text.append(f"{missing} found by words alone, until there are vectors: {plain(vectors['reason'])}.")
     return "\n".join(text)
+
+
+def _read_in_part(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each document of whose file not all could be read."""
+    found = [each for each in lines if each.get("left_out")]
+    for each in found[:_TOLD]:
+        yield f"Read in part: {plain(each['title'])}: {plain('; '.join(each['left_out']))}."
+    if len(found) > _TOLD:
+        yield f"And {count_text(len(found) - _TOLD, 'more document')} read in part; --json lists them."
 
 
 _STATES: Final = {"new": "Remembered", "replaced": "Remembered in the place of its older content", "known": "Known"}

@@ -38,6 +38,7 @@ def footnotes(provenance: ProvenanceDocument) -> Iterator[str]:
     recalled = [each for each in provenance["recalled"] if "document" in each]
     names = {each["document"]: title_with_path(each["name"], each.get("source", "")) for each in recalled}
     found = {each["document"]: each["why"] for each in recalled if "why" in each}
+    lacking = {each["document"]: each["left_out"] for each in recalled if "left_out" in each}
     quotes: dict[int, dict[str, None]] = {}
     for each in provenance["citations"]:
         quotes.setdefault(each["document"], {})[_short(each["quote"])] = None
@@ -46,6 +47,8 @@ def footnotes(provenance: ProvenanceDocument) -> Iterator[str]:
         more = f"; and {len(said) - _QUOTES} more" if len(said) > _QUOTES else ""
         why = f" (remembered; {found[document]})" if document in found else ""
         yield f"[{document}] {names.get(document, '?')}: {shown}{more}{why}"
+        if document in lacking:
+            yield f"[{document}] was read in part: {'; '.join(lacking[document])}."
 
 
 def _short(quote: str) -> str:

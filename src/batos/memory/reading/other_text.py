@@ -37,6 +37,10 @@ _HIGH_LINE: Final = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 _CONTROLS: Final = re.compile(r"[^\t\n\r\f\v\x1b\x1a\x20-\U0010ffff]")
 
 
+#: Characters that only a wrong guess finds.
+_UNUSED: Final = re.compile("[\x80-\x84\x86-\x9f]")
+
+
 class Decoded(NamedTuple):
     """A text, and a phrase for all that is lost or uncertain of its bytes."""
 
@@ -110,6 +114,8 @@ def _guess(data: bytes) -> Decoded:
     for name in names:
         with suppress(UnicodeError, LookupError):
             text = data.decode(name)
+            if _UNUSED.search(text):
+                continue
             others = [each for each in names if each != name and _differs(data, each, text)]
             doubt = (f"read as {name}; {others[0]} fits nearly as well",) if others else ()
             return Decoded(text, doubt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
@@ -13,6 +13,8 @@ from typing import Any, Final, Literal, TypeAlias
 ReadKind: TypeAlias = Literal["document", "turn"]
 #: Characters of a title at most.
 TITLE: Final = 200
+#: Phrases on what a text lacks at most.
+PHRASES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def from_line(line: bytes) -> Read | str | None:
         if "end" in said:
             return str(said["end"])
         if "text" in said:
-            left_out = tuple(map(str, said["text"].pop("left_out", ())))
+            left_out = bound_phrases([str(each) for each in said["text"].pop("left_out", ())])
             told = {name: str(value) for name, value in said["text"].items()}
             kind: ReadKind = "turn" if told.pop("kind", "") == "turn" else "document"
             return ReadText(**told, kind=kind, left_out=left_out)
@@ -87,6 +89,12 @@ def from_line(line: bytes) -> Read | str | None:
         return UnreadPart(str(unread["place"]), str(unread["reason"]), bool(unread["is_text"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None  # a process that was ended in the middle of a line
+
+
+def bound_phrases(phrases: Sequence[str]) -> tuple[str, ...]:
+    """Return phrases, each in one line, with a count in the place of those that are too many."""
+    shown = tuple(one_line(each) for each in phrases[:PHRASES])
+    return shown if len(phrases) <= PHRASES else (*shown[:-1], f"{len(phrases) - PHRASES + 1:,} other parts")
 
 
 def one_line(text: object) -> str:

@@ -41,6 +41,7 @@ _CATALOG: Final = "knowledge_catalog_obj"
 _KEPT: Final = (
     "name", "user", "scope", "source", "title", "media_type", "sha256", "size", "trust", "kind", "said_at", "mission",
     "persona", "conversation", "speaker", "is_evidence", "key", "supersedes", "depends_on",
+    "left_out",
 )  # fmt: skip
 
 #: The source of what a person stated in a mission is its id with this.
@@ -93,6 +94,7 @@ class NewDocument:
     `at` is when it is remembered, `said_at` when it was said or written ("": unknown). `mission`, `persona`,
     `conversation` and `speaker` tell of an exchange or a turn where it stood and who spoke. A fact has a `key`;
     `supersedes` and `depends_on` name other facts by theirs. An earlier wording is history: it takes no other's place.
+    `left_out` has a phrase for each part of its file that could not be read.
     """
 
     name: str
@@ -117,6 +119,7 @@ class NewDocument:
     supersedes: str = ""
     depends_on: tuple[str, ...] = ()
     is_earlier_wording: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -385,7 +388,7 @@ def copy_of(root: Root, name: str) -> NewDocument:
     slots = own_slots(document)
     parts = (own_slots(each) for each in chunks_of(root, document))
     chunks = tuple(ChunkText(part["start"], part["heading"], part["text"]) for part in parts)
-    kept = {field: slots[field] for field in _KEPT}
+    kept = {field: slots[field] for field in _KEPT if field in slots}
     earlier = slots["standing"] == "edited"
     return NewDocument(**kept, at=slots["remembered_at"], chunks=chunks, is_earlier_wording=earlier)
 

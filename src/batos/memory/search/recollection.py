@@ -266,6 +266,7 @@ def line_of(document: UvmObject) -> MemoryLine:
         "superseded_by": slots.get("superseded_by", "") if slots["standing"] == "superseded" else "",
         "valid_to": slots.get("valid_to", "") if slots["standing"] == "superseded" else "",
         "summarised_by": memory_archives.summary_of(document),
+        "left_out": [*slots.get("left_out", ())],
     }
 
 
@@ -324,7 +325,7 @@ def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
             document["name"], slots["number"], why, document["mission"],
             weight * HISTORY_WEIGHT if standing else weight, standing,
             head=slots["heading"].strip(), day=memory_claims.stated_at(document)[:10], speaker=document["speaker"],
-            source=document["source"],
+            source=document["source"], left_out=document.get("left_out", ()),
         )  # fmt: skip
 
 

@@ -123,6 +123,7 @@ class Dispatcher:
         #: The part of `hello` and `status` that is about the server.
         self._about = ServerDocument()
         self._background_genesis = background_genesis
+        self._sent = SentFiles(self._content, self.uploads.forget)
         dreaming = Dreaming(uvm, self._past, self._reader, self._files, self._run_shielded)
         self._verbs: Mapping[str, Handler] = {
             **self._own_verbs(),
@@ -133,9 +134,7 @@ class Dispatcher:
             **mission_undo.verbs(uvm, self._run_shielded),
             **erasing.verbs(uvm, self._run_shielded, self._past.leave),
             **memory_corrections.verbs(uvm, self._run_shielded),
-            **MemoryChanges(
-                uvm, self._reader, SentFiles(self._content, self.uploads.forget), self._run_shielded
-            ).verbs(),
+            **MemoryChanges(uvm, self._reader, self._sent, self._run_shielded).verbs(),
         }
 
     def _own_verbs(self) -> Mapping[str, Handler]:
@@ -247,7 +246,7 @@ class Dispatcher:
         for ref in parse_brief({"text": "-", "user": "-", "attachments": refs}).attachments:
             data = await self._content(ref, user)
             as_file(ref.name, data, limit)
-            files.append(File(ref, data))
+            files.append(await self._sent.as_text(File(ref, data), limit))
         return files
 
     async def _content(self, ref: AttachmentRef, user: str | None) -> bytes:

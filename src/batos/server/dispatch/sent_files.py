@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 from batos.memory.known_texts import GivenContent, Incoming
 from batos.memory.reading.file_formats import HEAD, format_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
-from batos.memory.reading.read_text import ReadText, UnreadPart, digest_of, moment_of, one_line
-from batos.protocol.brief import AttachmentRef
+from batos.memory.reading.read_text import ReadText, UnreadPart, bound_phrases, digest_of, moment_of, one_line
+from batos.protocol.brief import AttachmentRef, File
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_documents import UnreadLine
 from batos.verbs.memory_verbs import RememberedFile
@@ -82,26 +82,47 @@ class SentFiles:
             if texts is not None:
                 found.texts.append(texts)
             else:
-                read, unread = await self._read(file, sent[file.sha256], limit)
+                read, unread = await self._read(file.name, sent[file.sha256], limit)
                 room.take(sum(len(each.text) for each in read))
                 found.texts.extend(_found_text(file, each, owned) for each in read)
                 found.add_unread(file, unread)
         return found
 
-    async def _read(self, file: RememberedFile, data: bytes, limit: int) -> tuple[list[ReadText], list[UnreadPart]]:
+    async def as_text(self, file: File, limit: int) -> File:
+        """Return a file as a mission takes it: a plain text as it is, of another one its texts one below the other.
+
+        Raises: BriefError: it has no text that can be read, or one of more than `limit` bytes.
+        """
+        if _is_plain(file.ref.name, file.data):
+            return file
+        read, unread = await self._read(file.ref.name, file.data, limit, "attachments")
+        data = _below_each_other(read).encode("utf-8", "replace")
+        if len(data) > limit:
+            what = f"the text of {file.ref.name} has more than {limit:,} bytes"
+            raise BriefError(what, field="attachments", remedy="Remember the file, and ask without it.")
+        phrases = [phrase for each in read for phrase in each.left_out]
+        phrases += [f"{each.place}: {each.reason}" if each.place else each.reason for each in unread]
+        ref = AttachmentRef(
+            name=file.ref.name, media_type="text/markdown", sha256=hashlib.sha256(data).hexdigest(),
+            left_out=bound_phrases(list(dict.fromkeys(phrases))),
+        )  # fmt: skip
+        return File(ref, data)
+
+    async def _read(
+        self, name: str, data: bytes, limit: int, field_: str = "args.files"
+    ) -> tuple[list[ReadText], list[UnreadPart]]:
         """Read a file in a process of its own; return its texts, and what could not be read.
 
         Raises: BriefError: it has no text that can be read.
         """
-        format_ = format_of(file.name, data[:HEAD])
+        format_ = format_of(name, data[:HEAD])
         format_ = "other_text" if format_ == "plain" else format_
         async with self._turns:
             with FileTexts(ReadingLimits(limit, seconds=self.seconds)) as texts:
-                found, unread = await texts.in_thread(lambda: texts.read_bytes(file.name, data, format_))
+                found, unread = await texts.in_thread(lambda: texts.read_bytes(name, data, format_))
         if not found:
-            remedy = "Convert it to UTF-8 text."
-            what = f"{file.name} cannot be remembered: {unread[0].reason}"
-            raise BriefError(what, field="args.files", remedy=remedy)
+            what = f"{name} cannot be read: {unread[0].reason}"
+            raise BriefError(what, field=field_, remedy="Convert it to UTF-8 text.")
         return found, unread
 
 
@@ -165,8 +186,18 @@ def _sent_text(file: RememberedFile, data: bytes, owned: OwnedPlace) -> Incoming
     digest = file.original or (file.sha256 if file.span is None else hashlib.sha256(data).hexdigest())
     return Incoming(
         *owned, file.source, file.title or title_of(file.name, text), file.media_type, text, digest, "external",
-        file.kind, moment_of(file.said_at), file.speaker, file.conversation,
+        file.kind, moment_of(file.said_at), file.speaker, file.conversation, left_out=tuple(file.left_out),
     )  # fmt: skip
+
+
+def _below_each_other(read: Sequence[ReadText]) -> str:
+    """Return the texts of a file as one; each of several, such as mails, behind a line that says whose it is."""
+    if len(read) == 1:
+        return read[0].text
+    heads = (", ".join(filter(None, (each.speaker or each.title, each.said_at[:10]))) for each in read)
+    return "\n\n".join(
+        f"## {head}\n\n{each.text}" if head else each.text for head, each in zip(heads, read, strict=True)
+    )
 
 
 def _found_text(file: RememberedFile, read: ReadText, owned: OwnedPlace) -> Incoming:
@@ -175,7 +206,7 @@ def _found_text(file: RememberedFile, read: ReadText, owned: OwnedPlace) -> Inco
     title = (file.title if not read.place else None) or read.title or title_of(file.name, read.text)
     return Incoming(
         *owned, source, title, read.media_type, read.text, digest, "external",
-        read.kind, read.said_at, read.speaker, read.conversation,
+        read.kind, read.said_at, read.speaker, read.conversation, left_out=read.left_out,
     )  # fmt: skip
 
 
