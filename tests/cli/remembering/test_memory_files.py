@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -80,6 +81,18 @@ def test_ignored_files_are_left_out_unless_all_are_wanted(reader: FileReader, tm
     assert [each.data for each in texts_of(reader, tmp_path / "a.log")] == [b"a"]
     reader.every = True
     assert {each.data for each in texts_of(reader, tmp_path)} == {b"*.log\n", b"a", b"b", b"c"}
+
+
+def test_a_link_that_may_not_be_looked_at_ends_nothing(
+    reader: FileReader, skipped: list[SkippedFile], tmp_path: Path
+) -> None:
+    """As one into a folder that is closed to this user: it is told with the reason, and the rest goes on."""
+    write(tmp_path, {"a.txt": "a", "c.txt": "c"})
+    (tmp_path / "b.txt").symlink_to("x" * 300)  # which every system refuses, whoever asks
+    (tmp_path / "loop").symlink_to("loop")
+    assert [text.data for text in texts_of(reader, tmp_path)] == [b"a", b"c"]
+    assert [(Path(each.source).name, each.is_text) for each in skipped] == [("b.txt", True), ("loop", True)]
+    assert [each.reason for each in skipped] == [os.strerror(errno.ENAMETOOLONG), os.strerror(errno.ELOOP)]
 
 
 def test_a_file_that_was_named_must_be_one(reader: FileReader, skipped: list[SkippedFile], tmp_path: Path) -> None:

@@ -95,18 +95,29 @@ class FileReader:
             rules = ignored.rules_in(Path(where))
             chosen = sorted(each for each in folders if not self._leaves_out(each, rules.ignores(f"{each}/")))
             for each in list(chosen):
-                if Path(where, each).is_symlink():  # not followed: it may lead back
-                    self._skip(Path(where, each), "it is a link to a folder", is_text=False)
+                if self._is_passed_over(Path(where, each), folder, is_folder=True):
                     chosen.remove(each)
             folders[:] = chosen
             for each in sorted(files):
                 path = Path(where, each)
-                if self._leaves_out(each, rules.ignores(each)):
-                    continue
-                if path.is_symlink() and path.exists() and not path.resolve().is_relative_to(folder.resolve()):
-                    self._skip(path, "it is a link to a file outside the folder; name the file itself", is_text=False)
-                else:
+                if not self._leaves_out(each, rules.ignores(each)) and not self._is_passed_over(path, folder):
                     yield path
+
+    def _is_passed_over(self, path: Path, folder: Path, *, is_folder: bool = False) -> bool:
+        """Test if an entry leads elsewhere, or may not be looked at; tell of it."""
+        try:
+            if not path.is_symlink():
+                return False
+            if is_folder:  # not followed: it may lead back
+                self._skip(path, "it is a link to a folder", is_text=False)
+                return True
+            if not path.exists() or path.resolve().is_relative_to(folder.resolve()):
+                return False
+        except (OSError, RuntimeError) as error:  # a link into a folder that is closed to this user, or to itself
+            self._skip(path, getattr(error, "strerror", None) or "it is a link to itself")
+            return True
+        self._skip(path, "it is a link to a file outside the folder; name the file itself", is_text=False)
+        return True
 
     def read(self, found: FoundFile) -> Iterator[TextToSend]:
         """Yield the texts of a file."""

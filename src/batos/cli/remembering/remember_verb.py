@@ -45,7 +45,8 @@ def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: An
     Text, Markdown, source code, HTML, PDF, mails, mailboxes, and chat logs are read. Later questions are answered from
     them by themselves. A content that is known is not stored again. A file that changed takes the place of its older
     content. Files that cannot be read are skipped and listed, and the exit code is then 1; a folder's files that are no
-    text are skipped too. After an interruption run the same command again: it continues.
+    text are skipped too, and the exit code is 1 if there is nothing else. After an interruption run the same command
+    again: it continues.
 
     With --key the TEXT is a fact. The older value of its key, and another fact that --supersedes names, are superseded
     by it, stay as history, and are only recalled with that mark. Facts that depend on them are marked too.
@@ -63,7 +64,9 @@ def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: An
     work = _remember_fact if "key" in given else _remember
     told = run(work(open_door(called), _Order(called, what, given, every), about, progress))
     called.answer(told, remembered_text)
-    return 1 if told["counts"]["failed"] else 0
+    counts = told["counts"]
+    nothing = counts["skipped"] and not counts["new"] + counts["replaced"] + counts["known"]
+    return 1 if counts["failed"] or nothing else 0
 
 
 @dataclass(frozen=True, slots=True)
