@@ -19,14 +19,19 @@ from tests.image.open_image import open_image
 from tests.waiting import HANG
 
 from batos.agency import granting
+from batos.agency.payloads import append_payload, is_order
 from batos.agency.records import staged_effects
+from batos.client.wire import server_file
+from batos.client.wire.server_file import ServerRecord
+from batos.config import Settings
 from batos.guardian.audit import audit
+from batos.guardian.policy import SHIPPED
 from batos.image import roots, storage
-from batos.image.protection import protected_changes
+from batos.image.protection import WHOLE, protected_changes
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
-from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
+from batos.protocol.errors import BatosError, BriefError, NotFound, ObjectError, Refused
 from batos.server.dispatch.guest_rights import limit_guest
 from batos.testing import ScriptedBridge, plain_reply
 
@@ -177,6 +182,45 @@ def test_what_is_no_folder_of_its_own_is_not_granted(tmp_path: Path, target: str
     link.symlink_to(home)
     with pytest.raises(Refused):
         granting.check_target("file", str(link), home)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ".env .git/config a/.hidden/x Makefile makefile setup.py sub/conftest.py run.sh x.PY tool.exe a.desktop "
+    "package.json .. ./x node_modules/x.txt a.bat. ".split(),
+)
+def test_what_programs_take_orders_from_is_out_of_reach(path: str) -> None:
+    """Hidden files, those of builds and systems, and scripts: what is appended there would be run by somebody."""
+    with pytest.raises(ObjectError):
+        append_payload([path, "x"])
+
+
+@pytest.mark.parametrize("path", ["notes.txt", "a/b.md", "Makefile of the boat.txt", "data.csv", "python"])
+def test_files_that_people_read_are_in_reach(path: str) -> None:
+    """Whatever is in their names."""
+    assert append_payload([path, "x"])["path"] == path
+    assert not is_order(path.rpartition("/")[2])
+
+
+def test_what_marks_an_object_that_no_method_writes_is_written_by_none() -> None:
+    """The guardian's list has it, so that audit and write buffer refuse it before the voter of a commit does."""
+    assert all(each & SHIPPED.kernel_slots for each in WHOLE)
+    for slot in ("granted_at", "mission"):
+        verdict = audit(f"def mark_(self):\n    self.{slot} = 1\n    self._p_changed = True\n")
+        assert not verdict.accepted
+        assert any(slot in str(fault) for fault in verdict.faults)
+
+
+@pytest.mark.parametrize("port", [0, 7717, 7718, 11434, 7799, 7800])
+async def test_no_port_of_the_mind_or_of_its_models_is_granted(tmp_path: Path, port: int) -> None:
+    """By it calls would be made that no journal has: of the settings, and of a server that listens elsewhere."""
+    settings = Settings(home=tmp_path)
+    note = ServerRecord(1, "1", "", "tcp://127.0.0.1:7799", "tcp://127.0.0.1:7800", "plain", "plain", "0.1")
+    server_file.write(tmp_path, note)
+    ports = granting.own_ports(settings)
+    with pytest.raises(Refused, match=f"port {port}"):
+        granting.check_target("http", f"http://127.0.0.1:{port}/x", tmp_path, (), ports)
+    assert granting.check_target("http", "http://127.0.0.1:8080/x", tmp_path, (), ports)[1] == "keyed"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has these folders")

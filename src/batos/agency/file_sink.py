@@ -121,8 +121,7 @@ class FileSink:
                 held.append(os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))
             # Not blocking: a pipe in the place of a file would wait for its reader for ever.
             held.append(os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=held[-1]))
-            if not stat.S_ISREG(os.fstat(held[-1]).st_mode):
-                raise EffectRefused(f"{path} is no regular file", remedy="Name another file.")
+            _refuse_strange(path, os.fstat(held[-1]))
             if flags & os.O_CREAT:  # before anything is written: an error after that would say that nothing was
                 os.fsync(held[-2])
             yield held[-1]
@@ -141,6 +140,14 @@ class FileSink:
         finally:
             for file in held:
                 os.close(file)
+
+
+def _refuse_strange(path: str, found: os.stat_result) -> None:
+    """Raise EffectRefused for what is no plain file of its own: a pipe, a program, or a file with a second name."""
+    why = "no regular file" if not stat.S_ISREG(found.st_mode) else "a program" if found.st_mode & 0o111 else ""
+    why = why or ("a file with a second name, which may stand in another folder" if found.st_nlink > 1 else "")
+    if why:
+        raise EffectRefused(f"{path} is {why}", remedy="Name another file.")
 
 
 def _unreadable(effect: EffectData, why: str) -> EffectDelayed:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from batos.agency.file_sink import FileSink, Guard, guard_nothing
 from batos.agency.http_sink import HttpSink, check_address
 from batos.agency.records.capabilities import GrantKind, SinkClass
 from batos.agency.sinks import Sink
+from batos.client.wire import server_file
 from batos.config import Settings
 from batos.image import storage
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -39,14 +41,22 @@ def name_for(kind: GrantKind, target: str) -> str:
     return begun[:63]
 
 
-def check_target(kind: GrantKind, target: str, home: Path, data: Iterable[Path] = ()) -> tuple[str, SinkClass]:
-    """Return a target as it is kept, and the class of its sink. `data` are the files and folders of the databases.
+def check_target(
+    kind: GrantKind, target: str, home: Path, data: Iterable[Path] = (), ports: Container[int] = frozenset()
+) -> tuple[str, SinkClass]:
+    """Return a target as it is kept, and the class of its sink.
+
+    `data` are the files and folders of the databases, `ports` those that the mind and its models listen at.
 
     Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home or a place
-    of the databases, or holds it: an effect could change the mind itself.
+    of the databases, or holds it, or one of the ports: an effect could change the mind itself.
     """
     if kind == "http":
-        return check_address(target), "keyed"
+        port = urlsplit(check_address(target)).port or 0
+        if not port or port in ports:
+            why = "is one of this mind, or of its models" if port else "is none"
+            raise Refused(f"port {port} {why}", field="target", remedy="Name the port of another program.")
+        return target, "keyed"
     given = Path(target)
     if not given.is_absolute():
         raise BriefError(f"{target!r} is no whole path", field="target", remedy="Give it from the root: /...")
@@ -67,6 +77,14 @@ def data_places(settings: Settings) -> list[Path]:
     """Return the files and folders of the databases of some settings."""
     databases = (settings.image_uri, storage.journal_uri(settings.image_uri, settings.journal))
     return [place for uri in databases for place in storage.data_places(uri)]
+
+
+def own_ports(settings: Settings) -> frozenset[int]:
+    """Return the ports at which this mind's server, as configured and as it runs, and Ollama listen."""
+    running = server_file.read(settings.home)
+    addresses = [settings.ollama_host, settings.bind, settings.events]
+    addresses += [running.bind, running.events] if running is not None else []
+    return frozenset(filter(None, (urlsplit(each).port for each in addresses)))
 
 
 def refuse_places(settings: Settings, folder: Path) -> None:

@@ -14,6 +14,21 @@ MOST_TEXT: Final = 64 * 1024
 MOST_PATH, MOST_FOLDERS = 512, 8
 #: The longest name of a file or folder, in bytes.
 _LONGEST_NAME: Final = 255
+#: Names of files from which builds, packagers and systems take orders, in small letters.
+_ORDERS: Final = frozenset(
+    "makefile gnumakefile cmakelists.txt justfile rakefile gemfile procfile vagrantfile jenkinsfile dockerfile"
+    " containerfile docker-compose.yml docker-compose.yaml compose.yml compose.yaml package.json composer.json"
+    " cargo.toml build.rs pyproject.toml setup.py setup.cfg tox.ini noxfile.py conftest.py pytest.ini"
+    " sitecustomize.py usercustomize.py pom.xml build.gradle settings.gradle build.xml meson.build authorized_keys"
+    " crontab autorun.inf autoexec.bat desktop.ini node_modules __pycache__ cron.d init.d systemd launchagents startup"
+    " batos.toml modelfile".split()
+)
+#: Endings of programs, scripts, and files that start one.
+_PROGRAMS: Final = tuple(
+    ".exe .com .bat .cmd .ps1 .psm1 .vbs .vbe .wsf .wsh .scr .msi .reg .lnk .url .hta .cpl .jar .app .command .sh .bash"
+    " .zsh .fish .csh .ksh .py .pyw .pyc .pyd .pth .pl .rb .php .js .mjs .cjs .ts .lua .so .dll .dylib .desktop"
+    " .service .timer .socket .path .mount .plist .rules .mk .cmake .gradle".split()
+)
 
 
 def append_payload(args: Sequence[Any]) -> dict[str, Any]:
@@ -48,9 +63,21 @@ def path_parts(path: object) -> list[str]:
     for part in parts:
         if part in ("", ".", ".."):
             raise ObjectError(f"`append_`: {path[:80]!r} is not a plain path below the granted folder")
+        if is_order(part):
+            raise ObjectError(f"`append_`: {part[:80]!r} is hidden, or a program may take orders from it")
         if not part.isprintable() or len(part.encode("utf-8", "replace")) > _LONGEST_NAME:
             raise ObjectError(f"`append_`: {part[:80]!r} is no name of a file")
     return parts
+
+
+def is_order(name: str) -> bool:
+    """Test if a file or folder of this name is hidden, or one that a shell, a build or a system takes orders from.
+
+    >>> is_order(".git"), is_order("Makefile"), is_order("run.sh"), is_order("notes.txt")
+    (True, True, True, False)
+    """
+    folded = name.rstrip(". ").casefold()  # some systems leave these out
+    return name.startswith(".") or folded in _ORDERS or folded.endswith(_PROGRAMS)
 
 
 def post_payload(args: Sequence[Any]) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from batos.guardian.policy import SHIPPED
 from batos.image.ownership import SLOT_USERS
 from batos.image.records import DIGESTS, SLOT_TRUST
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, is_reserved, own_slots
+
+#: Slots by which an object is known of which no method writes any: a mission, a capability, a conversation. The policy
+#: names one of each, so that no method writes it where it is not yet.
+WHOLE: Final = (frozenset({"mission"}), frozenset({"granted_at"}), frozenset({"user", "turns", "view"}))
 
 
 def protected_slots(receiver: UvmObject) -> frozenset[str]:
@@ -23,7 +27,7 @@ def protected_slots(receiver: UvmObject) -> frozenset[str]:
 
 def _protected_among(slots: Mapping[str, Any]) -> frozenset[str]:
     kernels = SHIPPED.kernel_slots
-    if "mission" in slots or "granted_at" in slots or slots.keys() >= {"user", "turns", "view"}:
+    if any(slots.keys() >= each for each in WHOLE):
         return kernels.union(slots)
     if DIGESTS not in slots:
         return kernels

@@ -64,11 +64,16 @@ def granted_text(told: AddedGrant) -> str:
     """Write what a grant allows, and how it is used."""
     grant = told["grant"]
     does, example = "posts to", '\'{"text": "Hello."}\''
+    touches = "Nothing else of this machine is reached by it, and no redirection is followed."
     if grant["kind"] == "file":
         does, example = "appends to files below", '"notes.txt" "A line."'
+        touches = (
+            "It makes new files there and appends to any that is there, but for hidden ones, links, programs and "
+            "scripts, and files from which builds and systems take orders."
+        )
     return (
         f"{grant['name']} {does} {plain(grant['target'])}, for missions that name it:\n"
-        f"batos send {grant['name']} {grant['selector']} {example} --grant {grant['name']}"
+        f"batos send {grant['name']} {grant['selector']} {example} --grant {grant['name']}\n{touches}"
     )
 
 

@@ -47,7 +47,8 @@ class EffectChanges:
         if given.blind and given.kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
         settings, host = self._uvm.settings, self._uvm.image.publishing.host
-        target, usual = granting.check_target(given.kind, given.target, settings.home, granting.data_places(settings))
+        data, ports = granting.data_places(settings), granting.own_ports(settings)
+        target, usual = granting.check_target(given.kind, given.target, settings.home, data, ports)
         name = granting.check_name(given.name or granting.name_for(given.kind, target))
         told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
