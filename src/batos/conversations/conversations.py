@@ -30,6 +30,7 @@ _STEP = 64
 
 #: Stands in the place of an answer that is retracted; `batos show` still has the answer.
 _RETRACTED = "(This answer is retracted.)"
+_FORGOTTEN = "(This question is forgotten.)"
 
 #: The slot of the highest position ever given, in a conversation whose last turn was undone: no other turn gets it.
 _HIGHEST: Final = "highest_position"
@@ -107,7 +108,8 @@ def turn(root: Root, position: int, mission: str) -> Turn:
     """Return a turn verbatim; of one whose answer is retracted, a mark in its place."""
     record, _, thought = root[roots.MISSIONS][mission]
     asked, day = record.value["text"], record.accepted_at[:10]
-    if retractions.RETRACTED in own_slots(thought):
+    if (mark := own_slots(thought).get(retractions.RETRACTED)) is not None:
+        asked = _FORGOTTEN if mark == retractions.WHOLE else asked
         return Turn(mission, asked, _RETRACTED, record.trust, position, day)
     return Turn(mission, asked, thought.answer, thought.lineage_trust, position, day)
 

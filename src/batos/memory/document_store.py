@@ -21,6 +21,7 @@ from batos.memory.indexes import kinds
 from batos.memory.indexes.entries import Entry, words_beside
 from batos.memory.known_texts import GivenContent, Incoming, SortedTexts, remembered_line
 from batos.memory.records import (
+    forgotten_turns,
     memory_folding,
     memory_pins,
     memory_places,
@@ -223,6 +224,7 @@ class DocumentStore:
     async def forget(self, named: Sequence[str], user: str | None = None) -> ForgottenPage:
         """Take documents out of the present image: all that are named, or none; and the answers that quote them.
 
+        Turns of conversations and methods that hold their words go too, with what is remembered of those turns.
         The wordings go too that a memory had before it was edited. A summary of one goes too, and what else it stood
         for comes back; what a summary stands for goes with it.
 
@@ -231,13 +233,18 @@ class DocumentStore:
         async with self.exclusively():
             others = await asyncio.to_thread(self._going_with, named, user)
 
-            def change(root: Root) -> list[MemoryLine]:
+            def change(root: Root) -> ForgottenPage:
                 found = [each for name in named for each in memory_records.find_documents(root, name, user)]
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
-                return forget_all(root, found)
+                out = forgotten_turns.take_out(root, found, user or "", iso(self._clock()))
+                names = {own_slots(each)["name"]: each for each in found}
+                for mission in out.missions:
+                    of_turn = memory_records.documents_of_mission(root, mission, user)
+                    names |= {own_slots(each)["name"]: each for each in of_turn}
+                lines = forget_all(root, list(names.values()))
+                return {"forgotten": lines, "turns": [*out.missions], "methods": [*out.methods], "note": STILL_HELD}
 
-            forgotten = await self._image.shared.apply(change)
-        return {"forgotten": forgotten, "note": STILL_HELD}
+            return await self._image.shared.apply(change)
 
     def forget_in(self, root: Root, names: Sequence[str]) -> None:
         """Forget documents within a change of the image, with what goes with them; inside `exclusively`."""

@@ -206,9 +206,14 @@ class PinnedPage(TypedDict):
 
 
 class ForgottenPage(TypedDict):
-    """The documents that are gone from the present image, and what still holds their words."""
+    """The documents that are gone from the present image, and what still holds their words.
+
+    `turns` are the missions whose turns no conversation recalls any more, `methods` those that were retired.
+    """
 
     forgotten: list[MemoryLine]
+    turns: list[str]
+    methods: list[str]
     note: str
 
 

@@ -240,6 +240,10 @@ def forgotten_text(found: ForgottenPage) -> str:
     lines = [
         f"Forgotten: {plain(each['title'])} ({count_text(each['chunks'], 'part')})." for each in found["forgotten"]
     ]
+    if turns := found["turns"]:
+        lines.append(f"No conversation recalls {count_text(len(turns), 'turn')} with these words: {', '.join(turns)}.")
+    if methods := found["methods"]:
+        lines.append(f"Retired, since they hold these words: {', '.join(map(plain, methods))}.")
     return "\n".join([*lines, found["note"]])
 
 

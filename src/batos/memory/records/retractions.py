@@ -31,6 +31,8 @@ _RECALLED: Final = frozenset({"current", "summarised", "superseded"})
 _KINDS: Final = ("memories", "missions", "methods", "tools")
 #: The slot of a thought whose answer is not recalled.
 RETRACTED: Final = "retracted"
+#: Its value where the question is not recalled either, since both are forgotten.
+WHOLE: Final = "whole"
 #: The slot of a conversation that counts how often its summaries were dropped, since its turns had changed.
 _DROPS: Final = "view_drops"
 
@@ -95,7 +97,7 @@ def retract(root: Root, origins: Sequence[str], told: tuple[str, str], *, cascad
     )
     for name in names:
         memory_standings.set_standing(root, name, "retracted")
-    _drop_views(root, done.missions)
+    drop_views(root, done.missions)
     if not done.is_empty:
         _record(root, done)
     return done
@@ -154,9 +156,9 @@ def restore(root: Root, done: Retraction, by: str, at: str) -> None:
             memory_pins.pin(root, name, at)
     for mission in done.missions:
         thought = roots.mission_record(root, mission).thought
-        if RETRACTED in own_slots(thought):
+        if own_slots(thought).get(RETRACTED) is True:
             delattr(thought, RETRACTED)
-    _drop_views(root, done.missions)
+    drop_views(root, done.missions)
     withdrawals.bring_back(root, done.methods, done.tools, Withdrawal(at, by, done.withdrawal.reason))
 
 
@@ -217,7 +219,16 @@ def _mark(root: Root, mission: str) -> bool:
     return True
 
 
-def _drop_views(root: Root, missions: Iterable[str]) -> None:
+def forget_turn(root: Root, mission: str) -> bool:
+    """Mark a mission's question and answer, so that no conversation recalls them; False if they are marked already."""
+    thought = roots.mission_record(root, mission).thought
+    if own_slots(thought).get(RETRACTED) == WHOLE:
+        return False
+    setattr(thought, RETRACTED, WHOLE)
+    return True
+
+
+def drop_views(root: Root, missions: Iterable[str]) -> None:
     """Drop the summaries of conversations in which these missions are turns."""
     for mission in missions:
         name = roots.mission_record(root, mission).brief.value.get("conversation") or ""
