@@ -21,17 +21,17 @@ def has_userinfo(address: str) -> bool:
 def daemon_url(value: str) -> str:
     """Return the URL for a value of `OLLAMA_HOST`, with scheme and port filled in as Ollama's own tools do.
 
-    The address on which a daemon listens everywhere (0.0.0.0, [::]) becomes the loopback address. Raises ValueError if
-    the value is no address.
+    The address on which a daemon listens everywhere (0.0.0.0, [::]) becomes one of this machine. Blanks and quotes
+    around the value are left out. Raises ValueError if the value is no address.
 
     >>> daemon_url("127.0.0.1")
     'http://127.0.0.1:11434'
-    >>> daemon_url("http://box:8080/")
-    'http://box:8080'
+    >>> daemon_url("http://box:8080/"), daemon_url('"box"'), daemon_url("[::]")
+    ('http://box:8080', 'http://box:11434', 'http://localhost:11434')
     """
     if has_userinfo(value):
         raise ValueError("an Ollama address without a user and password")
-    given = value.strip() or "127.0.0.1"
+    given = value.strip().strip("\"'").strip() or "127.0.0.1"
     scheme, separator, rest = given.partition("://")
     if not separator:
         scheme, rest = "http", f"[{given}]" if given.count(":") > 1 and "[" not in given else given

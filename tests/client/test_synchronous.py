@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from batos.client.asynchronous import AsyncClient
 from batos.client.synchronous import Client
 from batos.client.wire import server_file
 from batos.config import Settings
-from batos.protocol.errors import NoServer, NotFound
+from batos.protocol.errors import NoServer, NotFound, UsageError
 from batos.protocol.event_payloads import MISSION_RETRACTED, MISSION_TOKEN, MissionRetracted, MissionToken
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,6 +148,63 @@ async def test_a_client_that_nobody_closed_ends_with_its_last_user(tmp_path: Pat
 
     async with wire_server(tmp_path) as wire:
         await asyncio.to_thread(use, wire)
+
+
+def _say_in_child(work: Callable[[], object], told: int) -> None:
+    """Do something in a child of this process, and write what came of it."""
+    try:
+        work()
+        said = "answered"
+    except UsageError as error:
+        said = f"{error.message}: {error.remedy}"
+    os.write(told, said.encode())
+
+
+async def test_a_client_in_a_child_is_told_so_at_once(tmp_path: Path) -> None:
+    """A fork has no thread and no connection of its client: it is no silence, and closing it there ends nothing."""
+
+    def use(wire: WireServer) -> None:
+        with client_of(wire) as client:
+            client.status()
+            reads, writes = os.pipe()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # some versions warn of a fork beside threads
+                child = os.fork()
+            if not child:
+                _say_in_child(client.status, writes)
+                _say_in_child(client.close, writes)
+                os._exit(0)
+            os.close(writes)
+            with open(reads, "rb") as pipe:  # noqa: PTH123 - a pipe has no path
+                said = pipe.read().decode()
+            assert os.waitpid(child, 0)[1] == 0
+            assert said == (
+                "this client was made in another process: Make a client in each process, after the fork.answered"
+            )
+            assert client.status()["queue"]["waiting"] == 0
+
+    async with wire_server(tmp_path) as wire:
+        await asyncio.to_thread(use, wire)
+
+
+async def test_a_client_in_another_loop_is_told_so_at_once(tmp_path: Path) -> None:
+    """A connection belongs to the loop that it was opened in."""
+    async with wire_server(tmp_path) as wire, AsyncClient.by(str(wire.places.bind), wire.credentials, HASTY) as client:
+        await client.status()
+
+        async def ask_there() -> None:
+            await client.status()
+
+        with pytest.raises(UsageError, match="another event loop"):
+            await asyncio.to_thread(lambda: asyncio.run(ask_there()))
+        await client.status()
+
+
+def test_a_traceback_ends_with_the_remedy() -> None:
+    """An error is shown with it by Python itself, the last one that it was given."""
+    error = NoServer("no server runs", remedy="Start one.")
+    assert "".join(traceback.format_exception(error)).endswith("NoServer: no server runs\nStart one.\n")
+    assert "".join(traceback.format_exception(error.advise("Wait."))).endswith("no server runs\nWait.\n")
 
 
 def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:

@@ -105,7 +105,6 @@ def test_anything_at_all_is_taken_or_refused(value: Any) -> None:
         ("user", ""),
         ("user", "a\nb"),
         ("user", "x" * 129),
-        ("persona", "brick"),
         ("effort", "senate"),
         ("conversation", "c-1"),
         ("conversation", "m-01ARZ3NDEKTSV4RRFFQ69G5FAV"),
@@ -262,6 +261,11 @@ def test_a_name_that_is_no_text_is_made_one(tmp_path: Path) -> None:
     file = read_file(Path(os.fsdecode(path)), 100)
     assert file.ref.name == "caf?_.md"
     assert file.ref.media_type in {"text/markdown", "text/plain"}
+
+
+def test_a_persona_is_named_in_any_case() -> None:
+    """As on the command line."""
+    assert parse({**RIGHT, "persona": "brick"}).persona == "BRICK"
 
 
 def test_the_names_of_personas_are_the_codexs() -> None:

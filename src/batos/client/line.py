@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -13,10 +14,11 @@ from typing import Any, TypeAlias
 import zmq
 import zmq.asyncio
 
+from batos.client.portal import check_process
 from batos.client.wire.pending import OnAcknowledged, OnEvent, PendingCall
 from batos.client.wire.server_address import ServerAddress
 from batos.client.wire.server_connection import PASSING, ServerConnection
-from batos.protocol.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut
+from batos.protocol.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut, UsageError
 from batos.protocol.wire_messages import MESSAGE_BYTES, VERSION, encode, parse
 
 Find: TypeAlias = Callable[[], ServerAddress]
@@ -72,6 +74,8 @@ class Line:
         self._count = 0
         self._heard = 0.0
         self._closed = False
+        self._process = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._room = asyncio.Semaphore(UNDER_WAY)
         self._room_to_wait = asyncio.Semaphore(WAITING)
 
@@ -80,8 +84,10 @@ class Line:
         await self._connect()
 
     async def close(self) -> None:
-        """Close the connection; calls under way fail, and later ones."""
+        """Close the connection; calls under way fail, and later ones. In another process it closes nothing."""
         self._closed = True
+        if os.getpid() != self._process:
+            return
         if self._reader is not None:
             self._reader.cancel()
             await asyncio.gather(self._reader, return_exceptions=True)
@@ -172,8 +178,19 @@ class Line:
             self._made = zmq.asyncio.Context()
         return self._made
 
+    def _refuse_elsewhere(self) -> None:
+        """Raise UsageError in another process or event loop than the line's own: nothing would ever come there."""
+        check_process(self._process)
+        loop = asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise UsageError(
+                "this client was opened in another event loop", remedy="Make a client in each event loop that uses one."
+            )
+
     async def _connect(self) -> ServerConnection | None:
         """Return the connection, opened if there is none; None while one that was lost is being restored."""
+        self._refuse_elsewhere()
         async with self._turn:
             if self._closed:
                 raise NoServer("this client was closed")
@@ -270,6 +287,7 @@ class Line:
 
         Raises NoServer when the server is lost, or this client closed. Refused: a guest follows its own missions.
         """
+        self._refuse_elsewhere()
         found = await self._address()
         if found.watching is None:
             raise Refused(

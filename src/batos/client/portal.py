@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from batos.protocol.errors import NoServer
+from batos.protocol.errors import NoServer, UsageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +30,7 @@ class Portal:
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
 
     def run(self, work: Callable[P, Awaitable[T]], *args: P.args, **more: P.kwargs) -> T:
         """Return the result of `work(...)`, awaited on the loop. An interrupt here (Ctrl-C) cancels it there."""
@@ -68,7 +70,12 @@ class Portal:
             self.run(held.__aexit__, None, None, None)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Await `last()` on the loop, end the thread, and raise what ended it; a second call does nothing."""
+        """Await `last()` on the loop, end the thread, and raise what ended it; a second call does nothing.
+
+        Nor does one in a child of the process: the thread is not there.
+        """
+        if os.getpid() != self._process:
+            return
         with self._guard:
             thread, began = self._thread, not self._closed
             self._closed = True
@@ -85,7 +92,11 @@ class Portal:
             raise self._failure
 
     def running(self) -> asyncio.AbstractEventLoop:
-        """Return the loop, whose thread begins with the first call. Raises: NoServer: it was closed."""
+        """Return the loop, whose thread begins with the first call.
+
+        Raises: NoServer: it was closed. UsageError: this is a child of the process that made it.
+        """
+        check_process(self._process)  # before the lock, which nobody gives back after a fork
         with self._guard:
             if self._closed:
                 raise NoServer("this client was closed")
@@ -107,6 +118,14 @@ class Portal:
         self._over = asyncio.Event()
         self._ready.set_result(asyncio.get_running_loop())
         await self._over.wait()
+
+
+def check_process(process: int) -> None:
+    """Raise UsageError if this is not the process of that number: a fork has neither threads nor connections of it."""
+    if os.getpid() != process:
+        raise UsageError(
+            "this client was made in another process", remedy="Make a client in each process, after the fork."
+        )
 
 
 @asynccontextmanager

@@ -121,6 +121,10 @@ def _inner(value: object) -> Iterable[object]:
     return value if isinstance(value, list | tuple) else ()
 
 
+def _upper(name: object) -> object:
+    return name.upper() if isinstance(name, str) else name
+
+
 class AttachmentRef(BaseModel):
     """A file that comes with a brief, named by the digest of its content.
 
@@ -209,7 +213,7 @@ class MissionBrief(BaseModel):
     user: _Line = Field(min_length=1, max_length=128)
     conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
     in_reply_to: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
-    persona: PersonaName | None = None
+    persona: Annotated[PersonaName, BeforeValidator(_upper)] | None = None
     effort: EffortChoice | None = None
     #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
     deadline: Annotated[str, AfterValidator(utc_moment)] | None = None

@@ -84,12 +84,16 @@ class BatosError(Exception):
         super().__init__(message)
         self.message = message
         self.field = field
-        if remedy:
-            self.remedy = remedy
+        self.advise(remedy or self.remedy)
 
     def advise(self, remedy: str) -> Self:
-        """Return this error with another remedy, which whoever knows more of the work gives it."""
+        """Return this error with another remedy, which whoever knows more of the work gives it.
+
+        It is a note of the exception too, so that a traceback ends with it.
+        """
+        notes = [each for each in getattr(self, "__notes__", ()) if each != self.remedy]
         self.remedy = remedy
+        self.__notes__ = [remedy, *notes] if remedy else notes
         return self
 
     def place(self, label: str) -> None:

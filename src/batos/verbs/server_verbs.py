@@ -31,6 +31,9 @@ class GenesisArgs(StrictModel):
     prune: bool = Field(
         default=False, description="Also delete models that this image made and no persona uses any more."
     )
+    model: Name | None = Field(
+        default=None, description="From now on the model of every persona that names none, as `ollama list` shows it."
+    )
 
 
 class AdaptersUseArgs(StrictModel):

@@ -32,6 +32,7 @@ class UndoArgs(StrictModel):
     keep: list[Literal["methods", "memories", "slots"]] = Field(
         default=[], max_length=3, description="Kinds of traces that stay."
     )
+    yes: bool = Field(default=False, description="Taken as elsewhere: an undo asks nothing, as redo takes it back.")
     user: Asker = Field(default=None, description="The owner of the mission; absent: any owner.")
 
 

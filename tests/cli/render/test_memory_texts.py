@@ -50,7 +50,9 @@ def test_no_text_orders_a_terminal() -> None:
         memory_texts.recalled_text({"recalled": [recalled], "of": 3}),
         memory_verbs.listing_text({"memories": [LINE], "documents": 1, "chunks": 2}),
         memory_verbs.whole_text({**LINE, "parts": [part]}),
-        memory_verbs.forgotten_text({"forgotten": [LINE], "note": "That is all."}),
+        memory_verbs.forgotten_text(
+            {"forgotten": [LINE], "turns": ["m-1"], "methods": ["a.b\x1b"], "note": "That is all."}
+        ),
     ]
     assert not any(each in text for text in shown for each in "\x1b\x07")
 

@@ -90,6 +90,18 @@ def test_a_plan_is_only_shown(tmp_path: Path, context: ForkServerContext) -> Non
     assert not (where.home / "modelfiles").exists()
 
 
+def test_a_model_of_ones_own_is_one_option(tmp_path: Path, context: ForkServerContext) -> None:
+    """Its name goes into the codex, and the plan is of it; one that runs elsewhere is refused."""
+    with world(tmp_path / "w", context) as where:
+        code, lines = where.ran("genesis", "--model", "other:1b", "--plan")
+        kept = (where.home / "codex" / "mind.toml").read_text(encoding="utf-8")
+        refused, wrong = where.ran("genesis", "--model", "gpt-oss:120b-cloud")
+    assert (code, refused) == (0, 2)
+    assert 'default_model = "other:1b"' in kept
+    assert [step["name"] for step in lines[-1]["data"]["steps"] if step["kind"] == "pull"] == ["other:1b", EMBEDDER]
+    assert wrong[-1]["error"]["field"] == "model"
+
+
 def test_a_question_looks_once(tmp_path: Path, context: ForkServerContext) -> None:
     """A process that asks one question looks once: version and list, then the question, which its words route."""
     with world(tmp_path / "w", context) as where:

@@ -151,7 +151,7 @@ def _takes_nothing(connection: ServerConnection) -> bool:
 
 async def test_a_request_at_the_moment_of_the_loss_is_sent_when_the_server_is_back(home: Path) -> None:
     """Nothing of it went out, so that a change is made too; nobody is told that the server is busy."""
-    asked: dict[str, dict[str, str]] = {"hello": {}, "grants_add": {"kind": "http", "target": "http://127.0.0.1:9/"}}
+    asked: dict[str, dict[str, str]] = {"hello": {}, "grants_add": {"kind": "http", "target": "http://127.0.0.1:19/"}}
     async with AsyncClient() as client:
         for verb, args in asked.items():
             pid = (await client.hello())["pid"]

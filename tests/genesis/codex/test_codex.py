@@ -333,3 +333,28 @@ def test_the_page_names_every_key() -> None:
     }
     named |= {slot for slots in PILLARS.values() for slot in slots}
     assert [word for word in sorted(named) if f"`{word}`" not in page] == []
+
+
+def test_a_model_is_chosen_by_name(tmp_path: Path) -> None:
+    """It is written as the model of all, and nothing else of the file changes; comments stay."""
+    codices.install(tmp_path)
+    before = (tmp_path / codices.MIND).read_text(encoding="utf-8")
+    codices.choose_model(tmp_path, "default", "qwen2.5:7b")
+    after = (tmp_path / codices.MIND).read_text(encoding="utf-8")
+    assert [new for old, new in zip(before.splitlines(), after.splitlines(), strict=True) if old != new] == [
+        'default_model = "qwen2.5:7b"'
+    ]
+    assert codices.read(tmp_path).codex is not None
+
+
+@pytest.mark.parametrize(
+    ("profile", "name", "why"),
+    [("default", "gpt-oss:120b-cloud", "cloud"), ("default", "a b", "not a model"), ("small", "qwen2.5:7b", "its own")],
+)
+def test_a_model_that_cannot_be_chosen_changes_nothing(tmp_path: Path, profile: str, name: str, why: str) -> None:
+    """One elsewhere, no name of a model, and a profile that names another one."""
+    codices.install(tmp_path)
+    before = (tmp_path / codices.MIND).read_bytes()
+    with pytest.raises(UsageError, match=why):
+        codices.choose_model(tmp_path, profile, name)
+    assert (tmp_path / codices.MIND).read_bytes() == before

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import click
 
@@ -25,28 +25,29 @@ _SHOWN = 12  # names of models in one line
 @click.command()
 @click.option("--plan", "plan_only", is_flag=True, help="Show the steps without taking them; only the codex is copied.")
 @click.option("--prune", is_flag=True, help="Delete the models that this image made and no persona uses any more.")
+@click.option("--model", metavar="NAME", help="Write NAME into the codex as the model of all personas.")
 @with_server
-def genesis(called: VerbCall, plan_only: bool, prune: bool) -> int:
+def genesis(called: VerbCall, plan_only: bool, **given: Any) -> int:
     """Make models and image match codex and adapters. A second run changes nothing."""
-    opened = open_door(called)
+    opened, args = open_door(called), {name: each for name, each in given.items() if each}
     if plan_only:
-        _tell_plan(called.console, run(_ask_plan(opened, prune=prune)))
+        _tell_plan(called.console, run(_ask_plan(opened, args)))
         return 0
-    report = run(_genesis(called, opened, prune=prune))
+    report = run(_genesis(called, opened, args))
     _tell_genesis(called.console, report, quiet=called.quiet)
     return 0 if all(finding["ok"] for finding in report["audit"]) else 1
 
 
-async def _ask_plan(opened: Opened, *, prune: bool) -> PlannedGenesis:
+async def _ask_plan(opened: Opened, args: Mapping[str, Any]) -> PlannedGenesis:
     async with opened as way:
-        return cast("PlannedGenesis", await ask(way, GENESIS, {"plan": True, "prune": prune}))
+        return cast("PlannedGenesis", await ask(way, GENESIS, {"plan": True, **args}))
 
 
-async def _genesis(called: VerbCall, opened: Opened, *, prune: bool) -> GenesisDocument:
+async def _genesis(called: VerbCall, opened: Opened, args: Mapping[str, Any]) -> GenesisDocument:
     bars = Bars(called.console, quiet=called.quiet)
     async with opened as way:
         try:
-            return cast("GenesisDocument", await ask(way, GENESIS, {"prune": prune}, bars.on_event))
+            return cast("GenesisDocument", await ask(way, GENESIS, args, bars.on_event))
         except asyncio.CancelledError:
             bars.close()
             kept = "The server goes on with it" if way.served else "What was pulled and made so far is kept"
@@ -67,6 +68,8 @@ def _tell_plan(console: Console, plan: PlannedGenesis) -> None:
         weight = f", {size(step['size'])}" if step["kind"] in ("pull", "upload") else ""
         console.write(f"{step['label']}{weight}{optional}: {step['reason']}")
     console.write("\n".join(["", *plan["budget"]["lines"]]))
+    if any(step["kind"] == "pull" for step in plan["steps"]):
+        console.write("Or take a model that Ollama has (`ollama list`): `batos genesis --model NAME`.")
     if plan["budget"]["fits"] is False:
         console.write("The models do not fit: genesis would refuse to make them. `batos budget` shows what would fit.")
     _tell_stale(console, plan)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
+import json
+import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -20,9 +23,12 @@ from batos.genesis.codex.declared_objects import AbsentObject
 from batos.genesis.codex.key_lines import KeyPath
 from batos.genesis.codex.reader import TomlSource, is_there, nearest_word, read_texts
 from batos.genesis.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, digest_of, read_as
+from batos.inference import model_names
 from batos.protocol.errors import CodexError, UsageError
 
 MIND = "mind.toml"
+#: The line of mind.toml that names the model of all personas that name none.
+_DEFAULT_MODEL = re.compile(r"^default_model[ \t]*=.*$", re.MULTILINE)
 
 
 #: The four personas, in the order in which they speak, each with the pillars it cannot be without.
@@ -236,6 +242,28 @@ def install(folder: Path) -> list[str]:
         remedy = "Make it a folder that you may write, with room on its disk."
         raise CodexError(f"the codex cannot be put there: {error.strerror}", file=str(folder), remedy=remedy) from error
     return copied
+
+
+def choose_model(folder: Path, profile: str, name: str) -> None:
+    """Write a model into the codex as that of every persona that names none.
+
+    Raises: UsageError: it is no name of a model, or the profile names another. CodexError: the codex has no such line,
+    or cannot be written.
+    """
+    fault = model_names.fault(name)
+    if fault is not None:
+        raise UsageError(fault[0], field="model", remedy=fault[1])
+    install(folder)
+    path = folder / MIND
+    text = path.read_text(encoding="utf-8")
+    if tomllib.loads(text).get("profiles", {}).get(profile, {}).get("model"):
+        raise UsageError(
+            f"the profile {profile} names its own model", field="model", remedy=f"Edit [profiles.{profile}] in {path}."
+        )
+    changed, count = _DEFAULT_MODEL.subn(lambda _: f"default_model = {json.dumps(name)}", text)
+    if count != 1:
+        raise CodexError("there is no line of `default_model` to write into", file=str(path), remedy="Add one.")
+    private_files.write_shared(path, changed)
 
 
 def _file_names() -> tuple[str, ...]:

@@ -27,6 +27,7 @@ _EMBEDDER = "Name an embedding model as `embedder` in mind.toml, such as all-min
 _TALKER = "Name a model that answers questions in the codex: this one only embeds."
 _PROGRAM = "Install Ollama again: a part of it is missing."
 _NO_TRUST = "The registry has no HTTPS that the daemon trusts: pull by hand, or name another one."
+_ACCOUNT = "It asks for an account: `ollama signin` on the machine of the daemon, or name another model."
 _ROOM = "Free space on the disk where the daemon keeps its models, then try again."
 
 
@@ -86,7 +87,7 @@ SAYINGS: tuple[ErrorPattern, ...] = (
     ErrorPattern("insecure protocol http", RequestRejected, _NO_TRUST, "model"),
     ErrorPattern("tls: ", RequestRejected, _NO_TRUST, "model"),
     ErrorPattern("x509: ", RequestRejected, _NO_TRUST, "model"),
-    ErrorPattern("unauthorized", RequestRejected, "The registry asks for an account: name another model.", "model"),
+    ErrorPattern("unauthorized", RequestRejected, _ACCOUNT, "model"),
     ErrorPattern("no space left on device", RequestRejected, _ROOM),
     ErrorPattern("file must be downloaded again", PullFailed, "The download was damaged and is discarded: pull again."),
     ErrorPattern(

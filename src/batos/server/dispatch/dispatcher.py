@@ -14,6 +14,7 @@ from batos import __version__
 from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.concurrency.long_work import LongWork
 from batos.genesis import budget_check
+from batos.genesis.codex import codex as codices
 from batos.genesis.provision import StepProgress
 from batos.history.copies import CopyParts, PastQuestion, PastQuestions, not_ended_error
 from batos.image import ownership, roots
@@ -361,6 +362,9 @@ class Dispatcher:
             return asked
 
     async def _genesis(self, given: GenesisArgs, on_event: OnEvent, *_told: object) -> GenesisDocument | PlannedGenesis:
+        if given.model is not None:
+            settings = self.uvm.settings
+            await asyncio.to_thread(codices.choose_model, settings.home / "codex", settings.profile, given.model)
         if given.plan:
             plan = await self.uvm.reconciler.plan(prune=given.prune)
             table = await budget_check.table_of(plan, self.uvm.settings, self.uvm.bridge)
