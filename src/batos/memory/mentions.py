@@ -26,6 +26,8 @@ _ENDS = re.compile(
     r"[(（\[,;:\"“”«»。，、]|``|''|\.\s|\n|\b(?:is|was|are|were|refers|became|has|had|stands|may|can|also|plays|serves|served|began"
     r"|ist|war|sind|waren|wurde|hat|est|était|sont|étaient|fut|a été|es|era|fue|son|è|fu|sono)\b"
 )
+#: The labels above a mail, and its date: capitals that name nothing, and which all mails share.
+_MAIL_HEAD: Final = re.compile(r"^(?:(?:Date|Sent):.*$|(?:From|To|Cc|Subject|Attachment):)", re.MULTILINE)
 #: Words that a name may have between two with a capital.
 _WITHIN: Final = frozenset("of the and de la du di da del von van der".split())
 _ARTICLES: Final = frozenset("the a an der die das ein eine le la les un une el los las una il lo gli".split())
@@ -113,6 +115,7 @@ def names_in(sentence: str) -> list[str]:
     >>> names_in("The keepers of Holm Light sailed to Skarn, in the North of Tarn.")
     ['holm light', 'skarn', 'north of tarn']
     """
+    sentence = _MAIL_HEAD.sub(lambda found: " " * len(found[0]), sentence)
     tokens, found = _Tokens(sentence), dict[str, None]()
     place = 0
     while place < len(tokens):

@@ -69,7 +69,8 @@ class Missions:
 
         A brief with the idempotency key of an earlier one returns that mission.
 
-        Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. Busy: no more missions may wait.
+        Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. MessageNotUnderstood, ObjectError: as
+        `acceptance.check_message`. Busy: no more missions may wait.
         """
         if strange := next((file.ref.name for file in files if not file.is_text), ""):
             raise BriefError(
@@ -85,6 +86,8 @@ class Missions:
             parsed = acceptance.resolve_brief(root, asked, self._clock())
             first = acceptance.find_repeat(root, parsed, asked)
             parsed = acceptance.with_kept_files(root, parsed) if first is None else parsed
+            if first is None and parsed.message is not None:
+                acceptance.check_message(root, parsed.message, parsed.user)
         if first is not None:
             return first
         document, content = parsed.as_document(), {file.ref.sha256: file.data for file in files}

@@ -154,6 +154,17 @@ def test_token_and_keys_are_shown_and_made(user: User) -> None:
     assert user.run("keys", "revoke", "pipe", "--json").document["error"]["code"] == "not_found"
 
 
+def test_a_key_is_for_the_server_that_runs_and_no_other(user: User) -> None:
+    """It may listen elsewhere than the settings say. Another image beside it is no sign that it has ended."""
+    with server(user, "--bind", "tcp://0.0.0.0:*"):
+        port = json.loads((user.home / "server.json").read_text("utf-8"))["bind"].rpartition(":")[2]
+        file = user.home / "tab.json"
+        made = user.run("keys", "new", "tab", "--address", "box.local", "--out", str(file), "--json")
+        assert made.document["data"]["bind"] == f"tcp://box.local:{port}"
+        looked = user.run("status", "--image", f"file://{user.home}/live_image.fs?blobstorage_dir={user.home}/blobs")
+    assert "has ended" not in looked.err
+
+
 # -- in this process
 
 

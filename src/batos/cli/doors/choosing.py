@@ -50,7 +50,7 @@ def chosen_server(called: VerbCall, *, reads: bool = False) -> Opened | None:
     if settings.named_server or (is_ours(called) and _is_served(called, reads=reads)):
         return open_server_door(_line(settings))
     left = server_file.read(settings.home)
-    if left is not None and not called.quiet:
+    if left is not None and server_file.running_server(settings.home) is None and not called.quiet:
         called.console.say(f"The server (process {left.pid}) has ended abruptly; `batos serve` starts one.", dim=True)
     return None
 

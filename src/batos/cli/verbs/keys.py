@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from batos import private_files
 from batos.cli.shared_options import file_names, given_name
 from batos.cli.verb_options import VerbCall, common
 from batos.cli.wrong_usage import DefaultVerb
+from batos.client.wire import server_file
 from batos.client.wire.addresses import parse_listening, parse_reachable
 from batos.client.wire.keys import KeyFile, Keyring
 from batos.config import Settings
@@ -118,8 +120,13 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
 
 
 def _reachable_address(settings: Settings, address: str | None) -> str:
-    """Return the address at which a client elsewhere reaches the server; ConfigError if none can."""
-    bound = parse_listening(settings.bind, "bind")
+    """Return the address at which a client elsewhere reaches the server; ConfigError if none can.
+
+    It is that of the home's server where one runs, which may listen elsewhere than the settings say.
+    """
+    bound, running = parse_listening(settings.bind, "bind"), server_file.running_server(settings.home)
+    if running is not None and running.bind_by == "curve":
+        bound = replace(parse_reachable(running.bind, "server"), is_loopback=False)
     if bound.is_loopback:
         raise ConfigError(
             f"bind is {bound}: nobody on another machine can reach it, and here the token is enough",
