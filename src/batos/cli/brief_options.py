@@ -169,6 +169,13 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     return install(interpret(verb))
 
 
+#: Options with the names of fields of a brief.
+_PLAIN: Final = (
+    "conversation", "effort", "persona", "model", "temperature", "seed", "system", "deadline", "priority", "budget",
+    "ancestor", "grants",
+)  # fmt: skip
+
+
 def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the options of a brief as its argument `options`. Stands above the decorators of verb_options.py."""
 
@@ -181,6 +188,10 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
                   help="One call; one persona with its facets; several personas, each with its own.")  # fmt: skip
     @click.option("--persona", type=click.Choice(get_args(PersonaName), case_sensitive=False),
                   help="The persona that answers.")  # fmt: skip
+    @click.option("--model", metavar="NAME", help="The model for this question, in the place of the persona's.")
+    @click.option("--temperature", type=click.FloatRange(0, 2), help="The temperature for this question.")
+    @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="The seed for this question.")
+    @click.option("--system", metavar="TEXT", help="What the model is told beside the persona's own text.")
     @click.option("--combine", type=click.Choice(get_args(Combine)),
                   help="The way to one answer from several parts: the best, the majority's, or all woven.")  # fmt: skip
     @policy_options
@@ -211,7 +222,7 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             raise _wrong("memory", "--no-memory means none, and --only-memory nothing else")
         given["memory"] = NO_MEMORY if no_memory else given["memory"]
         given["conversation"] = "last" if goes_on else given["conversation"]
-        names = ("conversation", "effort", "persona", "deadline", "priority", "budget", "ancestor", "grants", *_PLACES)
+        names = (*_PLAIN, *_PLACES)
         fields: dict[str, Any] = {}
         for name in names:
             value = given.pop(name)

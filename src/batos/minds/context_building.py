@@ -111,23 +111,25 @@ def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
     """Return the context of the same mission with this persona's voice and model."""
     return context.with_mind(
         persona=persona,
-        voice=voice_of(persona),
-        thinking=thinking_of(persona),
+        voice=voice_of(persona, context.mission.brief),
+        thinking=thinking_of(persona, context.mission.brief),
         name=str(persona.name).lower(),
         second=None,
     )
 
 
-def voice_of(persona: UvmObject) -> PersonaPrompt:
-    """Return the persona's texts as prompts need them."""
+def voice_of(persona: UvmObject, brief: MissionBrief | None = None) -> PersonaPrompt:
+    """Return the persona's texts as prompts need them, with the system text of a brief behind who it is."""
     form, line = (lookup(persona, slot) for slot in ("persona_form", "line"))
+    told = line.value if line is not None and isinstance(line.value, str) else ""
+    more = brief.system if brief is not None else None
     return PersonaPrompt(
         persona.name,
-        persona.core_identity,
+        f"{persona.core_identity}\n\n{more}" if more else persona.core_identity,
         persona.core_method,
         persona.prompts,
         "lean" if form is not None and form.value == "lean" else "full",
-        line.value if line is not None and isinstance(line.value, str) else "",
+        " ".join(filter(None, (told, more))),
     )
 
 
@@ -137,16 +139,24 @@ def shared_context_of(root: Root, question: str, asked_at: str) -> SharedContext
     return SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked_at, told)
 
 
-def thinking_of(persona: UvmObject) -> Thinking:
-    """Return the model that genesis made for the persona, else its base, with the persona's options."""
+def thinking_of(persona: UvmObject, brief: MissionBrief | None = None) -> Thinking:
+    """Return the model that genesis made for the persona, else its base, with the persona's options.
+
+    What a brief names goes before these.
+    """
     made = lookup(persona, "persona_model")
     options = dict(persona.options)
     mode, think = options.pop("mode", "direct"), bool(options.pop("think", False))
-    return Thinking(made.value if made else persona.model, options, mode, think)
+    model = made.value if made else persona.model
+    if brief is not None:
+        asked = {"temperature": brief.temperature, "seed": brief.seed}
+        options |= {name: value for name, value in asked.items() if value is not None}
+        model = brief.model or model
+    return Thinking(model, options, mode, think)
 
 
-def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return tokens per byte for a mission's prompts, by each model of a persona.
+def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]], brief: MissionBrief) -> dict[str, float]:
+    """Return tokens per byte for a mission's prompts, by each model of a persona, and by that of its brief.
 
     The ratio of an earlier attempt comes first (by its notes, nearest first), so that the same evidence is chosen and
     the same prompts are made; else the ratio measured with the model so far.
@@ -154,7 +164,7 @@ def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]]) -> dict[str, float
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
     objects = named_objects(root)
     personas = (objects[name] for name in map(graph_names.prototype_name, PILLARS) if name in objects)
-    models = [thinking_of(persona).model for persona in personas]
+    models = [*(thinking_of(persona).model for persona in personas), *filter(None, (brief.model,))]
     return {model: noted.get(model) or ratio_of(root, model) for model in models}
 
 

@@ -44,7 +44,7 @@ from batos.missions.interpreter import MissionInterpreter
 from batos.missions.voters import guard_missions
 from batos.objects.message import send
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import BatosError, InternalError, MissionFailed, Refused
+from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused
 from batos.protocol.event_payloads import (
     MISSION_DONE,
     MISSION_FAILED,
@@ -256,6 +256,9 @@ class MissionRunner:
         """Record the reason for the end in the journal and, in a transaction of its own, in the mission's status."""
         mission = attempt.mission
         word, reason = await attempt.stop_request.outcome(error)
+        own_model = attempt.context.mission.brief.model if attempt.context is not None else None
+        if own_model is not None and isinstance(reason, ModelMissing):
+            reason.advise(f"`ollama pull {own_model}` brings it, or name another model.")
         if isinstance(reason, InternalError):
             # Format it now: a renderer that reads the frames' locals would load objects of a closed connection.
             trace = "".join(traceback.format_exception(error))
@@ -319,7 +322,7 @@ class MissionRunner:
         self.events.emit(MISSION_ROUTED, MissionRouted(mission=mission, **route.as_dict()))
         failures = context_building.failures_of(self.journal, (*([mission] if again else []), *asked.retried))
         session = self._session(root, asked, attempt, decided if again else None, context_building.warning(failures))
-        ratios = context_building.ratios_of(root, decided.notes() if session.earlier else ())
+        ratios = context_building.ratios_of(root, decided.notes() if session.earlier else (), brief)
         reached = conversations.reach(root, brief, decided.notes())
         noted: dict[str, Any] = {context_building.RATIO_NOTE: ratios, mission_routing.ROUTE_NOTE: route.as_dict()}
         if reached is not None:
@@ -337,7 +340,7 @@ class MissionRunner:
             read_at=tid_text(transaction.read_at),
             failures=failures,
         )
-        mind = council.mind_of(root, route, brief.text, MindPolicy.from_brief(brief, self.methods))
+        mind = council.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
         note = partial(self._note, attempt)
         asking = self.image.signals.asked

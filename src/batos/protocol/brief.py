@@ -12,17 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from batos import file_kinds
 from batos.protocol.errors import BriefError
@@ -121,8 +111,7 @@ def _inner(value: object) -> Iterable[object]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _upper(name: object) -> object:
-    return name.upper() if isinstance(name, str) else name
+_InCapitals: Final = BeforeValidator(lambda name: name.upper() if isinstance(name, str) else name)
 
 
 class AttachmentRef(BaseModel):
@@ -136,14 +125,7 @@ class AttachmentRef(BaseModel):
     name: _Line = Field(min_length=1, max_length=NAME_LIMIT)
     media_type: _Line = Field(min_length=1, max_length=127)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}\z")
-    left_out: tuple[_Line, ...] = Field(default=(), max_length=20)
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = write(self)
-        if not self.left_out:
-            told.pop("left_out", None)
-        return told
+    left_out: tuple[_Line, ...] = Field(default=(), max_length=20, exclude_if=lambda phrases: not phrases)
 
 
 class Budget(BaseModel):
@@ -213,8 +195,15 @@ class MissionBrief(BaseModel):
     user: _Line = Field(min_length=1, max_length=128)
     conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
     in_reply_to: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
-    persona: Annotated[PersonaName, BeforeValidator(_upper)] | None = None
+    persona: (
+        Annotated[PersonaName, BeforeValidator(lambda name: name.upper() if isinstance(name, str) else name)] | None
+    ) = None
     effort: EffortChoice | None = None
+    #: In the place of what the codex has for the persona; `system` is told the model beside the persona's own text.
+    model: _Line | None = Field(default=None, min_length=1, max_length=400)
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    seed: int | None = Field(default=None, ge=0, lt=2**31, strict=True)
+    system: Annotated[str, AfterValidator(_says_something)] | None = Field(default=None, max_length=4_000)
     #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
     deadline: Annotated[str, AfterValidator(utc_moment)] | None = None
     #: Higher goes first, none is 0; among equals who came first.

@@ -16,6 +16,7 @@ from batos.minds.machine import begin
 from batos.minds.results import PartResult, Synthesis
 from batos.objects.message import send
 from batos.objects.prototype import UvmObject, lookup, own_slots
+from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import MethodFailed, Refused
 from batos.routing.router import Route
 
@@ -30,22 +31,22 @@ MOST_THOUGHTS: Final = 4
 PART_SLOT: Final = "_tmp_part_"
 
 
-def mind_of(root: Root, route: Route, question: str, policy: MindPolicy) -> Mind:
+def mind_of(root: Root, route: Route, brief: MissionBrief, policy: MindPolicy) -> Mind:
     """Return a mission's own mind: its leader's, whose prompts name the second persona too where two think.
 
     Raises: NotFound: the image lacks one of them.
     """
     leader, *others = (context_building.persona_of(root, name) for name in route.personas)
     second = others[0] if route.has_two_voices else None
-    voice = context_building.voice_of(leader)
+    voice = context_building.voice_of(leader, brief)
     name = str(leader.name).lower() if route.effort != "council" else NAME
     return Mind(
         name=DUET if second is not None else name,
         persona=leader,
         voice=voice if second is None else voice.beside(context_building.voice_of(second)),
-        thinking=context_building.thinking_of(leader),
+        thinking=context_building.thinking_of(leader, brief),
         effort=route.effort,
-        question=question,
+        question=brief.text,
         policy=policy,
         second=second,
     )
