@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from batos.agency.payloads import payload_of
 from batos.agency.records import capabilities
 from batos.conversations import conversations
 from batos.image import conversation_files, naming, ownership, roots
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
-from batos.missions.addressing import address
-from batos.objects.method import Primitive
 from batos.protocol import brief as briefs
-from batos.protocol.brief import AttachmentRef, Message, MissionBrief
-from batos.protocol.errors import BriefError, NotFound, ObjectError, Refused
+from batos.protocol.brief import AttachmentRef, MissionBrief
+from batos.protocol.errors import BriefError, NotFound, Refused
 
 #: The fields in which a brief and its repetition may differ: those that the door sets.
 _MAY_DIFFER: Final = frozenset({"origin", "idempotency_key"})
@@ -42,19 +39,6 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> Missio
             what = f"there is no grant {name!r} of {brief.user}'s"
             raise NotFound(what, field="grants", remedy="`batos grants list` lists them, `batos grants add` makes one.")
     return brief
-
-
-def check_message(root: Root, message: Message, user: str) -> None:
-    """Refuse a message that nothing answers, or that asks for an effect that no sink takes: it would be no mission.
-
-    Raises: NotFound, MessageNotUnderstood: as `address`. ObjectError: the payload of the effect is wrong.
-    """
-    value = address(root, message, user).found.value
-    if isinstance(value, Primitive) and value.name.startswith("effect."):
-        try:
-            payload_of(value.name, message.arguments)
-        except ObjectError as error:
-            raise error.advise("Name a plain file below the granted folder, and give a text.") from None
 
 
 def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, Any]) -> str | None:

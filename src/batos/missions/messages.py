@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from batos.agency.payloads import payload_of
 from batos.conversations import conversations
 from batos.gate.checks import GateVerdict
 from batos.image import roots
@@ -67,6 +68,22 @@ def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]
     if addressed.found.value == Primitive(START):
         return brief.model_copy(update={"text": addressed.text}), None
     return brief, _route(brief.persona or _thinker(root, addressed.receiver), message)
+
+
+def check(root: Root, brief: MissionBrief) -> None:
+    """Refuse a message that nothing answers, or that asks for an effect that no sink takes: it would be no mission.
+
+    Raises: NotFound, MessageNotUnderstood, ObjectError: as `direct`; or the payload of the effect is wrong.
+    """
+    message = brief.message
+    if message is None or prototypes.absent_intent(root, message) is not None:
+        return
+    value = address(root, message, brief.user).found.value
+    if isinstance(value, Primitive) and value.name.startswith("effect."):
+        try:
+            payload_of(value.name, message.arguments)
+        except ObjectError as error:
+            raise error.advise("Name a plain file below the granted folder, and give a text.") from None
 
 
 def _route(persona: str, message: Message) -> Route:

@@ -18,7 +18,7 @@ from batos.image.publisher import PAUSE
 from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
-from batos.missions import acceptance
+from batos.missions import acceptance, messages
 from batos.missions.queue import QueueEntry, SeenMission, new_entry
 from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, yielding_every
@@ -70,7 +70,7 @@ class Missions:
         A brief with the idempotency key of an earlier one returns that mission.
 
         Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. MessageNotUnderstood, ObjectError: as
-        `acceptance.check_message`. Busy: no more missions may wait.
+        `messages.check`. Busy: no more missions may wait.
         """
         if strange := next((file.ref.name for file in files if not file.is_text), ""):
             raise BriefError(
@@ -86,8 +86,8 @@ class Missions:
             parsed = acceptance.resolve_brief(root, asked, self._clock())
             first = acceptance.find_repeat(root, parsed, asked)
             parsed = acceptance.with_kept_files(root, parsed) if first is None else parsed
-            if first is None and parsed.message is not None:
-                acceptance.check_message(root, parsed.message, parsed.user)
+            if first is None:
+                messages.check(root, parsed)
         if first is not None:
             return first
         document, content = parsed.as_document(), {file.ref.sha256: file.data for file in files}
