@@ -12,8 +12,9 @@ import pytest
 from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, note_of, wire_server
 from tests.waiting import HANG
 
-from batos.client.line import UNDER_WAY, WAITING
+from batos.client.line import UNDER_WAY, WAITING, Line
 from batos.client.wire import server_file
+from batos.client.wire.server_address import ServerAddress
 from batos.config import Settings
 from batos.protocol.errors import NoServer, ProtocolError
 from batos.server.zmq.server import ServerLimits
@@ -81,6 +82,31 @@ class Forgetting(ScriptedUvm):
             finally:
                 self.stopping.set()
         return await super().standing(found)
+
+
+async def test_an_idle_client_waits_for_a_server_that_comes_back(tmp_path: Path) -> None:
+    """As one does that has something under way; one that never had a server is told at once that there is none."""
+    there: list[ServerAddress] = []
+
+    def find() -> ServerAddress:
+        if not there:
+            raise NoServer("no server runs")
+        return there[-1]
+
+    line = Line(find, HASTY)
+    with pytest.raises(NoServer):
+        await line.call("hello")
+    async with wire_server(tmp_path / "one") as wire:
+        there.append(ServerAddress(str(wire.places.bind), "", wire.credentials, wire.credentials))
+        await line.call("hello")
+    there.clear()
+    await eventually(lambda: line._connection is None)
+    asked = asyncio.ensure_future(line.call("hello"))
+    async with wire_server(tmp_path / "two") as wire:
+        assert not asked.done()
+        there.append(ServerAddress(str(wire.places.bind), "", wire.credentials, wire.credentials))
+        assert "limits" in await asyncio.wait_for(asked, HANG)
+    await line.close()
 
 
 async def test_a_change_that_may_have_been_made_is_not_asked_again(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Line:
         self._calls: dict[str, PendingCall] = {}
         self._count = 0
         self._heard = 0.0
-        self._closed = False
+        self._closed = self._was_open = False
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._room = asyncio.Semaphore(UNDER_WAY)
@@ -195,8 +195,12 @@ class Line:
             if self._closed:
                 raise NoServer("this client was closed")
             if self._connection is None and (self._reader is None or self._reader.done()):
-                await self._address()  # where there is none, nobody waits for one
-                self._connection = await self._reach(self._patience.refused)
+                if not self._was_open:
+                    await self._address()  # where there is none, nobody waits for one
+                # One that was there is waited for as long as where something was under way.
+                patience = self._patience.reconnect if self._was_open else self._patience.refused
+                self._connection = await self._reach(patience)
+                self._was_open = True
                 self._reader = asyncio.create_task(self._read())
             return self._connection
 
