@@ -88,6 +88,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "decision_ms",
         "embedder",
     ),
+    "newcomer.py": ("as_written", "commands", "run", "not_run_share", "failed", "not_run"),
     "first_minute.py": ("first_token_s", "answer_s", "lines_beside_answer", "passages_left_out"),
     "cell.py": ("roundtrip_ms_p50", "rss_growth_mb", "kills_recovered", "healthy_lost"),
     "guardian.py": ("hostile", "effects", "rejected", "by_category", "benign", "guardian_ms"),
