@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from batos.agency import effect_readings
@@ -149,6 +149,12 @@ class Readings:
         """Return the newest documents that are remembered, optionally only those with one of these contents."""
         with self.image.snapshot() as root:
             return self.recollection.list_memories(root, self._reach(scope, user), most, sha256)
+
+    def memories_from(self, source: str, most: int, user: str | None = None) -> MemoriesPage:
+        """Return the newest documents that came from a source, of a mailbox its mails."""
+        with self.image.snapshot() as root:
+            reach = replace(self._reach(None, user), sources=frozenset({source}))
+            return self.recollection.list_memories(root, reach, most)
 
     def list_pinned(self, most: int, *, scope: str | None = None, user: str | None = None) -> MemoriesPage:
         """Return the documents that are pinned."""

@@ -131,7 +131,10 @@ class RecallArgs(StrictModel):
 
 
 class MemoriesArgs(StrictModel):
-    """List what is remembered, the newest first. With DOCUMENT (its id, or where it came from) show all of one."""
+    """List what is remembered, the newest first. With DOCUMENT (its id, or where it came from) show all of one.
+
+    Of a mailbox, or a file of chats, its mails or messages are listed.
+    """
 
     document: MemoryName | None = Field(
         default=None, description="Show this one: its id, the id's beginning, a source."

@@ -162,3 +162,17 @@ async def test_no_message_does_anything_but_be_refused(door: Dispatcher) -> None
         except BatosError as error:
             assert len(error.message) < 5_000
     assert (await ask(door, "memories"))["memories"] == before
+
+
+async def test_a_mailbox_is_listed_by_its_path(door: Dispatcher) -> None:
+    """It is no document itself: its mails are, each under the path and its own id."""
+    mail = "From x@y.z Wed May  1 12:00:00 2024\nFrom: Maro\nSubject: {0}\nMessage-ID: <{0}@x>\n\nIt is {0}.\n\n"
+    data = (mail.format("dear") + mail.format("cheap")).encode()
+    digest = hashlib.sha256(data).hexdigest()
+    await ask(door, "attach", sha256=digest, data=base64.b64encode(data).decode())
+    file = {"name": "a.mbox", "media_type": "application/mbox", "sha256": digest, "source": "/mail/a.mbox"}
+    await ask(door, "remember", files=[file])
+    listed = await ask(door, "memories", document="/mail/a.mbox")
+    assert {each["source"] for each in listed["memories"]} == {"/mail/a.mbox#<dear@x>", "/mail/a.mbox#<cheap@x>"}
+    with pytest.raises(NotFound):
+        await ask(door, "memories", document="/mail/b.mbox")

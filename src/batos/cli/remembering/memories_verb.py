@@ -29,7 +29,7 @@ def list_(called: VerbCall, given: dict[str, Any]) -> int:
         raise click.UsageError(f"{others[0]} is for the list; DOCUMENT is shown as a whole.")
     found = ask_for(called, MEMORIES, given)
     listing = partial(listing_text, pinned="pinned" in given, scope=given.get("scope"))
-    called.answer(found, whole_text if "document" in given else listing)
+    called.answer(found, whole_text if "parts" in found else listing)
     return 0
 
 

@@ -276,7 +276,13 @@ class Reader:
     async def _memories(self, given: MemoriesArgs, *_told: object) -> MemoriesPage | DatedMemory:
         of, said = await self.as_of(given)
         if given.document is not None:
-            found = await self.read(of.memory, given.document, given.user)
+            try:
+                found = await self.read(of.memory, given.document, given.user)
+            except NotFound:  # a mailbox, or a file of chats, is many
+                several = await self.read(of.memories_from, given.document, given.limit, given.user)
+                if not several["memories"]:
+                    raise
+                return {**several, **said}
             memory: DatedMemory = {**found, **said}
             return memory
         if given.pinned:
