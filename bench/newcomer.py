@@ -67,10 +67,12 @@ STANDS_FOR: Final[Mapping[str, str]] = {
     r"tools_obj seconds_of_": "text_agent words_",
 }
 _ASKS: Final = 'batos ask --quiet --effort cycle --install ask --file harbour.txt "How was it closed?" --persona'
+#: Pages that need a home in which nothing was learnt.
+OWN_HOMES: Final = frozenset({"docs/approvals.md"})
 #: What a page tells to do before a command, by the command's beginning.
 BEFORE: Final[Mapping[str, str]] = {
     'batos forget "Anna': 'batos remember --quiet "Anna\'s birthday is on 3 May."',
-    "batos approvals": f"{_ASKS} robin; {_ASKS} babs; {_ASKS} brick",
+    "batos approvals": f"batos genesis --quiet; {_ASKS} robin; {_ASKS} babs; {_ASKS} brick",
     "batos approve --all": f"{_ASKS} brick",
     "batos memories edit": "batos remember --quiet notes/",
     "batos memories retract": "batos remember --quiet notes/",
@@ -169,6 +171,8 @@ def type_all(found: list[Command], folder: Path, environ: Mapping[str, str]) -> 
     """Type commands one after the other."""
     tally = Tally()
     for command in found:
+        home = "own-home" if command.page in OWN_HOMES else "home"
+        environ = {**environ, "BATOS_HOME": str(folder / home)}
         if command.reason:
             tally.not_run.append({"page": command.page, "command": command.text, "reason": command.reason})
             continue
