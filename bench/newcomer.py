@@ -1,10 +1,10 @@
 """The commands of README, of "How do I" and of every page, typed as they are written on a fresh home.
 
-A command is a line that begins with `batos` in a block of code, or in a table of docs/README.md, up to its remark. They
-are typed page by page in one folder, where there are the checkout's examples, notes and a method of one's own, on a
-home after genesis, beside the emulator. What stands for a name (`ID`, `OBJECT.SELECTOR`, `m-...`) is replaced by one
-that is there. A command is as written if it ends with exit code 0, or, where it goes on until it is stopped, if it
-still runs after a while. docs/cli.md is made from the commands themselves, and the tutorial has a test of its own
+A command is a line that begins with `batos` in a block of code, or in a table of docs/README.md, up to its remark. All
+commands are typed page by page in one folder, where there are the checkout's examples, notes and a method of one's own,
+on a home after genesis, beside the emulator. Names such as `ID`, `OBJECT.SELECTOR` and `m-...` are replaced by those of
+things that are there. A command is as written if it ends with exit code 0, or, where it goes on until it is stopped, if
+it still runs after a while. docs/cli.md is made from the commands themselves, and the tutorial has a test of its own
 (tests/cli/test_tutorial.py), which compares its output too.
 
 `as_written` is the share of the commands that were run; `not_run` names the others, each with its reason.
@@ -69,7 +69,7 @@ STANDS_FOR: Final[Mapping[str, str]] = {
 _ASKS: Final = 'batos ask --quiet --effort cycle --install ask --file harbour.txt "How was it closed?" --persona'
 #: Pages that need a home in which nothing was learnt.
 OWN_HOMES: Final = frozenset({"docs/approvals.md"})
-#: What a page tells to do before a command, by the command's beginning.
+#: Steps that a page tells before a command, by the command's beginning.
 BEFORE: Final[Mapping[str, str]] = {
     'batos forget "Anna': 'batos remember --quiet "Anna\'s birthday is on 3 May."',
     "batos approvals": f"batos genesis --quiet; {_ASKS} robin; {_ASKS} babs; {_ASKS} brick",
@@ -115,7 +115,7 @@ def commands(root: Path = ROOT) -> Iterator[Command]:
         yield from (Command(page, _REMARK.sub("", each).strip()) for each in found)
 
 
-def typed(command: Command) -> str:
+def fill_names(command: Command) -> str:
     """Return what a shell is given of a command: with names that are there in the place of those that stand for one."""
     text = command.text
     for name, given in STANDS_FOR.items():
@@ -180,7 +180,7 @@ def type_all(found: list[Command], folder: Path, environ: Mapping[str, str]) -> 
         if before:
             shell(before, folder, environ, HANGS)
         goes_on = command.text.startswith(GO_ON) and not command.text.startswith("batos serve --idle")
-        code, said = shell(typed(command), folder, environ, RUNS if goes_on else HANGS)
+        code, said = shell(fill_names(command), folder, environ, RUNS if goes_on else HANGS)
         tally.run += 1
         if code != (None if goes_on else 0):
             last = said.strip().splitlines()[-1:] or [""]

@@ -197,7 +197,7 @@ class Line:
             if self._connection is None and (self._reader is None or self._reader.done()):
                 if not self._was_open:
                     await self._address()  # where there is none, nobody waits for one
-                # One that was there is waited for as long as where something was under way.
+                # A server that was there is waited for as long as where something was under way.
                 patience = self._patience.reconnect if self._was_open else self._patience.refused
                 self._connection = await self._reach(patience)
                 self._was_open = True

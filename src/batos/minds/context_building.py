@@ -142,7 +142,7 @@ def shared_context_of(root: Root, question: str, asked_at: str) -> SharedContext
 def thinking_of(persona: UvmObject, brief: MissionBrief | None = None) -> Thinking:
     """Return the model that genesis made for the persona, else its base, with the persona's options.
 
-    What a brief names goes before these.
+    The model and the options of a brief go before these.
     """
     made = lookup(persona, "persona_model")
     options = dict(persona.options)

@@ -87,10 +87,7 @@ class BatosError(Exception):
         self.advise(remedy or self.remedy)
 
     def advise(self, remedy: str) -> Self:
-        """Return this error with another remedy, which whoever knows more of the work gives it.
-
-        It is a note of the exception too, so that a traceback ends with it.
-        """
+        """Return this error with another remedy, by whoever knows more of the work; a traceback ends with it."""
         notes = [each for each in getattr(self, "__notes__", ()) if each != self.remedy]
         self.remedy = remedy
         self.__notes__ = [remedy, *notes] if remedy else notes

@@ -122,7 +122,7 @@ def _write(settings: Settings, target: Path, key: KeyFile) -> None:
 def _reachable_address(settings: Settings, address: str | None) -> str:
     """Return the address at which a client elsewhere reaches the server; ConfigError if none can.
 
-    It is that of the home's server where one runs, which may listen elsewhere than the settings say.
+    A server that runs goes before the settings: it may listen elsewhere.
     """
     bound, running = parse_listening(settings.bind, "bind"), server_file.running_server(settings.home)
     if running is not None and running.bind_by == "curve":

@@ -31,7 +31,7 @@ _STUB, _FAR_MORE = 40, 4
 _DEEP: Final = 8
 
 
-class _Part(NamedTuple):
+class _MailPart(NamedTuple):
     """A part of a mail: its type, its text with the doubts about it, and its name where it is attached."""
 
     kind: str
@@ -98,12 +98,12 @@ def _tell(mail: EmailMessage, place: str, number: str, emit: Emit, depth: int = 
     for count, part in enumerate(enclosed if depth < _DEEP else (), 1):
         inner = f"{number}.{count}" if number else str(count)
         try:
-            _tell(_enclosed(part), inner, inner, emit, depth + 1)
+            _tell(_unpack_enclosed(part), inner, inner, emit, depth + 1)
         except Exception as error:  # as above
             emit(UnreadPart(inner, _reason(error)))
 
 
-def _enclosed(part: Message) -> EmailMessage:
+def _unpack_enclosed(part: Message) -> EmailMessage:
     """Return the mail within a part; one that is packed, against the rules of mails, is unpacked."""
     inner = part.get_payload()
     found = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], Message) else None
@@ -151,7 +151,7 @@ def _mail_of(mail: EmailMessage, place: str, unopened: list[Message]) -> ReadTex
     )  # fmt: skip
 
 
-def _texts(mail: EmailMessage) -> tuple[list[_Part], list[str]]:
+def _texts(mail: EmailMessage) -> tuple[list[_MailPart], list[str]]:
     """Return the parts of a mail that are texts, and a phrase for each other one."""
     texts, left_out = [], []
     for part in _leaves(mail):
@@ -167,7 +167,7 @@ def _texts(mail: EmailMessage) -> tuple[list[_Part], list[str]]:
     return texts, list(dict.fromkeys(left_out))
 
 
-def _text_part(part: Message, name: str) -> _Part:
+def _text_part(part: Message, name: str) -> _MailPart:
     data = part.get_payload(decode=True)
     data = data if isinstance(data, bytes) else b""
     charset = str(part.get_content_charset() or "")
@@ -177,7 +177,7 @@ def _text_part(part: Message, name: str) -> _Part:
         text, doubts = data.decode("ascii", "replace"), (str(error),)
     if str(part.get_param("format") or "").lower() == "flowed":
         text = _unflow(text, str(part.get_param("delsp") or "").lower() == "yes")
-    return _Part(part.get_content_type(), text, doubts, name)
+    return _MailPart(part.get_content_type(), text, doubts, name)
 
 
 def _unflow(text: str, deletes_spaces: bool) -> str:
@@ -202,7 +202,7 @@ def _unflow(text: str, deletes_spaces: bool) -> str:
     return "\n".join(lines)
 
 
-def _bodies(parts: list[_Part]) -> Iterator[str]:
+def _bodies(parts: list[_MailPart]) -> Iterator[str]:
     """Yield the texts of a mail's parts: a text or the page beside it, then what is attached, with headings."""
     plain = "\n\n".join(each.text.strip() for each in parts if each.kind != "text/html" and not each.name).strip()
     pages = [text_of(each.text)[1].strip() for each in parts if each.kind == "text/html" and not each.name]

@@ -41,7 +41,7 @@ _CONTROLS: Final = re.compile(r"[^\t\n\r\f\v\x1b\x1a\x20-\U0010ffff]")
 _UNUSED: Final = re.compile("[\x80-\x84\x86-\x9f]")
 
 
-class Decoded(NamedTuple):
+class DecodedText(NamedTuple):
     """A text, and a phrase for all that is lost or uncertain of its bytes."""
 
     text: str
@@ -59,7 +59,7 @@ def decode(data: bytes, declared: str = "") -> str:
     return decode_with_doubts(data, declared).text
 
 
-def decode_with_doubts(data: bytes, declared: str = "") -> Decoded:
+def decode_with_doubts(data: bytes, declared: str = "") -> DecodedText:
     """Return bytes as text: by their mark, as UTF-8, as they are declared, as UTF-8 with errors, or as they look.
 
     Raises: NotReadable: no encoding fits them.
@@ -67,7 +67,7 @@ def decode_with_doubts(data: bytes, declared: str = "") -> Decoded:
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
     for name in filter(None, (marked, "utf-8", declared, _wide(data))):
         try:
-            return Decoded(_text(data, name))
+            return DecodedText(_text(data, name))
         except (ValueError, LookupError):
             continue
     doubts = []
@@ -79,7 +79,7 @@ def decode_with_doubts(data: bytes, declared: str = "") -> Decoded:
     found = _damaged_utf8(data) or _guess(data)
     if _CONTROLS.search(found.text[:_SAMPLE]):
         raise NoText("it has control characters: it is no text")
-    return Decoded(clean(found.text), (*doubts, *found.doubts))
+    return DecodedText(clean(found.text), (*doubts, *found.doubts))
 
 
 def _wide(data: bytes) -> str:
@@ -92,24 +92,26 @@ def _wide(data: bytes) -> str:
     return ""
 
 
-def _damaged_utf8(data: bytes) -> Decoded | None:
+def _damaged_utf8(data: bytes) -> DecodedText | None:
     """Return a text that is UTF-8 but for a few bytes, with a sign in their place; None where it is not."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd") - data.count("\ufffd".encode())
     whole = sum(each >= 0xC0 for each in data) - broken
     if not broken:
-        return Decoded(text)
+        return DecodedText(text)
     if whole <= broken:
         return None
     first = len(text[: text.find("\ufffd")].encode())
-    return Decoded(text, (f"{_count(broken, 'place')} not UTF-8, the first at byte {first:,}: \ufffd stands there",))
+    return DecodedText(
+        text, (f"{_count(broken, 'place')} not UTF-8, the first at byte {first:,}: \ufffd stands there",)
+    )
 
 
-def _guess(data: bytes) -> Decoded:
+def _guess(data: bytes) -> DecodedText:
     """Return bytes as a text in the encoding that they look like, by all of them."""
     sample = _sample(data)
     half = sample.find(b"\n", len(sample) // 2) + 1 or len(sample) // 2
-    # One byte that an encoding lacks rules it out: then a half without it tells.
+    # A single byte that an encoding lacks rules it out: then a half without it tells.
     names = _looks_like(sample) or _looks_like(sample[:half]) or _looks_like(sample[half:])
     for name in names:
         with suppress(UnicodeError, LookupError):
@@ -118,12 +120,12 @@ def _guess(data: bytes) -> Decoded:
                 continue
             others = [each for each in names if each != name and _differs(data, each, text)]
             doubt = (f"read as {name}; {others[0]} fits nearly as well",) if others else ()
-            return Decoded(text, doubt)
+            return DecodedText(text, doubt)
     for name in names:
         text = data.decode(name, "replace")
         broken = text.count("\ufffd")
         if broken * _BROKEN <= len(text):
-            return Decoded(text, (f"{_count(broken, 'place')} not {name}, which the rest is: \ufffd stands there",))
+            return DecodedText(text, (f"{_count(broken, 'place')} not {name}, which the rest is: \ufffd stands there",))
     raise NotReadable("its encoding is not known: `iconv -f ENCODING -t UTF-8 FILE` makes it UTF-8")
 
 
