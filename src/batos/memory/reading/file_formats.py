@@ -8,8 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 from batos import file_kinds
 
-#: `plain` is UTF-8 text; `other_text` is text in another encoding.
-Format: TypeAlias = Literal["plain", "other_text", "html", "pdf", "mail", "mbox", "chats", "llm_logs"]
+#: `plain` is UTF-8 text; `other_text` is text in another encoding; what an `archive` is stands inside of it.
+Format: TypeAlias = Literal[
+    "plain", "other_text", "html", "pdf", "mail", "mbox", "chats", "llm_logs", "archive", "notebook", "cards"
+]
 
 #: First bytes of a file that tell its format.
 HEAD: Final = 4_096
@@ -18,6 +20,7 @@ _SURE: Final[tuple[tuple[bytes, Format], ...]] = (
     (b"SQLite format 3\0", "llm_logs"),
     (b"\xff\xfe", "other_text"),
     (b"\xfe\xff", "other_text"),
+    (b"\xd0\xcf\x11\xe0", "archive"),
 )
 #: A comment that was read is never read in another way: tried in all ways, forty of them would take years.
 _HTML: Final = re.compile(
@@ -26,10 +29,12 @@ _HTML: Final = re.compile(
 )
 _MBOX: Final = re.compile(rb"\AFrom \S+ .*\d{4}.*\r?\n[A-Za-z-]+:")
 _MAIL: Final = re.compile(rb"\A(?:[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*){3}")
+_CARDS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*BEGIN:V(?:CARD|CALENDAR)\s", re.IGNORECASE)
+_NOTEBOOK: Final = re.compile(rb"\A\s*\{.*\"cell_type\"\s*:", re.DOTALL)
 #: Endings by which a file is told where its first bytes are those of many kinds.
 _ENDINGS: Final[dict[str, Format]] = {
     ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mbox": "mbox", ".mbx": "mbox",
-    ".jsonl": "chats", ".json": "chats", ".ndjson": "chats",
+    ".jsonl": "chats", ".json": "chats", ".ndjson": "chats", ".ipynb": "notebook",
 }  # fmt: skip
 
 
@@ -37,23 +42,30 @@ def format_of(name: str, head: bytes) -> Format | str:
     """Return a file's format by its name and its first bytes; a reason with a blank in it where it is no text.
 
     >>> format_of("a.pdf", b"%PDF-1.4"), format_of("notes.md", b"# The lamp"), format_of("x.png", b"\\x89PNG")
-    ('pdf', 'plain', 'it is a picture, not a text')
+    ('pdf', 'plain', 'it is a picture, not a text: `tesseract x.png -`')
     """
     ending = PurePath(name).suffix.lower()
     sure = next((each for mark, each in _SURE if head.startswith(mark)), None)
     if sure is not None:
         return sure
-    if head.startswith(b"PK\3\4") and ending == ".zip":
-        return "chats"
+    if head.startswith((b"PK\3\4", b"PK\5\6")):
+        return "chats" if ending == ".zip" else "archive"
     if (known := file_kinds.no_text(name, head)) is not None:
-        return f"it is {known[0]}, not a text"
-    looks = _ENDINGS.get(ending) or _looks_like(head, ending)
+        return f"it is {known[0]}, not a text" + (f": `{known[1]}`" if known[1] else "")
+    looks = "notebook" if _NOTEBOOK.match(head) else _ENDINGS.get(ending) or _looks_like(head, ending)
     if looks is None and b"\0" in head and not _is_wide(head):
         return "it has NUL bytes: it is no text"
     return looks or "plain"
 
 
+def text_format(data: bytes) -> Format:
+    """Return how UTF-8 text is read: as it is, or by the reader that leaves out data in base64."""
+    return "other_text" if b";base64," in data else "plain"
+
+
 def _looks_like(head: bytes, ending: str) -> Format | None:
+    if _CARDS.match(head):
+        return "cards"
     if _MBOX.match(head):
         return "mbox"
     if _HTML.match(head):
