@@ -31,13 +31,25 @@ def test_what_is_no_text_is_named(name: str, data: bytes, what: str, command: st
     assert caught.value.field == "attachments"
 
 
-def test_an_archive_is_an_office_document_by_its_name(tmp_path: Path) -> None:
-    """Another archive has no usual command."""
-    for name, what in (("a.docx", "an office document"), ("a.zip", "a zip archive")):
-        with zipfile.ZipFile(tmp_path / name, "w") as archive:
-            archive.writestr("x", "y")
-        with pytest.raises(BriefError, match=f"{name} is {what}, not a text"):
-            read_file(tmp_path / name, 10_000)
+@pytest.mark.parametrize(
+    ("part", "what", "remedy"),
+    [
+        (
+            "word/document.xml",
+            "an office document",
+            "Convert it to text: pandoc -t plain lease | batos ask ... --file - Or remember it",
+        ),
+        ("xl/workbook.xml", "an office document", "Give its content as text. Or remember it"),
+        ("photo.jpg", "a zip archive", "Give its content as text."),
+    ],
+)
+def test_an_archive_is_a_document_by_what_is_inside(tmp_path: Path, part: str, what: str, remedy: str) -> None:
+    """Its name says nothing of it."""
+    with zipfile.ZipFile(tmp_path / "lease", "w") as archive:
+        archive.writestr(part, "y")
+    with pytest.raises(BriefError, match=f"lease is {what}, not a text") as caught:
+        read_file(tmp_path / "lease", 10_000)
+    assert caught.value.remedy.startswith(remedy)
 
 
 def test_a_file_that_a_server_reads_is_taken() -> None:

@@ -23,8 +23,8 @@ _KINDS: Final[tuple[tuple[bytes, str, str], ...]] = (
     (b"\xff\xfe", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
     (b"\xfe\xff", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
 )
-#: Endings of zip archives that hold a document.
-_ZIPPED: Final = (".docx", ".odt", ".epub", ".pptx")
+#: Names in a zip archive that is a document, which `batos remember` reads.
+_ZIPPED: Final = (b"word/document", b"xl/workbook.xml", b"mimetypeapplication/")
 
 
 def no_text(name: str, data: bytes) -> tuple[str, str] | None:
@@ -34,8 +34,8 @@ def no_text(name: str, data: bytes) -> tuple[str, str] | None:
     ('a PDF', "pdftotext 'a b.pdf' -")
     """
     if data.startswith(b"PK\3\4"):
-        holds = name.lower().endswith(_ZIPPED)
-        return ("an office document", f"pandoc -t plain {shlex.quote(name)}") if holds else ("a zip archive", "")
+        command = "" if b"xl/workbook" in data or b".spreadsheet" in data else f"pandoc -t plain {shlex.quote(name)}"
+        return ("an office document", command) if any(each in data for each in _ZIPPED) else ("a zip archive", "")
     for first, what, command in _KINDS:
         if data.startswith(first):
             return what, command.format(name=shlex.quote(name))
@@ -48,4 +48,4 @@ def can_be_remembered(data: bytes) -> bool:
     >>> can_be_remembered(b"%PDF-1.4"), can_be_remembered(b"GIF89a")
     (True, False)
     """
-    return data.startswith((b"%PDF-", b"\xff\xfe", b"\xfe\xff"))
+    return data.startswith((b"%PDF-", b"\xff\xfe", b"\xfe\xff")) or "an office document" in (no_text("", data) or ())

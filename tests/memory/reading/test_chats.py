@@ -132,6 +132,17 @@ def test_other_json_is_plain_text(tmp_path: Path, data: bytes) -> None:
     assert texts_of(read_all(chats.read, tmp_path / "a.json", data)) == [data.decode()]
 
 
+@pytest.mark.parametrize("as_turn", [True, False])
+def test_data_in_base64_are_left_out_and_told(tmp_path: Path, as_turn: bool) -> None:
+    """Within what somebody said, and within other JSON."""
+    words = "The lamp: data:image/png;base64," + "iVBORw0K" * 20
+    data = {"role": "user", "content": words} if as_turn else {"lamp": words}
+    (found,) = read_all(chats.read, tmp_path / "a.json", json.dumps([data]).encode())
+    assert isinstance(found, ReadText)
+    assert found.text in {"The lamp: image/png", '[{"lamp": "The lamp: image/png"}]'}
+    assert found.left_out == ("1 piece of data in base64 (image/png)",)
+
+
 @given(values=st.lists(JSON, max_size=4))
 def test_any_json_ends_well(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
     """Parents that lead in circles and fields of other kinds are read without an end that never comes."""

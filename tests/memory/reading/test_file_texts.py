@@ -105,6 +105,8 @@ def test_bytes_are_read_like_a_file() -> None:
     with FileTexts(PATIENT) as texts:
         found, unread = texts.read_bytes("../../a.pdf", GOOD, "pdf")
         assert ([each.text for each in found], unread) == (["Maro winds the lamp."], [])
+        _, (told,) = texts.read_bytes("old.doc", b"\xd0\xcf\x11\xe0", "archive")
+        assert told.reason.endswith("`soffice --headless --convert-to pdf old.doc`")
         assert texts.read_bytes("a.png", b"\x89PNG", "it is a picture, not a text") == (
             [],
             [UnreadPart("", "it is a picture, not a text")],

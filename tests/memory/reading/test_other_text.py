@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.memory.growing import MOST, growth
 from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import other_text
 from batos.memory.reading.other_text import decode, decode_with_doubts
-from batos.memory.reading.read_text import NotReadable
+from batos.memory.reading.read_text import NotReadable, ReadText
 
 POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
 RUSSIAN = "Смотритель маяка поднялся по лестнице и зажёг большую лампу. "
@@ -105,3 +106,38 @@ def test_any_bytes_are_a_text_or_none(data: bytes, declared: str) -> None:
         return
     assert "\0" not in text
     text.encode()
+
+
+LAMP = "iVBORw0K" * 400
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "told"),
+    [
+        (f"![lamp](data:image/png;base64,{LAMP}) burns", "![lamp](image/png) burns",
+         "1 piece of data in base64 (image/png)"),
+        (f"[a]: <data:;base64,{LAMP}>\n\nOil", "[a]: <data>\n\nOil", "1 piece of data in base64 (data)"),
+        (f'{{"a": "{LAMP}==", "b": "Oil"}}', '{"a": "data", "b": "Oil"}', "1 piece of data in base64 (data)"),
+        (f"data:font/woff2;charset=utf-8;base64,{LAMP}%3D data:x/y;base64,{LAMP}", "font/woff2 x/y",
+         "2 pieces of data in base64 (font/woff2, x/y)"),
+    ],
+)  # fmt: skip
+def test_data_in_base64_are_left_out_and_told(tmp_path: Path, text: str, shown: str, told: str) -> None:
+    """Of pictures within Markdown, and of values in JSON."""
+    (found,) = read_all(other_text.read, tmp_path / "a.md", text.encode())
+    assert isinstance(found, ReadText)
+    assert (found.text, found.left_out) == (shown, (told,))
+
+
+@pytest.mark.parametrize(
+    "text", ["data:image/png;base64,", "ACGT" * 1_000, "a-long/path" * 300, "0123456789abcdef" * 300]
+)
+def test_what_looks_like_data_is_text(text: str) -> None:
+    """A mention of base64, genes, paths, and numbers to the base of 16."""
+    assert other_text.without_data(text) == (text, ())
+
+
+def test_data_are_found_in_a_time_that_grows_with_the_text() -> None:
+    """Runs of letters that are nearly long enough are looked at once."""
+    run = ("aB3/" * 499 + " ") * 40
+    assert growth(lambda size: other_text.without_data(run * size), 4) < MOST

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.memory.reading.office_files import docx_of, paragraph
 from tests.memory.reading.pdf_files import pdf_of
 from tests.waiting import HANG
 
@@ -103,6 +104,9 @@ WHOLE: dict[str, bytes] = {
     "mbox": MAIL * 2,
     "chats": chat_archive(),
     "llm_logs": log_database(),
+    "archive": docx_of(paragraph("Oil is dear.") * 9, footnotes="<w:footnote/>"),
+    "notebook": b'{"cells": [{"cell_type": "code", "source": ["x"], "outputs": [{"text": "42"}]}], "metadata": {}}',
+    "cards": b"BEGIN:VCARD\r\nFN;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg=\r\n M=\r\nTEL:+49\r\nEND:VCARD\r\n" * 2,
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from batos.cli.memory_naming import shorten_source, source_of
 from batos.cli.remembering.ignore_files import IgnoreFiles
-from batos.memory.reading.file_formats import HEAD, Format, format_of
+from batos.memory.reading.file_formats import HEAD, Format, format_of, text_format
 from batos.memory.reading.file_texts import FileTexts
 from batos.memory.reading.read_text import NoText, NotReadable, ReadText, UnreadPart, digest_of, one_line
 from batos.protocol.brief import NAME_LIMIT
@@ -232,7 +232,7 @@ def _plain(path: Path, source: str, data: bytes) -> FoundFile:
         text = _plain_text(data)
     except UnicodeError:
         return FoundFile(path, source, "other_text", len(data), digest)
-    return FoundFile(path, source, "plain", len(data), digest, text if len(data) <= _HELD else None)
+    return FoundFile(path, source, text_format(data), len(data), digest, text if len(data) <= _HELD else None)
 
 
 def _plain_text(data: bytes) -> str:

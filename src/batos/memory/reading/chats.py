@@ -12,7 +12,8 @@ from typing import IO, Any, Final
 
 from batos.inference import thoughts
 from batos.memory.reading.json_values import BrokenLine, json_values
-from batos.memory.reading.other_text import decode
+from batos.memory.reading.other_text import decode, without_data
+from batos.memory.reading.packed_texts import read_archive
 from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
 
 #: The roles of messages that nobody said.
@@ -62,7 +63,8 @@ def read(path: Path, emit: Emit) -> None:
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if _IN_ARCHIVE not in archive.namelist():
-                raise NoText(f"it is a zip archive without {_IN_ARCHIVE}")
+                read_archive(path, emit)
+                return
             with archive.open(_IN_ARCHIVE) as file:
                 is_chat = _read_conversations(file, "", emit)
         if not is_chat:
@@ -71,11 +73,9 @@ def read(path: Path, emit: Emit) -> None:
     with path.open("rb") as file:
         is_chat = _read_conversations(file, path.stem, emit)
     if not is_chat:
-        emit(
-            ReadText(
-                decode(path.read_bytes()), media_type="application/json" if path.suffix == ".json" else "text/plain"
-            )
-        )
+        text, left_out = without_data(decode(path.read_bytes()))
+        kind = "application/json" if path.suffix == ".json" else "text/plain"
+        emit(ReadText(text, media_type=kind, left_out=left_out))
 
 
 def _read_conversations(file: IO[bytes], name: str, emit: Emit) -> bool:
@@ -127,13 +127,13 @@ class ChatTeller:
         key = conversation.name or self._name
         for turn in conversation.turns:
             self._numbers[key] = number = self._numbers.get(key, 0) + 1
-            text = turn.speech
+            text, left_out = without_data(turn.speech)
             if not text:
                 continue
             title = conversation.title or self._titles.setdefault(key, one_line(text)[:60])
-            place = "/".join(filter(None, (conversation.name, turn.name or str(number))))
+            place = one_line("/".join(filter(None, (conversation.name, turn.name or str(number)))))
             self._emit(
-                ReadText(text, title, "text/plain", one_line(place), "turn", turn.said_at, turn.speaker, one_line(key))
+                ReadText(text, title, "text/plain", place, "turn", turn.said_at, turn.speaker, one_line(key), left_out)
             )
             self.count += 1
 

@@ -8,8 +8,10 @@ from typing import Final, Literal, TypeAlias
 
 from batos import file_kinds
 
-#: `plain` is UTF-8 text; `other_text` is text in another encoding.
-Format: TypeAlias = Literal["plain", "other_text", "html", "pdf", "mail", "mbox", "chats", "llm_logs"]
+#: `plain` is UTF-8 text; `other_text` is text in another encoding; what an `archive` is stands inside of it.
+Format: TypeAlias = Literal[
+    "plain", "other_text", "html", "pdf", "mail", "mbox", "chats", "llm_logs", "archive", "notebook", "cards"
+]
 
 #: First bytes of a file that tell its format.
 HEAD: Final = 4_096
@@ -18,6 +20,7 @@ _SURE: Final[tuple[tuple[bytes, Format], ...]] = (
     (b"SQLite format 3\0", "llm_logs"),
     (b"\xff\xfe", "other_text"),
     (b"\xfe\xff", "other_text"),
+    (b"\xd0\xcf\x11\xe0", "archive"),
 )
 #: A comment that was read is never read in another way: tried in all ways, forty of them would take years.
 _HTML: Final = re.compile(
@@ -31,10 +34,12 @@ _CONTROLS: Final = re.compile(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]")
 _NULS: Final = re.compile(rb"\0+")
 #: Bytes of text for each run of NUL bytes, at least.
 _TEXT_A_HOLE: Final = 16
+_CARDS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*BEGIN:V(?:CARD|CALENDAR)\s", re.IGNORECASE)
+_NOTEBOOK: Final = re.compile(rb"\A\s*\{.*\"cell_type\"\s*:", re.DOTALL)
 #: Endings by which a file is told where its first bytes are those of many kinds.
 _ENDINGS: Final[dict[str, Format]] = {
     ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mbox": "mbox", ".mbx": "mbox",
-    ".jsonl": "chats", ".json": "chats", ".ndjson": "chats",
+    ".jsonl": "chats", ".json": "chats", ".ndjson": "chats", ".ipynb": "notebook",
 }  # fmt: skip
 
 
@@ -42,21 +47,26 @@ def format_of(name: str, head: bytes) -> Format | str:
     """Return a file's format by its name and its first bytes; a reason with a blank in it where it is no text.
 
     >>> format_of("a.pdf", b"%PDF-1.4"), format_of("notes.md", b"# The lamp"), format_of("x.png", b"\\x89PNG")
-    ('pdf', 'plain', 'it is a picture, not a text')
+    ('pdf', 'plain', 'it is a picture, not a text: `tesseract x.png -`')
     """
     ending = PurePath(name).suffix.lower()
     sure = next((each for mark, each in _SURE if head.startswith(mark)), None)
     if sure is not None:
         return sure
-    if head.startswith(b"PK\3\4") and ending == ".zip":
-        return "chats"
+    if head.startswith((b"PK\3\4", b"PK\5\6")):
+        return "chats" if ending == ".zip" else "archive"
     if (known := file_kinds.no_text(name, head)) is not None:
-        return f"it is {known[0]}, not a text"
-    looks = _ENDINGS.get(ending) or _looks_like(head, ending)
+        return f"it is {known[0]}, not a text" + (f": `{known[1]}`" if known[1] else "")
+    looks = "notebook" if _NOTEBOOK.match(head) else _ENDINGS.get(ending) or _looks_like(head, ending)
     if looks is None and b"\0" in head:
         is_text = _is_wide(head) or (has_few_nuls(head) and not _CONTROLS.search(head))
         return "other_text" if is_text else "it has NUL bytes: it is no text"
     return looks or "plain"
+
+
+def text_format(data: bytes) -> Format:
+    """Return how UTF-8 text is read: as it is, or by the reader that leaves out data in base64."""
+    return "other_text" if b";base64," in data else "plain"
 
 
 def has_few_nuls(data: bytes) -> bool:
@@ -65,6 +75,8 @@ def has_few_nuls(data: bytes) -> bool:
 
 
 def _looks_like(head: bytes, ending: str) -> Format | None:
+    if _CARDS.match(head):
+        return "cards"
     if _MBOX.match(head):
         return "mbox"
     if _HTML.match(head):

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
 from types import TracebackType
@@ -93,7 +93,8 @@ class FileTexts:
             file.write(data)
             file.flush()
             read = list(self._cap(self.read(Path(file.name), format_)))
-        unread = [each for each in read if isinstance(each, UnreadPart)]
+        own = PurePath(file.name).name
+        unread = [replace(each, reason=each.reason.replace(own, name)) for each in read if isinstance(each, UnreadPart)]
         texts = [each for each in read if isinstance(each, ReadText)]
         return texts, unread if texts or unread else [UnreadPart("", "it has no text")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,6 +23,11 @@ _USUAL: Final = (
 )  # fmt: skip
 #: Codecs of Python that no file is written in; some take time by the square of the length.
 _NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+#: Data in base64: as a URI, or so long a run of letters and digits as no words have.
+_DATA: Final = re.compile(
+    r"data:([\w.+-]{1,60}/[\w.+-]{1,60})?[\w;=.+-]{0,80};base64,(?:[A-Za-z0-9+/_=-]|%[0-9A-F]{2}){40,}+"
+    r"|(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{2000,}+={0,2}"
+)
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -50,8 +56,28 @@ class DecodedText(NamedTuple):
 
 def read(path: Path, emit: Emit) -> None:
     """Read a file as one text."""
-    text, doubts = decode_with_doubts(path.read_bytes())
-    emit(ReadText(text, left_out=doubts))
+    decoded, doubts = decode_with_doubts(path.read_bytes())
+    text, left_out = without_data(decoded)
+    emit(ReadText(text, left_out=(*doubts, *left_out)))
+
+
+def without_data(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a text without the data that stand in it in base64, and a phrase that tells of them.
+
+    >>> without_data("![lamp](data:image/png;base64,%s)" % ("iVBORw0K" * 9))
+    ('![lamp](image/png)', ('1 piece of data in base64 (image/png)',))
+    """
+    kinds: Counter[str] = Counter()
+
+    def name_kind(found: re.Match[str]) -> str:
+        kind = found[1] or "data"
+        kinds[kind] += 1
+        return kind
+
+    text = _DATA.sub(name_kind, text)
+    count = sum(kinds.values())
+    told = f"{count} piece{'s' * (count > 1)} of data in base64 ({', '.join(list(kinds)[:5])})"
+    return text, (told,) if count else ()
 
 
 def decode(data: bytes, declared: str = "") -> str:

@@ -26,6 +26,9 @@ READERS: Final[dict[Format, tuple[str, str]]] = {
     "mbox": ("mails", "read_box"),
     "chats": ("chats", "read"),
     "llm_logs": ("llm_logs", "read"),
+    "archive": ("packed_texts", "read_archive"),
+    "notebook": ("packed_texts", "read_notebook"),
+    "cards": ("packed_texts", "read_cards"),
 }
 #: All that a child writes, beside so many times the bytes of its file.
 _OUTPUT: Final = 64 * 2**20

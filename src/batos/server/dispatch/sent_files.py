@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.memory.known_texts import GivenContent, Incoming
-from batos.memory.reading.file_formats import HEAD, format_of
+from batos.memory.reading.file_formats import HEAD, format_of, text_format
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 from batos.memory.reading.read_text import ReadText, UnreadPart, bound_phrases, digest_of, moment_of, one_line
 from batos.protocol.brief import AttachmentRef, File
@@ -167,7 +167,7 @@ def _slices(files: Sequence[RememberedFile], sent: dict[str, bytes], owned: Owne
 
 
 def _is_plain(name: str, data: bytes) -> bool:
-    return format_of(name, data[:HEAD]) == "plain" and _decode(data) is not None
+    return format_of(name, data[:HEAD]) == text_format(data) == "plain" and _decode(data) is not None
 
 
 def _decode(data: bytes) -> str | None:
