@@ -113,7 +113,7 @@ class WatchedLoop(asyncio.SelectorEventLoop):
         added: asyncio.Handle = super()._add_writer(fd, _TimedCallback(self, callback), *args)  # type: ignore[misc]  # private
         return added
 
-    def used(self, now: float) -> float:
+    def read_cpu(self, now: float) -> float:
         """Return the CPU seconds of this thread without the collector's, read now or a hundredth of `SLOW` ago."""
         if now - self._looked > self.noted_from / 100:
             self._looked, self._used = now, time.thread_time() - self.collecting
@@ -146,7 +146,7 @@ class _TimedCallback(Generic[*Ts]):
         task = getattr(callback, "__self__", None)
         resumed = _position(task) if isinstance(task, asyncio.Task) else None
         began = time.perf_counter()
-        used = loop.used(began)
+        used = loop.read_cpu(began)
         try:
             return callback(*args)
         finally:
