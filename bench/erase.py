@@ -41,7 +41,7 @@ STORAGES = ("file", "zeo", "postgres")
 #: The bytes of an object, and of a commit.
 PIECE, BATCH = 64 * 1024, 4 * MIB
 #: Sizes in MB: two that are compared, and a large one.
-SIZES, QUICK, LARGE = (4, 16), (1, 4), 1024
+SIZES, QUICK, LARGE = (4, 16), (1, 2), 1024
 #: The most that four times the bytes may take over four times the time, and the seconds to the end after a stop.
 LINEAR, STOPPED = 1.3, 2.0
 #: Seconds between two tries to finish what was stopped, and the most tries.

@@ -35,6 +35,7 @@ _ALSO = (
     "ZODB.FileStorage.FileStorage",
     "tests.genesis.genesis_processes",
     "tests.image.missions",
+    "tests.warm_start",
 )
 
 

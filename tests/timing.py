@@ -33,7 +33,7 @@ def file_of(nodeid: str) -> str:
 
 def folder_of(nodeid: str) -> str:
     """The folder of a test, at most two deep: the row of the table that its time is counted in."""
-    parents = Path(file_of(nodeid)).parts[:-1]
+    parents = file_of(nodeid).split("/")[:-1]
     return "/".join(parents[:2]) or "."
 
 

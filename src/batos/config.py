@@ -177,9 +177,7 @@ class Settings(BaseModel):
 
     @property
     def place(self) -> Path:
-        """Return the folder of `adapters/` and `modelfiles/`: the top of a checkout if the home is in one, else the
-        home.
-        """
+        """Return the folder of `adapters/` and `modelfiles/`: the checkout that the home is in, else the home."""
         return checkout_folder(self.home) or self.home
 
     @property

@@ -17,7 +17,6 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
@@ -38,9 +37,7 @@ EXIT_BLOCKED = 70
 
 @dataclass(frozen=True, slots=True)
 class BlockingCallback:
-    """A callback that used much: its name with the places from and to, its CPU seconds, and the turns of an empty loop
-    that would have used as much.
-    """
+    """A callback that used much: its name and places, its CPU seconds, and how many turns of an empty loop use that."""
 
     what: str
     seconds: float
@@ -74,6 +71,7 @@ class WatchedLoop(asyncio.SelectorEventLoop):
         self.slow: list[BlockingCallback] = []
         self.collecting = 0.0  # CPU seconds that the collector has used in this loop's thread
         self._collection_began = 0.0
+        self._looked, self._used = 0.0, 0.0
         super().__init__()
         gc.callbacks.append(self._note_collection)
 
@@ -115,6 +113,12 @@ class WatchedLoop(asyncio.SelectorEventLoop):
         added: asyncio.Handle = super()._add_writer(fd, _TimedCallback(self, callback), *args)  # type: ignore[misc]  # private
         return added
 
+    def read_cpu(self, now: float) -> float:
+        """Return the CPU seconds of this thread without the collector's, read now or a hundredth of `SLOW` ago."""
+        if now - self._looked > self.noted_from / 100:
+            self._looked, self._used = now, time.thread_time() - self.collecting
+        return self._used
+
     def note(self, found: BlockingCallback) -> None:
         """List a callback as blocking or as slow."""
         (self.blocked if found.turns > self.most_turns else self.slow).append(found)
@@ -140,40 +144,43 @@ class _TimedCallback(Generic[*Ts]):
     def __call__(self, *args: *Ts) -> object:
         callback, loop = self.__wrapped__, self._loop
         task = getattr(callback, "__self__", None)
-        resumed = _position(task) if isinstance(task, asyncio.Task) else ""
-        collected, began = loop.collecting, time.thread_time()
+        resumed = _position(task) if isinstance(task, asyncio.Task) else None
+        began = time.perf_counter()
+        used = loop.read_cpu(began)
         try:
             return callback(*args)
         finally:
-            seconds = time.thread_time() - began - (loop.collecting - collected)
-            if seconds > loop.noted_from:
-                loop.note(BlockingCallback(_name(callback, task, resumed), seconds, seconds / turn_seconds()))
+            if time.perf_counter() - began > loop.noted_from:  # no thread uses more CPU than time goes by
+                seconds = time.thread_time() - loop.collecting - used
+                if seconds > loop.noted_from:
+                    loop.note(BlockingCallback(_name(callback, task, resumed), seconds, seconds / turn_seconds()))
 
 
-def _name(callback: Callable[..., object], task: object, resumed: str) -> str:
+def _name(callback: Callable[..., object], task: object, resumed: tuple[str, int] | None) -> str:
     if isinstance(task, asyncio.Task):
         what = getattr(task.get_coro(), "__qualname__", repr(task.get_coro()))
-        return f"task {task.get_name()} ({what}), from {resumed} to {_position(task)}"
+        places = ("its end" if each is None else f"{each[0]}:{each[1]}" for each in (resumed, _position(task)))
+        return f"task {task.get_name()} ({what}), from {' to '.join(places)}"
     module = getattr(callback, "__module__", None)
     return f"{module}.{getattr(callback, '__qualname__', repr(callback))}"
 
 
-def _position(task: asyncio.Task[Any]) -> str:
-    """Return the line of the innermost coroutine outside asyncio as file:line; "its end" if the task has finished."""
-    frame: FrameType | None = None
+def _position(task: asyncio.Task[Any]) -> tuple[str, int] | None:
+    """Return the file and the line of the innermost coroutine outside asyncio; None if the task has finished."""
+    steps: list[Any] = []
     step: Any = task.get_coro()
     while step is not None:
+        steps.append(step)
+        step = getattr(step, "cr_await", None) or getattr(step, "gi_yieldfrom", None) or getattr(step, "ag_await", None)
+    for step in reversed(steps):
         inner = getattr(step, "cr_frame", None) or getattr(step, "gi_frame", None) or getattr(step, "ag_frame", None)
         if inner is not None and not inner.f_code.co_filename.startswith(_ASYNCIO):
-            frame = inner
-        step = getattr(step, "cr_await", None) or getattr(step, "gi_yieldfrom", None) or getattr(step, "ag_await", None)
-    return "its end" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            return inner.f_code.co_filename, inner.f_lineno
+    return None
 
 
 def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
-    """Run a coroutine as `asyncio.run` does; with `debug`, exit with 70 and a report on stderr if a callback
-    blocked.
-    """
+    """Run a coroutine as `asyncio.run` does; with `debug`, exit with 70 and a report on stderr if one blocked."""
     if not debug:
         return asyncio.run(main)
     loop = WatchedLoop()
@@ -181,11 +188,7 @@ def run(main: Coroutine[Any, Any, T], *, debug: bool) -> T:
         try:
             return runner.run(main)
         finally:
+            for one in loop.blocked:
+                print(f"the event loop was blocked: {one}", file=sys.stderr)  # noqa: T201 (a watched process says it)
             if loop.blocked:
-                _accuse(loop.blocked)
-
-
-def _accuse(blocked: list[BlockingCallback]) -> None:
-    for one in blocked:
-        print(f"the event loop was blocked: {one}", file=sys.stderr)  # noqa: T201 (the report is this function's work)
-    raise SystemExit(EXIT_BLOCKED)
+                raise SystemExit(EXIT_BLOCKED)

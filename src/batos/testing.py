@@ -335,8 +335,7 @@ async def emulated_uvm(
     """Open a UVM that speaks over a socket with an emulator in this process, and yield both.
 
     Nothing is pulled or made yet: `await uvm.readiness.genesis()`. No intent becomes a method unless `settings` say so.
-    The emulator lists its requests (`requests`), takes faults (`faults.add({...})`), and gives access to its store and
-    scheduler.
+    The emulator lists its requests (`requests`), takes faults (`faults.add({...})`), and has its store and scheduler.
 
     Raises: ConfigError: an option of the emulator is wrong.
     """

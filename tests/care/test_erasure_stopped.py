@@ -34,7 +34,7 @@ async def hostile_home(place: Path) -> Path:
     """A home whose image has the secret, and bytes each pair of which looks like the beginning of a stream."""
     async with told_mind(place) as (mind, home):
         await ask(mind, f"My key is {SECRET}. Keep it.")
-        await mind.uvm.document_store.remember([memory("hostile.md", f"The safe opens with {SECRET}. " + "x^" * 2**19)])
+        await mind.uvm.document_store.remember([memory("hostile.md", f"The safe opens with {SECRET}. " + "x^" * 2**17)])
     return home
 
 

@@ -17,6 +17,8 @@ def test_meaning_learns_what_it_is_given() -> None:
     labelled = [("ROBIN", [1.0, 0.1, 0.0]), ("BRICK", [0.0, 0.1, 1.0])] * 20
     made = semantic.learn(("ROBIN", "BRICK"), labelled)
     assert made == semantic.learn(("ROBIN", "BRICK"), labelled)
+    semantic._weights_of.cache_clear()
+    assert made == semantic.learn(("ROBIN", "BRICK"), labelled), "what is learnt anew is what was remembered"
     logs = made.logs([3.0, 0.0, 0.1])
     assert logs[0] > logs[1]
     assert sum(map(math.exp, logs)) == pytest.approx(1)

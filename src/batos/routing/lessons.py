@@ -42,21 +42,15 @@ class Lesson:
 
 def lessons_of(personas: Iterable[Persona]) -> tuple[Lesson, ...]:
     """Return the lessons of a codex's personas; a protocol without examples is chosen by its conditions alone."""
-    return tuple(
-        Lesson(
-            each.name,
-            each.triggers,
-            each.exemplars,
-            tuple(Lesson(one.slot, one.triggers, one.exemplars) for one in each.protocols if one.by_meaning),
-        )
-        for each in personas
-    )
+    found: list[Lesson] = []
+    for each in personas:
+        protocols = (Lesson(one.slot, one.triggers, one.exemplars) for one in each.protocols if one.by_meaning)
+        found.append(Lesson(each.name, each.triggers, each.exemplars, tuple(protocols)))
+    return tuple(found)
 
 
 def digest_of(lessons: Sequence[Lesson]) -> str:
-    """Return the sha256 (hex) of everything that is learnt from, so that other changes of the codex need no
-    training.
-    """
+    """Return the sha256 (hex) of everything that is learnt from: other changes of the codex need no training."""
     written = json.dumps([_plain(each) for each in lessons], ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -351,10 +351,7 @@ class ProtocolChoice:
     def find(
         self, text: str, personas: Sequence[str], vector: Sequence[float] | None = None
     ) -> dict[str, dict[str, float]]:
-        """Return the share of each protocol of these personas that is meant, by persona, the highest first.
-
-        A trigger gives 1.
-        """
+        """Return the share of each protocol that is meant, by persona, the highest first; a trigger gives 1."""
         found = {persona: self._find(persona, text, vector) for persona in personas if persona in self._triggers}
         return {persona: meant for persona, meant in found.items() if meant}
 

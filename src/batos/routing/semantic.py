@@ -6,6 +6,8 @@ import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from operator import mul
 from typing import Final, TypeAlias
 
@@ -76,10 +78,19 @@ def learn(personas: Sequence[str], labelled: Sequence[tuple[str, Sequence[float]
     lengths = np.linalg.norm(given, axis=1, keepdims=True)
     vectors = given / np.where(lengths == 0, 1.0, lengths)
     centre = vectors.mean(axis=0)
+    vectors -= centre
     names = tuple(personas)
     asked = [names.index(persona) for persona, _ in labelled]
-    weights = _train(vectors - centre, asked, len(names))
-    return Semantic(names, tuple(centre.tolist()), tuple(map(tuple, weights.tolist())))
+    learnt = _weights_of(blake2b(repr((len(names), asked)).encode() + vectors.tobytes()).digest())
+    if not learnt:
+        learnt.append(_train(vectors, asked, len(names)))
+    return Semantic(names, tuple(centre.tolist()), tuple(map(tuple, learnt[0].tolist())))
+
+
+@lru_cache(maxsize=16)  # five for a codex of four personas
+def _weights_of(digest: bytes) -> list[Matrix]:
+    """Return the list in which the weights for exemplars of this digest are kept once they are learnt."""
+    return []
 
 
 def _train(vectors: Matrix, asked: Sequence[int], personas: int) -> Matrix:

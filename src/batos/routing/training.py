@@ -102,12 +102,10 @@ async def _with_meaning(
                 if clock() - told >= TOLD_AFTER:
                     told = clock()
                     tell(len(vectors), len(labelled))
-        known_vectors = dict(zip(labelled, vectors, strict=True))
-        personas = await asyncio.to_thread(_learn_meaning, known.personas, lessons, known_vectors)
+        meant = dict(zip(labelled, vectors, strict=True))
+        personas = await asyncio.to_thread(_learn_meaning, known.personas, lessons, meant)
         protocols = {
-            each.label: await asyncio.to_thread(
-                _learn_meaning, known.protocols[each.label], each.choices, known_vectors
-            )
+            each.label: await asyncio.to_thread(_learn_meaning, known.protocols[each.label], each.choices, meant)
             for each in lessons
             if each.protocols
         }
@@ -190,8 +188,7 @@ class SavedVectors:
 
     async def save(self, vectors: Sequence[Sequence[float]], now: float) -> None:
         """Keep those that came since the last piece, once it is a while ago; `now` in seconds that only ever grow."""
-        if self._at is None:
-            self._at = now
+        self._at = now if self._at is None else self._at
         if now - self._at < EVERY or len(vectors) == self._reached:
             return
         new = vectors[self._reached :]
