@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 ReadKind: TypeAlias = Literal["document", "turn"]
 #: Characters of a title at most.
 TITLE: Final = 200
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,7 @@ def one_line(text: object) -> str:
 
 def clean(text: str) -> str:
     """Return a text without NUL characters and halves of surrogate pairs, its lines ended by a newline alone."""
-    whole = (
-        text.encode("utf-8", "replace").decode("utf-8") if any("\ud800" <= each <= "\udfff" for each in text) else text
-    )
+    whole = text.encode("utf-8", "replace").decode("utf-8") if _HALF.search(text) else text
     return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").removeprefix("\ufeff")
 
 
