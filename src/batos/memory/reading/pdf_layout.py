@@ -7,21 +7,22 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final, NamedTuple, TypeAlias
+
+from batos.memory.reading.pdf_words import NOTE, PageWord, is_raised, join_words, note_marks
 
 #: A gap wider than so many heights of a line parts columns; a narrower one may part two words that were justified.
 WIDE: Final = 0.9
 #: A line that reaches into a gutter leaves so many heights of it free at least.
 _NARROW: Final = 0.25
+#: Blocks of lines are so many times as far apart as the lines next to the gap.
+_FREE: Final = 1.8
 #: Lines of each side beside each other without which there is no gutter.
 _LEAST: Final = 3
 #: Lines further apart than so many heights are of two paragraphs.
 _NEAR: Final = 0.8
-#: A smaller share of the height of its neighbour is what a raised or lowered word has, and by so much it is moved.
-_SMALL: Final = 0.87
-_MOVED: Final = 0.1
 #: Beginnings of words that are tried as a gutter's end, and bands within bands.
 _TRIED: Final = 60
 _DEEP: Final = 200
@@ -29,26 +30,11 @@ _DEEP: Final = 200
 _MOST_COLUMNS: Final = 60
 #: Runs of words that are looked at for a gutter in all.
 _WORK: Final = 20_000
-_RAISED: Final = re.compile(r"[+\u2212\u2013-]?\d+")
-_NOTE: Final = re.compile(r"[\[(]?(\d{1,3}|[*†‡§])")
 #: Signs before the items of a list, and numbers of lines.
 _ITEM: Final = re.compile(r"\W|[\[(]?(?:\w{1,3}|[\d.]+)[.)\]]?")
-#: These have a power, also where a note has the same number.
-_HAS_POWERS: Final = re.compile(r"10|[cdkm]?m")
 #: A stroke within a cell.
 _BAR: Final = r"\|"
 _BROKEN: Final = re.compile(r"[^\W\d_]-\Z")
-
-
-class PageWord(NamedTuple):
-    """A word and its box, y upward; `joined` where no blank stands before it."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    text: str
-    joined: bool = False
 
 
 @dataclass(slots=True)
@@ -91,11 +77,11 @@ def arrange(words: Sequence[PageWord], as_given: bool = False) -> PageLines:
     told = [word for line in lines for cell in line for word in cell]
     found = PageLines([], [], page.uncertain)
     plain = as_given and told == list(words) and all(len(line) == 1 for line in lines)
-    if plain and not any(_is_raised(a, b) or _is_raised(b, a) for a, b in pairwise(words)):
+    if plain and not any(is_raised(a, b) or is_raised(b, a) for a, b in pairwise(words)):
         return found
-    marks = _marks(told)
+    marks = note_marks(told)
     for line in lines:
-        cells, first = [_cell(cell, marks) for cell in line], next(word for cell in line for word in cell)
+        cells, first = [join_words(cell, marks) for cell in line], next(word for cell in line for word in cell)
         said = cells[0] if len(cells) == 1 else f"| {' | '.join(each.replace('|', _BAR) for each in cells)} |"
         if found.lines and _BROKEN.search(found.lines[-1]) and said[:1].islower():
             found.lines[-1] = found.lines[-1][:-1] + said
@@ -148,7 +134,8 @@ def _band(runs: _Runs) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] 
     from_top = sorted(runs, key=lambda each: -each.y1)
     starts = Counter(round(run.x0 / 3) for run in runs)
     firsts = [min(run.x0 for run in runs if round(run.x0 / 3) == near) for near, _ in starts.most_common(_TRIED)]
-    found = [(_worth(*sides), sides) for place in firsts for sides in _sides(from_top, place)]
+    blocks = _blocks(from_top)
+    found = [(_worth(*sides), sides) for place in firsts for sides in _sides(from_top, blocks, place)]
     most, (left, right) = max(found, key=lambda each: each[0])
     if not most[0]:
         return None
@@ -160,30 +147,48 @@ def _band(runs: _Runs) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] 
     return above, left, right, below
 
 
-def _sides(from_top: _Runs, place: float) -> Iterator[tuple[list[_Run], list[_Run]]]:
-    """Yield the runs on both sides of a place, anew after each that goes across it."""
+def _blocks(from_top: _Runs) -> list[int]:
+    """Return the number of the block of each run: one ends where more is free than above and below, and than a line."""
+    steps: list[tuple[int, float]] = []
+    foot = from_top[0].y0
+    for at, run in enumerate(from_top):
+        if run.y1 < foot:
+            steps.append((at, foot - run.y1))
+        foot = min(foot, run.y0)
+    around = [0.0, *(step for _, step in steps), 0.0]
+    ends = {
+        at
+        for (at, step), above, below in zip(steps, around, around[2:], strict=False)
+        if step > max(_FREE * above, _FREE * below, WIDE * from_top[at].height)
+    }
+    return list(accumulate(at in ends for at in range(len(from_top))))
+
+
+def _sides(from_top: _Runs, blocks: Sequence[int], place: float) -> Iterator[tuple[list[_Run], list[_Run]]]:
+    """Yield the runs on both sides of a place, anew after each that goes across it, and in each block."""
     left: list[_Run] = []
     right: list[_Run] = []
-    for run in from_top:
-        if run.x0 >= place - 1:
-            right.append(run)
-        elif run.x1 <= place - _NARROW * run.height:
-            left.append(run)
-        else:
+    block = 0
+    for run, number in zip(from_top, blocks, strict=True):
+        crosses = run.x0 < place - 1 and run.x1 > place - _NARROW * run.height
+        if crosses or number != block:
             yield left, right
-            left, right = [], []
+            left, right, block = [], [], number
+        if not crosses:
+            (right if run.x0 >= place - 1 else left).append(run)
     yield left, right
 
 
-def _worth(left: _Runs, right: _Runs) -> tuple[int, float]:
-    """Return how many lines stand beside each other, and the width of what is between; zeros where it is no gutter."""
+def _worth(left: _Runs, right: _Runs) -> tuple[int, int, float]:
+    """Return how many lines stand beside each other, and in all, and the width between; zeros where it is no gutter."""
     sides = _beside(left, right) if left and right else [[], []]
-    lines = min(len({round(run.y0) for run in side}) for side in sides)
-    if lines < _LEAST or all(_ITEM.fullmatch(" ".join(word.text for word in run.words)) for run in sides[0]):
-        return 0, 0.0
+    lines = [len({round(run.y0) for run in side}) for side in sides]
+    if min(lines) < _LEAST or all(_ITEM.fullmatch(" ".join(word.text for word in run.words)) for run in sides[0]):
+        return 0, 0, 0.0
     reach = sorted(run.x1 for run in sides[0])[int(0.9 * (len(sides[0]) - 1))]
     width = min(run.x0 for run in sides[1]) - reach
-    return (lines, width) if width >= WIDE * median(run.height for run in (*sides[0], *sides[1])) else (0, 0.0)
+    height = median(run.height for run in (*sides[0], *sides[1]))
+    return (min(lines), sum(lines), width) if width >= WIDE * height else (0, 0, 0.0)
 
 
 def _core(left: _Runs, right: _Runs) -> tuple[float, float]:
@@ -194,7 +199,7 @@ def _core(left: _Runs, right: _Runs) -> tuple[float, float]:
 def _beside(left: _Runs, right: _Runs) -> list[list[_Run]]:
     """Return the runs of each side that have some of the other one beside them."""
     top, bottom = _core(left, right)
-    return [[run for run in side if bottom <= (run.y0 + run.y1) / 2 <= top] for side in (left, right)]
+    return [[run for run in side if bottom < run.y1 and run.y0 < top] for side in (left, right)]
 
 
 def _near(side: _Runs, other: _Runs) -> list[_Run]:
@@ -260,7 +265,7 @@ class _Ordering:
         first = len(rows)
         while first > 1 and max(run.height for run in rows[first - 1]) <= 0.92 * usual:
             first -= 1
-        while first < len(rows) and not _NOTE.match(rows[first][0].words[0].text):
+        while first < len(rows) and not NOTE.match(rows[first][0].words[0].text):
             first += 1
         self.notes += [[_words(row)] for row in rows[first:]]
         return [run for row in rows[:first] for run in row]
@@ -359,42 +364,3 @@ def _is_rest(above: _Runs, cell: _Runs, column: tuple[float, float]) -> bool:
 
 def _words(row: _Runs) -> list[PageWord]:
     return [word for run in row for word in run.words]
-
-
-def _marks(words: Sequence[PageWord]) -> frozenset[str]:
-    """Return the marks of notes: numbers that begin a line in small letters on the lower half of a page."""
-    usual = median(word.y1 - word.y0 for word in words)
-    middle = (max(word.y1 for word in words) + min(word.y0 for word in words)) / 2
-    return frozenset(
-        word.text.strip("[].()")
-        for before, word in pairwise([words[0], *words])
-        if word.y1 < middle and word.y1 - word.y0 <= 0.92 * usual and word.x0 < before.x0 and _NOTE.match(word.text)
-    )
-
-
-def _is_raised(word: PageWord, base: PageWord) -> bool:
-    """Test if a word stands above the line of one that is larger, or far above that of one that is not."""
-    height, above = base.y1 - base.y0, (word.y0 + word.y1 - base.y0 - base.y1) / 2
-    least = _MOVED if word.y1 - word.y0 <= _SMALL * height else 3 * _MOVED
-    return least * height <= above < height and _RAISED.fullmatch(word.text) is not None
-
-
-def _cell(words: Sequence[PageWord], marks: frozenset[str]) -> str:
-    """Join the words of a line: what is raised is a power or the mark of a note, and no digit of a number."""
-    out: list[str] = []
-    base = words[0] if words else PageWord(0, 0, 0, 0, "")
-    for at, word in enumerate(words):
-        if at == 0:
-            base = words[1] if len(words) > 1 and _is_raised(word, words[1]) else word
-            out.append(word.text if base is word else f"[{word.text}]")
-        elif _is_raised(word, base) and word.x0 - words[at - 1].x1 < 0.5 * (base.y1 - base.y0):
-            is_note = word.text in marks and not _HAS_POWERS.fullmatch(base.text)
-            out.append(f" [{word.text}]" if is_note else f"^{word.text}")
-        else:
-            last = words[at - 1]
-            height = max(last.y1 - last.y0, word.y1 - word.y0)
-            moved = min(last.y1 - last.y0, word.y1 - word.y0) <= _SMALL * height
-            close = word.joined or (moved and word.x0 - last.x1 < 0.12 * height)
-            out.append(word.text if close and not out[-1].endswith("]") else f" {word.text}")
-            base = base if moved and word.y1 - word.y0 < height else word
-    return "".join(out)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import pi
 from statistics import mode
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 from pypdfium2 import PdfDocument, PdfiumError, PdfPage, PdfTextPage, raw
 
-from batos.memory.reading.pdf_layout import WIDE, PageWord, arrange
+from batos.memory.reading.pdf_layout import WIDE, arrange
+from batos.memory.reading.pdf_painting import Box, area_of, paint_of
+from batos.memory.reading.pdf_words import PageWord
 from batos.memory.reading.read_text import clean
 
 #: The hyphen at the end of a line, which pdfium keeps as a character that is none.
@@ -29,105 +31,16 @@ _SCAN: Final = 0.5
 ENDS: Final = 4
 #: Characters beside such a picture that are little.
 _LITTLE: Final = 100
-#: Colours that differ by less are the same to the eye (of 255), as is what is less opaque than that.
-_ALIKE: Final = 25
 #: Of a quarter: words that are turned by less stand straight.
 _STRAIGHT: Final = 0.05
+#: A digit whose foot is so far up is a raised form of it.
+_RAISED: Final = 0.45
+_LAST_DIGIT: Final = re.compile(r"\S(\d)(?!\d)")
 #: A character is at least so high.
 _LOW: Final = 0.1
-#: Segments of a path that is a line.
-_LINE: Final = 3
 #: So many lines of a page are looked at for gaps within what was painted at once.
 _SAMPLED: Final = 6
-#: The largest fills of a page are looked at, so many of them.
-_MOST_FILLS: Final = 400
 _UNSEEN_FLAGS: Final = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
-_WHITE: Final = (255, 255, 255)
-_DEEPEST: Final = 12
-#: A box on a page: left, bottom, right, top, y upward.
-_Box: TypeAlias = tuple[float, float, float, float]
-_Color: TypeAlias = tuple[int, int, int]
-_Ask: TypeAlias = Callable[..., Any]
-
-
-class _Style(NamedTuple):
-    """The way of a text onto a page: after how many others, if unpainted or too small, its colour (None: several)."""
-
-    at: int
-    unseen: bool
-    tiny: bool
-    color: _Color | None
-
-
-class _Fill(NamedTuple):
-    """A picture or a filled shape: after how many others it was painted, where, and in which colour (None: many)."""
-
-    at: int
-    box: _Box
-    color: _Color | None
-    covers: bool
-
-
-@dataclass(slots=True)
-class _Painting:
-    """All that was painted on a page."""
-
-    styles: dict[int, _Style] = field(default_factory=dict)
-    fills: list[_Fill] = field(default_factory=list)
-    pictured: float = 0.0
-    count: int = 0
-    #: Something may be unseen.
-    suspect: bool = False
-    _channels: Any = field(default_factory=lambda: [ctypes.c_uint() for _ in range(4)])
-    _filled: Any = field(default_factory=ctypes.c_int)
-    _stroked: Any = field(default_factory=ctypes.c_int)
-
-    def take(self, thing: Any, kind: int, box: _Box) -> None:
-        """Take the next thing that is painted."""
-        self.count += 1
-        color, opaque = self._color(thing)
-        if kind == raw.FPDF_PAGEOBJ_TEXT:
-            unseen = raw.FPDFTextObj_GetTextRenderMode(thing) == raw.FPDF_TEXTRENDERMODE_INVISIBLE or not opaque
-            tiny = box[3] - box[1] < 1
-            self.styles[ctypes.addressof(thing.contents)] = _Style(self.count, unseen, tiny, color)
-            grounds = (_WHITE, *(fill.color for fill in self.fills))
-            self.suspect = self.suspect or unseen or tiny or any(_are_alike(color, each) for each in grounds)
-        elif kind in {raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING}:
-            self.fills.append(_Fill(self.count, box, None, False))
-            self.pictured += _area(box) if kind == raw.FPDF_PAGEOBJ_IMAGE else 0.0
-        elif kind == raw.FPDF_PAGEOBJ_PATH and opaque:
-            raw.FPDFPath_GetDrawMode(thing, self._filled, self._stroked)
-            parts = raw.FPDFPath_CountSegments(thing)
-            if self._filled.value == raw.FPDF_FILLMODE_NONE:  # a line may be as broad as a field of a table
-                self.fills += [_Fill(self.count, box, None, False)] if parts <= _LINE else []
-                return
-            covers = 4 <= parts <= 6 and not raw.FPDFPageObj_HasTransparency(thing)
-            self.fills.append(_Fill(self.count, box, color, covers))
-            self.suspect = self.suspect or bool(covers and self.styles)
-
-    def _color(self, thing: Any) -> tuple[_Color | None, bool]:
-        """Return the colour of what is filled (None: it has many), and if anything of it can be seen."""
-        red, green, blue, alpha = self._channels
-        if not raw.FPDFPageObj_GetFillColor(thing, red, green, blue, alpha):
-            return None, True
-        return (red.value, green.value, blue.value), alpha.value >= _ALIKE
-
-    def hides(self, box: _Box, thing: int, sheet: _Box, is_scan: bool) -> bool:
-        """Test if nobody can see a word: it is off the page, too small, transparent, of its ground's colour, covered.
-
-        The text that was found in a scan lies unseen on the picture.
-        """
-        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-        if not (sheet[0] <= x <= sheet[2] and sheet[1] <= y <= sheet[3]):
-            return True
-        style = self.styles.get(thing) if self.suspect else None
-        if style is None or (style.unseen and is_scan):
-            return False
-        around = [fill for fill in self.fills if _is_within((x, y, x, y), fill.box)]
-        below = [fill.color for fill in around if fill.at < style.at]
-        over = any(fill.covers and fill.at > style.at and _is_within(box, fill.box) for fill in around)
-        tiny = style.tiny and min(box[3] - box[1], box[2] - box[0]) < 1
-        return style.unseen or tiny or over or _are_alike(style.color, below[-1] if below else _WHITE)
 
 
 @dataclass(slots=True)
@@ -160,48 +73,6 @@ def read_page(document: PdfDocument, number: int, words: int) -> PageText | None
         return None
 
 
-def _paint_of(sheet: PdfPage) -> _Painting:
-    """Return what is painted on a page, in that order, and what stands in its forms."""
-    found = _Painting()
-    _take_all(found, raw.FPDFPage_CountObjects, raw.FPDFPage_GetObject, sheet.raw, ())
-    found.fills = sorted(sorted(found.fills, key=lambda fill: -_area(fill.box))[:_MOST_FILLS])
-    return found
-
-
-def _take_all(found: _Painting, count: _Ask, get: _Ask, holder: Any, matrices: tuple[Any, ...]) -> None:
-    left, bottom, right, top = bounds = [ctypes.c_float() for _ in range(4)]
-    for at in range(count(holder)):
-        thing = get(holder, at)
-        kind = raw.FPDFPageObj_GetType(thing)
-        if kind == raw.FPDF_PAGEOBJ_FORM and len(matrices) < _DEEPEST:
-            matrix = raw.FS_MATRIX()
-            raw.FPDFPageObj_GetMatrix(thing, matrix)
-            _take_all(found, raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject, thing, (matrix, *matrices))
-        elif raw.FPDFPageObj_GetBounds(thing, *bounds):
-            box = left.value, bottom.value, right.value, top.value
-            for matrix in matrices:
-                box = _move(box, matrix)
-            found.take(thing, kind, box)
-
-
-def _move(box: _Box, by: Any) -> _Box:
-    corners = [(by.a * x + by.c * y + by.e, by.b * x + by.d * y + by.f) for x in box[::2] for y in box[1::2]]
-    xs, ys = zip(*corners, strict=True)
-    return min(xs), min(ys), max(xs), max(ys)
-
-
-def _area(box: _Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
-
-
-def _is_within(box: _Box, other: _Box) -> bool:
-    return other[0] <= box[0] and other[1] <= box[1] and box[2] <= other[2] and box[3] <= other[3]
-
-
-def _are_alike(one: _Color | None, other: _Color | None) -> bool:
-    return one is not None and other is not None and max(abs(a - b) for a, b in zip(one, other, strict=True)) < _ALIKE
-
-
 @dataclass(slots=True)
 class _Reader:
     """Reads a page: as pdfium has it where that is in order, else word by word."""
@@ -210,19 +81,24 @@ class _Reader:
     sheet: PdfPage
     printed: PdfTextPage
     most: int
+    text: str = ""
     _box: Any = field(default_factory=raw.FS_RECTF)
     _bounds: Any = field(default_factory=lambda: [ctypes.c_double() for _ in range(4)])
 
     def page(self) -> PageText:
         """Return the page."""
-        text, found = self.printed.get_text_range(), PageText()
-        sheet, painted = self.sheet.get_bbox(), _paint_of(self.sheet)
+        self.text, found = self.printed.get_text_range(), PageText()
+        count = self.printed.count_chars()
+        sheet, painted = self.sheet.get_bbox(), paint_of(self.sheet)
         fields, found.comments = self._fields()
-        is_scan = painted.pictured >= _SCAN * max(1.0, _area(sheet))
-        found.lines = clean(_HYPHEN.sub("", text)).strip().split("\n")
-        found.places = self._places(text, found.lines)
-        if fields or painted.suspect or not self._is_plain(text, sheet):
-            words = self._read_words(text, partial(painted.hides, sheet=sheet, is_scan=is_scan), found)
+        is_scan = painted.pictured >= _SCAN * max(1.0, area_of(sheet))
+        found.lines = clean(_HYPHEN.sub("", self.text)).strip().split("\n")
+        found.places = self._places(found.lines)
+        if len(self.text) != count:  # its places are not those of the characters
+            codes = (raw.FPDFText_GetUnicode(self.printed.raw, at) for at in range(count))
+            self.text = "".join(chr(code) if code < sys.maxunicode else "\ufffd" for code in codes)
+        if fields or painted.suspect or not self._is_plain(sheet):
+            words = self._read_words(partial(painted.hides, sheet=sheet, is_scan=is_scan), found)
             self._lay_out([*words, *fields], found, bool(fields or found.hidden))
         low, high = sheet[1], max(1.0, sheet[3] - sheet[1])
         found.places = [(line, (y0 - low) / high, (y1 - low) / high) for line, y0, y1 in found.places]
@@ -231,9 +107,9 @@ class _Reader:
         found.pictured = is_scan and 0 < chars < _LITTLE
         return found
 
-    def _places(self, text: str, lines: Sequence[str]) -> list[tuple[int, float, float]]:
+    def _places(self, lines: Sequence[str]) -> list[tuple[int, float, float]]:
         """Return where the first and last lines of a page stand that is taken as it is printed."""
-        spans = list(re.finditer(r"\S(?:[^\r\n]*\S)?", text))
+        spans = list(re.finditer(r"\S(?:[^\r\n]*\S)?", self.text))
         found = []
         for at in sorted({*range(len(spans))[:ENDS], *range(len(spans))[-ENDS:]}):
             line = at if at < ENDS else at - len(spans) + len(lines)
@@ -242,19 +118,20 @@ class _Reader:
                 found.append((line, box[1], box[3]))
         return found
 
-    def _char(self, at: int) -> _Box:
-        """Return the box of a character, as high as its letters can be."""
-        box = self._box
-        if raw.FPDFText_GetLooseCharBox(self.printed.raw, at, box) and box.top - box.bottom > _LOW:
-            return box.left, box.bottom, box.right, box.top
-        left, right, bottom, top = self._bounds  # a font without heights
-        raw.FPDFText_GetCharBox(self.printed.raw, at, left, right, bottom, top)
-        return left.value, bottom.value, right.value, max(top.value, bottom.value + _LOW)
+    def _char(self, at: int) -> Box:
+        """Return the box of a character, as high as its letters can be; a raised digit is as high as it is."""
+        box, (left, right, bottom, top) = self._box, self._bounds
+        loose = bool(raw.FPDFText_GetLooseCharBox(self.printed.raw, at, box)) and box.top - box.bottom > _LOW
+        if not loose or self.text[at : at + 1].isdigit():
+            raw.FPDFText_GetCharBox(self.printed.raw, at, left, right, bottom, top)
+            if not loose or bottom.value - box.bottom > _RAISED * (box.top - box.bottom):
+                return left.value, bottom.value, right.value, max(top.value, bottom.value + _LOW)
+        return box.left, box.bottom, box.right, box.top
 
-    def _is_plain(self, text: str, sheet: _Box) -> bool:
+    def _is_plain(self, sheet: Box) -> bool:
         """Test if the order of a page is beyond doubt: each line is below the last one, and has no gaps in it."""
         left, top, right, bottom = self._bounds
-        last: _Box = (0.0, 0.0, 0.0, 0.0)
+        last: Box = (0.0, 0.0, 0.0, 0.0)
         for number in range(raw.FPDFText_CountRects(self.printed.raw, 0, -1)):
             raw.FPDFText_GetRect(self.printed.raw, number, left, top, right, bottom)
             box = left.value, bottom.value, right.value, top.value
@@ -272,8 +149,13 @@ class _Reader:
             if not (sheet[0] <= box[2] and box[0] <= sheet[2] and sheet[1] <= box[3] and box[1] <= sheet[3]):
                 return False
             last = box
-        lines = [each.span() for each in re.finditer(r"[^\r\n]+", text)]
-        some = ([word.span() for word in _TOKEN.finditer(text, *line)] for line in lines[:: 1 + len(lines) // _SAMPLED])
+        ends = ((self._char(found.start()), self._char(found.start(1))) for found in _LAST_DIGIT.finditer(self.text))
+        if any(abs(before[1] - digit[1]) > _LOW for before, digit in ends):
+            return False
+        lines = [each.span() for each in re.finditer(r"[^\r\n]+", self.text)]
+        some = (
+            [word.span() for word in _TOKEN.finditer(self.text, *line)] for line in lines[:: 1 + len(lines) // _SAMPLED]
+        )
         return not any(map(self._has_gap, some))
 
     def _has_gap(self, line: Sequence[tuple[int, int]]) -> bool:
@@ -289,14 +171,10 @@ class _Reader:
             end = right.value
         return False
 
-    def _read_words(self, text: str, hides: Callable[[_Box, int], bool], found: PageText) -> list[tuple[int, PageWord]]:
+    def _read_words(self, hides: Callable[[Box, int], bool], found: PageText) -> list[tuple[int, PageWord]]:
         """Return the words that are seen, each with the quarters of a turn by which it is printed (-1: another)."""
-        count = self.printed.count_chars()
-        if len(text) != count:
-            codes = (raw.FPDFText_GetUnicode(self.printed.raw, at) for at in range(count))
-            text = "".join(chr(code) if code < sys.maxunicode else "\ufffd" for code in codes)
         words: list[tuple[int, PageWord]] = []
-        for token in _TOKEN.finditer(text):
+        for token in _TOKEN.finditer(self.text):
             turned = raw.FPDFText_GetCharAngle(self.printed.raw, token.start()) / (pi / 2)
             quarter = round(turned) % 4 if abs(turned - round(turned)) < _STRAIGHT else -1
             for first, stop in self._parts(token.start(), token.end()):
@@ -305,18 +183,21 @@ class _Reader:
                 if hides(box, self._object(first)):
                     found.hidden += 1
                     continue
-                said = text[first:stop].replace("\ufffe", "-").replace("\x02", "-")
-                words.append((quarter, PageWord(*box, said, first > token.start())))
+                said = (
+                    self.text[first:stop].replace("\ufffe", "-").replace("\x02", "-").encode("utf-16", "surrogatepass")
+                )
+                words.append((quarter, PageWord(*box, said.decode("utf-16", "replace"), first > token.start())))
         return words
 
     def _parts(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a word that were painted in sizes or heights that differ."""
-        if self._object(first) == self._object(stop - 1):
+        has_digit = _LAST_DIGIT.search(self.text, first, stop)
+        if not has_digit and self._object(first) == self._object(stop - 1):
             yield first, stop
             return
         begin = first
         for at in range(first + 1, stop):
-            if self._object(at) != self._object(at - 1):
+            if has_digit or self._object(at) != self._object(at - 1):
                 old, new = self._char(at - 1), self._char(at)
                 if abs(old[1] - new[1]) + abs(old[3] - new[3]) > 0.1 * (old[3] - old[1]):
                     yield begin, at

@@ -89,17 +89,18 @@ def _phrases(pages: Sequence[PageText | None], attached: Sequence[str], is_xfa: 
 def _without_edges(pages: Sequence[PageText | None]) -> Iterator[PageText]:
     """Yield the pages. A head that several have stands on the first of these alone, a foot on the last one."""
     whole = {number: page for number, page in enumerate(pages) if page is not None}
-    groups: defaultdict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+    groups: defaultdict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
     for number, page in whole.items():
-        for line, height in _margins(page).items():
-            groups[round(500 * height), _NUMBER.sub("#", page.lines[line])].append((number, line))
+        for line, height, is_apart in _margins(page):
+            groups[round(500 * height), _NUMBER.sub("#", page.lines[line])].append((number, line, is_apart))
     dropped: defaultdict[int, set[int]] = defaultdict(set)
     for (height, words), places in groups.items():
-        if len(places) < max(2, min(3, len(pages))) or not _counts_pages([(n, whole[n].lines[at]) for n, at in places]):
+        lines = [(number, whole[number].lines[line]) for number, line, _ in places]
+        if sum(is_apart for *_, is_apart in places) < max(2, min(3, len(pages) - 1)) or not _counts_pages(lines):
             continue
         kept = 0 if height > 0 else len(places) - 1
         is_said = any(each.isalpha() for each in words)
-        for place, (number, line) in enumerate(places):
+        for place, (number, line, _) in enumerate(places):
             if place != kept or not is_said:
                 dropped[number].add(line)
     for number, page in whole.items():
@@ -113,20 +114,21 @@ def _counts_pages(lines: Sequence[tuple[int, str]]) -> bool:
     return all(min(len(set(kind)) for kind in zip(*column, strict=True)) == 1 for column in zip(*found, strict=True))
 
 
-def _margins(page: PageText) -> dict[int, float]:
-    """Return the lines in the margins of a page, above (positive) and below, as far as they stand apart.
+def _margins(page: PageText) -> Iterator[tuple[int, float, bool]]:
+    """Yield the lines in the margins of a page, above (positive) and below, and if they stand apart from the text.
 
     At most two of each kind count, and none that is larger than the text.
     """
-    found: dict[int, float] = {}
     for sign, inward in ((1, page.places), (-1, page.places[::-1])):
         steps = [abs(a[1] + a[2] - b[1] - b[2]) / 2 for a, b in pairwise(inward[:ENDS])]
-        for count in range(1, min(_EDGE_LINES, len(steps)) + 1):
-            outer = inward[:count]
-            if sign * (outer[-1][1] - 0.5) < 0.5 - _EDGE:
-                break
+        outer = [each for each in inward[:_EDGE_LINES] if sign * (each[1] - 0.5) >= 0.5 - _EDGE]
+        apart = 0
+        for count in range(1, min(len(outer), len(steps)) + 1):
             height = inward[count][2] - inward[count][1]
             pitch = steps[count] if len(steps) > count else height
-            if max(top - bottom for _, bottom, top in outer) <= 1.05 * height and steps[count - 1] >= 1.25 * pitch:
-                found |= {line: sign * bottom for line, bottom, _ in outer}
-    return found
+            if (
+                max(top - bottom for _, bottom, top in outer[:count]) <= 1.05 * height
+                and steps[count - 1] >= 1.25 * pitch
+            ):
+                apart = count
+        yield from ((line, sign * bottom, at < apart) for at, (line, bottom, _) in enumerate(outer))
