@@ -80,9 +80,9 @@ def test_raised_digits_are_no_digits_of_the_number(
 
 def test_the_mark_of_a_note_is_no_digit(tmp_path: Path) -> None:
     """A raised number that a line below begins with is the mark of it."""
-    page = "BT 50 700 Td /F1 12 Tf (Built in 1954) Tj /F1 7 Tf 5 Ts (1) Tj /F1 12 Tf 0 Ts ( by Maro.) Tj ET "
+    page = "BT 50 700 Td /F1 12 Tf (Built in 1954) Tj /F1 7 Tf 5 Ts (1) Tj /F1 12 Tf 0 Ts (, by [Maro]*.) Tj ET "
     note = "BT 50 60 Td /F1 6 Tf 3 Ts (1) Tj 0 Ts /F1 8 Tf ( See the ledger.) Tj ET"
-    assert text_of(tmp_path, painted(page + note)) == "Built in 1954 [1] by Maro.\n[1] See the ledger."
+    assert text_of(tmp_path, painted(page + note)) == "Built in 1954 [1], by [Maro]*.\n[1] See the ledger."
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,9 @@ def test_an_article_beside_the_text_is_not_the_text() -> None:
     """Teasers are left out, and a page whose words stand outside of its article is read whole."""
     assert text_of("<article>Oil is dear.</article><aside><article>Buy wicks</article></aside>").text == "Oil is dear."
     assert text_of("<article>Oil is dear.</article><article class='teaser'>Wicks</article>").text == "Oil is dear."
+    teasers = "<article><h2><a href=a>Wicks</a></h2></article>" * 3
+    assert text_of(f"<article>Oil is dear, as it was.</article>{teasers}").text == "Oil is dear, as it was."
+    assert text_of(teasers).text.count("Wicks") == 3
     long = "<div>The tale of the ferry and of all its sheep.</div><article>Oil</article>"
     assert text_of(long).text == "The tale of the ferry and of all its sheep.\n\nOil"
 

@@ -23,6 +23,8 @@ from batos.memory.reading.read_text import clean
 _HYPHEN: Final = re.compile("[\ufffe\x02](?:\r?\n)?")
 _TOKEN: Final = re.compile("[^\\s\ufffe\x02]+[\ufffe\x02]?")
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+#: Letters of a word, over all the words of a page, at most.
+_LONGEST: Final = 40
 #: More words than a page has: they are taken as they were painted.
 _MOST_WORDS: Final = 20_000
 #: Pictures on such a share of a page make it a scan.
@@ -98,7 +100,9 @@ class _Reader:
             codes = (raw.FPDFText_GetUnicode(self.printed.raw, at) for at in range(count))
             self.text = "".join(chr(code) if code < sys.maxunicode else "\ufffd" for code in codes)
         if fields or painted.suspect or not self._is_plain(sheet):
-            words = self._read_words(partial(painted.hides, sheet=sheet, is_scan=is_scan), found)
+            found.uncertain = count > self.most * _LONGEST
+            hides = partial(painted.hides, sheet=sheet, is_scan=is_scan)
+            words = self._read_words(hides, found) if not found.uncertain else []
             self._lay_out([*words, *fields], found, bool(fields or found.hidden))
         low, high = sheet[1], max(1.0, sheet[3] - sheet[1])
         found.places = [(line, (y0 - low) / high, (y1 - low) / high) for line, y0, y1 in found.places]
@@ -210,8 +214,11 @@ class _Reader:
 
     def _lay_out(self, seen: Sequence[tuple[int, PageWord]], found: PageText, changed: bool) -> None:
         """Put words into the order in which they are read, unless they are in it."""
-        if not seen or len(seen) > self.most:
-            found.uncertain, found.lines = bool(seen), found.lines if seen else [""]
+        if found.uncertain or len(seen) > self.most:
+            found.uncertain = True
+            return
+        if not seen:
+            found.lines = [""]
             return
         found.laid_out = len(seen)
         usual = mode(quarter for quarter, _ in seen)

@@ -13,7 +13,7 @@ from pypdfium2 import PdfPage, raw
 _ALIKE: Final = 25
 #: Segments of a path that is a line.
 _LINE: Final = 3
-#: The largest fills of a page are looked at, so many of them.
+#: The largest fills of a page are looked at, so many of them, and so many colours.
 _MOST_FILLS: Final = 400
 _DEEPEST: Final = 12
 _WHITE: Final = (255, 255, 255)
@@ -51,6 +51,7 @@ class Painting:
     count: int = 0
     #: Something may be unseen.
     suspect: bool = False
+    _grounds: set[_Color | None] = field(default_factory=lambda: {_WHITE})
     _channels: Any = field(default_factory=lambda: [ctypes.c_uint() for _ in range(4)])
     _filled: Any = field(default_factory=ctypes.c_int)
     _stroked: Any = field(default_factory=ctypes.c_int)
@@ -63,8 +64,9 @@ class Painting:
             unseen = raw.FPDFTextObj_GetTextRenderMode(thing) == raw.FPDF_TEXTRENDERMODE_INVISIBLE or not opaque
             tiny = box[3] - box[1] < 1
             self.styles[ctypes.addressof(thing.contents)] = _Style(self.count, unseen, tiny, color)
-            grounds = (_WHITE, *(fill.color for fill in self.fills))
-            self.suspect = self.suspect or unseen or tiny or any(_are_alike(color, each) for each in grounds)
+            many = len(self._grounds) > _MOST_FILLS
+            alike = many or any(_are_alike(color, each) for each in self._grounds)
+            self.suspect = self.suspect or unseen or tiny or alike
         elif kind in {raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING}:
             self.fills.append(_Fill(self.count, box, None, False))
             self.pictured += area_of(box) if kind == raw.FPDF_PAGEOBJ_IMAGE else 0.0
@@ -76,6 +78,7 @@ class Painting:
                 return
             covers = 4 <= parts <= 6 and not raw.FPDFPageObj_HasTransparency(thing)
             self.fills.append(_Fill(self.count, box, color, covers))
+            self._grounds.add(color)
             self.suspect = self.suspect or bool(covers and self.styles)
 
     def _color(self, thing: Any) -> tuple[_Color | None, bool]:

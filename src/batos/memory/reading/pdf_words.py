@@ -50,19 +50,20 @@ def is_raised(word: PageWord, base: PageWord) -> bool:
 def join_words(words: Sequence[PageWord], marks: frozenset[str]) -> str:
     """Join the words of a line: what is raised is a power or the mark of a note, and no digit of a number."""
     out: list[str] = []
-    base = words[0] if words else PageWord(0, 0, 0, 0, "")
+    base, noted = words[0] if words else PageWord(0, 0, 0, 0, ""), False
     for at, word in enumerate(words):
         if at == 0:
             base = words[1] if len(words) > 1 and is_raised(word, words[1]) else word
-            out.append(word.text if base is word else f"[{word.text}]")
+            noted = base is not word
+            out.append(f"[{word.text}]" if noted else word.text)
         elif is_raised(word, base) and word.x0 - words[at - 1].x1 < 0.5 * (base.y1 - base.y0):
-            is_note = word.text in marks and not _HAS_POWER.fullmatch(base.text)
-            out.append(f" [{word.text}]" if is_note else f"^{word.text}")
+            noted = word.text in marks and not _HAS_POWER.fullmatch(base.text)
+            out.append(f" [{word.text}]" if noted else f"^{word.text}")
         else:
             last = words[at - 1]
             height = max(last.y1 - last.y0, word.y1 - word.y0)
             moved = min(last.y1 - last.y0, word.y1 - word.y0) <= _SMALL * height
             close = word.joined or (moved and word.x0 - last.x1 < 0.12 * height)
-            out.append(word.text if close and not out[-1].endswith("]") else f" {word.text}")
-            base = base if moved and word.y1 - word.y0 < height else word
+            out.append(word.text if close and not (noted and word.text[:1].isalnum()) else f" {word.text}")
+            base, noted = base if moved and word.y1 - word.y0 < height else word, False
     return "".join(out)

@@ -109,7 +109,8 @@ def text_of(page: str) -> WebText:
     tries: list[tuple[list[LexborNode], LeavesOut]] = [([body], is_around), ([body], is_unseen)]
     whole = len(_write([body], is_around, len(page)).text()) if tree.css_first("article") is not None else 0
     for tag in ("article", "main"):
-        tries.insert(0, (_outermost(body, tag, is_unseen if tag == "main" else is_around), is_around))
+        tops = _outermost(body, tag, is_unseen if tag == "main" else is_around)
+        tries.insert(0, (_without_teasers(tops), is_around))
     for tops, leaves_out in tries:
         unseen.words = 0
         written = _write(tops, leaves_out, len(page))
@@ -130,6 +131,14 @@ def _phrases(words: int, pictures: int) -> Iterator[str]:
 def _outermost(body: LexborNode, tag: str, leaves_out: LeavesOut) -> list[LexborNode]:
     """Return the elements of a tag that stand in no other of it, and are not left out."""
     return [node for node, enters in _walk(body, leaves_out, tag) if enters and node.tag == tag]
+
+
+def _without_teasers(tops: Sequence[LexborNode]) -> list[LexborNode]:
+    """Return the articles without those that are mostly links and far shorter than another one."""
+    sizes = [len(top.text() or "") for top in tops]
+    links = [sum(len(link.text() or "") for link in top.css("a")) for top in tops]
+    longest = max(sizes, default=0) / 3
+    return [top for top, size, linked in zip(tops, sizes, links, strict=True) if size >= longest or linked < size / 2]
 
 
 def _write(tops: Sequence[LexborNode], leaves_out: LeavesOut, size: int) -> _Writer:
