@@ -116,6 +116,15 @@ def test_a_cell_of_several_lines_is_one() -> None:
     )
 
 
+def test_rules_part_the_rows_of_a_table() -> None:
+    """Cells of several lines are whole between lines that are drawn; rows that none parts are rows all the same."""
+    rows = [("Item", "State"), ("Pump of", "It was old, as the"), ("the field", "keeper had told."), ("Mill", "Closed")]
+    rules = [(493.0, 40.0, 120.0), (493.0, 120.0, 400.0), (465.0, 40.0, 400.0)]
+    expected = ["| Item | State |", "| Pump of the field | It was old, as the keeper had told. |", "| Mill | Closed |"]
+    assert arrange(by_row(rows, (50, 150)), rules=rules).lines == expected
+    assert arrange(by_row(ROWS, (50, 200, 300)), rules=[(493.0, 40.0, 400.0), (465.0, 40.0, 400.0)]).lines == TABLE
+
+
 def test_labels_stand_before_what_they_name() -> None:
     """Cells that end with a colon are no column of a table."""
     assert arrange(by_row([("Rent:", "340"), ("From:", "May"), ("To:", "June")], (50, 150))).lines == [

@@ -26,6 +26,8 @@ _NEAR: Final = 0.8
 #: Beginnings of words that are tried as a gutter's end, and bands within bands.
 _TRIED: Final = 60
 _DEEP: Final = 200
+#: A rule stands between so many lines of a table at most.
+_RULED: Final = 8
 #: A table has fewer columns.
 _MOST_COLUMNS: Final = 60
 #: Runs of words that are looked at for a gutter in all.
@@ -58,6 +60,8 @@ class _Run:
 
 
 _Runs: TypeAlias = Sequence[_Run]
+#: Lines that are drawn on a page: their heights, and from where to where they go.
+Rules: TypeAlias = Sequence[tuple[float, float, float]]
 #: The cells of a line, one where it is of no table.
 _Line: TypeAlias = list[list[PageWord]]
 
@@ -70,9 +74,9 @@ class PageLines(NamedTuple):
     is_uncertain: bool
 
 
-def arrange(words: Sequence[PageWord], as_given: bool = False) -> PageLines:
+def arrange(words: Sequence[PageWord], as_given: bool = False, rules: Rules = ()) -> PageLines:
     """Return the lines of a page. Nothing need be laid out anew where `as_given` and the words are in order."""
-    page = _Ordering()
+    page = _Ordering(rules)
     lines = page.order(_runs(words)) + page.notes
     told = [word for line in lines for cell in line for word in cell]
     found = PageLines([], [], page.uncertain)
@@ -220,6 +224,7 @@ def _near(side: _Runs, other: _Runs) -> list[_Run]:
 class _Ordering:
     """Orders a page; its notes come last, and its work has an end."""
 
+    rules: Rules
     notes: list[_Line] = field(default_factory=list)
     uncertain: bool = False
     work: int = _WORK
@@ -233,8 +238,10 @@ class _Ordering:
             return [[_words(row)] for row in _rows(runs)]
         above, left, right, below = band
         first = self.order(above, depth + 1)
-        if self._is_table(left, right):
-            return [*first, *_table([*left, *right]), *self.order(below, depth + 1)]
+        rules = self._rules(left, right)
+        is_ruled = len(rules) > 1 and max(len(left), len(right)) <= _RULED * len(rules)
+        if is_ruled or self._is_table(left, right):
+            return [*first, *_table([*left, *right], rules), *self.order(below, depth + 1)]
         main, box = sorted((left, right), key=_width, reverse=True)
         if _width(box) < 0.8 * _width(main) and (_goes_on(above, main) or _goes_on(main, below)):
             flow, below = _flow(main, below)
@@ -242,6 +249,17 @@ class _Ordering:
         else:
             parts = [self._without_notes(left), self._without_notes(right), below]
         return first + [line for part in parts for line in self.order(part, depth + 1)]
+
+    def _rules(self, left: _Runs, right: _Runs) -> list[float]:
+        """Return the heights of lines that go across a gutter, from the foot: they part the rows of a table."""
+        top, bottom = _core(left, right)
+        ends = median(run.x1 for run in left), min(run.x0 for run in right)
+        heights: dict[int, list[tuple[float, float, float]]] = {}
+        for rule in self.rules:
+            if bottom < rule[0] < top:
+                heights.setdefault(round(rule[0]), []).append(rule)
+        across = (same for same in heights.values() if min(each[1] for each in same) < ends[0])
+        return sorted(same[0][0] for same in across if max(each[2] for each in same) > ends[1])
 
     def _is_table(self, left: _Runs, right: _Runs) -> bool:
         """Test if lines beside each other belong together; two columns of prose do not."""
@@ -335,18 +353,24 @@ def _is_prose(column: _Runs) -> bool:
     return filled >= 0.55 and sum(each.islower() for each in cased) >= 0.3 * len(cased)
 
 
-def _table(runs: _Runs) -> list[_Line]:
-    """Return the rows of a table; lines that go on within a cell belong to the row above."""
+def _table(runs: _Runs, rules: Sequence[float]) -> list[_Line]:
+    """Return the rows of a table; lines that go on within a cell belong to the row above, as do those above a rule."""
     columns = _columns(runs)
     lines: list[_Line] = []
     above: list[list[_Run]] = [[] for _ in columns]
+    last = -1
     for row in _rows(runs):
         cells = _by_column(row, columns)
-        if lines and not cells[0] and all(_is_rest(*each) for each in zip(above, cells, columns, strict=True)):
+        field_of = bisect_left(rules, row[0].y0)
+        goes_on = not cells[0] and all(_is_rest(*each) for each in zip(above, cells, columns, strict=True))
+        begins = "".join(cell[0].words[0].text[0] for cell in cells if cell)
+        is_new = any(map(str.isdigit, begins)) or 2 * sum(map(str.islower, begins)) < len(begins)
+        is_row = bool(cells[0]) and len(begins) > 1 and not begins[0].islower() and is_new
+        if lines and (field_of == last and not is_row if rules else goes_on):
             lines[-1] = [[*before, *_words(more)] for before, more in zip(lines[-1], cells, strict=True)]
         else:
             lines.append([_words(cell) for cell in cells])
-        above = cells
+        above, last = cells, field_of
     filled = sum(bool(cell) for line in lines for cell in line)
     labels = [line[0][-1].text.endswith(":") for line in lines if line[0]]
     if (len(columns) == 2 and sum(labels) * 2 >= len(lines)) or filled < 0.8 * len(columns) * len(lines):

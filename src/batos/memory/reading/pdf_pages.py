@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pypdfium2 import PdfDocument, PdfiumError, PdfPage, PdfTextPage, raw
 
-from batos.memory.reading.pdf_layout import WIDE, arrange
+from batos.memory.reading.pdf_layout import WIDE, Rules, arrange
 from batos.memory.reading.pdf_painting import Box, area_of, paint_of
 from batos.memory.reading.pdf_words import PageWord
 from batos.memory.reading.read_text import clean
@@ -103,7 +103,7 @@ class _Reader:
             found.uncertain = count > self.most * _LONGEST
             hides = partial(painted.hides, sheet=sheet, is_scan=is_scan)
             words = self._read_words(hides, found) if not found.uncertain else []
-            self._lay_out([*words, *fields], found, bool(fields or found.hidden))
+            self._lay_out([*words, *fields], found, bool(fields or found.hidden), painted.rules)
         low, high = sheet[1], max(1.0, sheet[3] - sheet[1])
         found.places = [(line, (y0 - low) / high, (y1 - low) / high) for line, y0, y1 in found.places]
         chars = sum(map(len, found.lines))
@@ -212,7 +212,7 @@ class _Reader:
         found = raw.FPDFText_GetTextObject(self.printed.raw, at)
         return ctypes.addressof(found.contents) if found else 0
 
-    def _lay_out(self, seen: Sequence[tuple[int, PageWord]], found: PageText, changed: bool) -> None:
+    def _lay_out(self, seen: Sequence[tuple[int, PageWord]], found: PageText, changed: bool, rules: Rules) -> None:
         """Put words into the order in which they are read, unless they are in it."""
         if found.uncertain or len(seen) > self.most:
             found.uncertain = True
@@ -224,7 +224,8 @@ class _Reader:
         usual = mode(quarter for quarter, _ in seen)
         to_left = sum(bool(_RIGHT_TO_LEFT.search(word.text)) for _, word in seen) > len(seen) / 2
         words = [_upright(word, usual, to_left) for quarter, word in seen if quarter == usual]
-        arranged = arrange(words, not changed and len(words) == len(seen))
+        is_level = usual == 0 and not to_left
+        arranged = arrange(words, not changed and len(words) == len(seen), rules if is_level else ())
         if not arranged.lines:
             return
         others = [word.text for quarter, word in seen if quarter != usual]

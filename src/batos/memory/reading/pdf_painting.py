@@ -11,7 +11,7 @@ from pypdfium2 import PdfPage, raw
 
 #: Colours that differ by less are the same to the eye (of 255), as is what is less opaque than that.
 _ALIKE: Final = 25
-#: Segments of a path that is a line.
+#: Segments of a path that is a line, and less than its height.
 _LINE: Final = 3
 #: The largest fills of a page are looked at, so many of them, and so many colours.
 _MOST_FILLS: Final = 400
@@ -47,6 +47,8 @@ class Painting:
 
     styles: dict[int, _Style] = field(default_factory=dict)
     fills: list[_Fill] = field(default_factory=list)
+    #: Lines across a part of the page, and the sides of frames: how high they are, and from where to where they go.
+    rules: list[tuple[float, float, float]] = field(default_factory=list)
     pictured: float = 0.0
     count: int = 0
     #: Something may be unseen.
@@ -73,6 +75,9 @@ class Painting:
         elif kind == raw.FPDF_PAGEOBJ_PATH and opaque:
             raw.FPDFPath_GetDrawMode(thing, self._filled, self._stroked)
             parts = raw.FPDFPath_CountSegments(thing)
+            is_frame = parts > _LINE and self._filled.value == raw.FPDF_FILLMODE_NONE
+            if len(self.rules) < _MOST_FILLS and (is_frame or box[3] - box[1] < _LINE):
+                self.rules += [(y, box[0], box[2]) for y in ((box[1], box[3]) if is_frame else box[1:2])]
             if self._filled.value == raw.FPDF_FILLMODE_NONE:  # a line may be as broad as a field of a table
                 self.fills += [_Fill(self.count, box, None, False)] if parts <= _LINE else []
                 return
@@ -137,6 +142,7 @@ def _move(box: Box, by: Any) -> Box:
 
 
 def area_of(box: Box) -> float:
+    """Return the area of a box."""
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
