@@ -142,7 +142,8 @@ def _mail_of(mail: EmailMessage, place: str, unopened: list[Message]) -> ReadTex
     above = [f"{name}: {heads[name]}" for name in _SHOWN if heads[name]]
     above += [f"Attachment: {name}" for part in _leaves(mail) if (name := _file_name(part))]
     thread = (heads["References"] or heads["In-Reply-To"] or heads["Message-ID"]).split()
-    doubts = [doubt for part in parts for doubt in part.doubts]
+    is_plain = any(part.kind != "text/html" and not part.name and part.text.strip() for part in parts)
+    doubts = [doubt for part in parts if part.kind != "text/html" or not is_plain for doubt in part.doubts]
     deep = ["a mail within it, too deep to be read"] if unopened else []
     return ReadText(
         "\n".join(above) + f"\n\n{clean(body)}",
@@ -177,6 +178,9 @@ def _text_part(part: Message, name: str) -> _MailPart:
         text, doubts = data.decode("ascii", "replace"), (str(error),)
     if str(part.get_param("format") or "").lower() == "flowed":
         text = _unflow(text, str(part.get_param("delsp") or "").lower() == "yes")
+    if part.get_content_type() == "text/html":
+        _, text, left_out = text_of(text)
+        doubts = (*doubts, *left_out)
     return _MailPart(part.get_content_type(), text, doubts, name)
 
 
@@ -205,14 +209,13 @@ def _unflow(text: str, deletes_spaces: bool) -> str:
 def _bodies(parts: list[_MailPart]) -> Iterator[str]:
     """Yield the texts of a mail's parts: a text or the page beside it, then what is attached, with headings."""
     plain = "\n\n".join(each.text.strip() for each in parts if each.kind != "text/html" and not each.name).strip()
-    pages = [text_of(each.text)[1].strip() for each in parts if each.kind == "text/html" and not each.name]
+    pages = [each.text.strip() for each in parts if each.kind == "text/html" and not each.name]
     page = "\n\n".join(filter(None, pages))
     words = len(plain.split())
     yield page if page and (not plain or (words < _STUB and len(page.split()) > _FAR_MORE * words)) else plain
     for each in parts:
         if each.name:
-            text = text_of(each.text)[1] if each.kind == "text/html" else each.text
-            yield f"## Attachment {each.name}\n\n{text.strip()}"
+            yield f"## Attachment {each.name}\n\n{each.text.strip()}"
 
 
 def _header(mail: EmailMessage, name: str) -> str:

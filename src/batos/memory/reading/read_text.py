@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ ReadKind: TypeAlias = Literal["document", "turn"]
 TITLE: Final = 200
 #: Phrases on what a text lacks at most.
 PHRASES: Final = 12
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,7 @@ def one_line(text: object) -> str:
 
 def clean(text: str) -> str:
     """Return a text without NUL characters and halves of surrogate pairs, its lines ended by a newline alone."""
-    whole = (
-        text.encode("utf-8", "replace").decode("utf-8") if any("\ud800" <= each <= "\udfff" for each in text) else text
-    )
+    whole = text.encode("utf-8", "replace").decode("utf-8") if _HALF.search(text) else text
     return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").removeprefix("\ufeff")
 
 

@@ -6,38 +6,60 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from batos.memory.reading.other_text import decode
 from batos.memory.reading.read_text import Emit, NoText, ReadText, clean, one_line
+from batos.memory.reading.unseen import UnseenParts
 
 _CHARSET: Final = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE
 )
-#: Elements that nobody reads.
-_UNSEEN: Final = frozenset({"script", "style", "template", "noscript", "svg", "head", "iframe", "canvas", "object"})
 #: Elements around what a page says, and the roles, classes and names of others like them.
-_AROUND: Final = frozenset({"nav", "aside", "form", "menu", "dialog", "button", "select"})
+_AROUND: Final = frozenset({"nav", "aside", "form", "menu", "dialog", "button"})
 _ROLES: Final = frozenset("navigation banner contentinfo complementary search menu menubar dialog alert".split())
 _NAMED_AROUND: Final = re.compile(
     r"(?:\A|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|sidebar|cookies?|consent|banner|footer|share|social|"
-    r"newsletter|subscribe|related|advert(?:isement)?s?|ads?|skip)(?:\Z|[\s_-])",
+    r"newsletter|subscribe|related|recommended|teasers?|promo|advert(?:isement)?s?|ads?|skip)(?:\Z|[\s_-])",
     re.IGNORECASE,
 )
 #: Elements whose class or name tells that.
-_NAMED: Final = frozenset({"div", "ul", "ol", "section", "p", "a", "span"})
+_NAMED: Final = frozenset({"div", "ul", "ol", "section", "p", "a", "span", "article"})
 #: A header or footer within one of these is part of it, and not of the page.
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _BLOCKS: Final = frozenset(
     "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer form header"
     " hr main nav ol p pre section summary table ul h1 h2 h3 h4 h5 h6 li tr caption".split()
 )
+#: Neighbours of a picture that say nothing beside it.
+_APART: Final = _BLOCKS | {"br", "img"}
 #: Begins of lines that an item or a row follows without a gap.
 _GOES_ON: Final = frozenset({"- ", "| ", "  ", "|-"})
 _LISTS: Final = frozenset({"ul", "ol"})
 _CELLS: Final = frozenset({"td", "th"})
+_MOST_COLUMNS: Final = 60
+_MOST_ROWS: Final = 1_000
+#: Elements that stand beside each other without a blank and are read apart.
+_ITEMS: Final = frozenset({"a", "label", "option"})
+#: More choices are a list of countries, and no text.
+_CHOICES: Final = 20
+#: Fewer words that are hidden are a label.
+_HIDDEN_WORDS: Final = 5
+#: Articles with a smaller share of a page's words are not what it says.
+_SHARE: Final = 0.25
+#: Elements that a picture stands in on its line.
+_WITHIN_LINES: Final = frozenset({"a", "span", "picture", "center", "b", "em", "strong"})
+#: A smaller picture is an ornament.
+_ORNAMENT: Final = 40
+#: Pieces of text before a raised one that are looked at.
+_BEFORE: Final = 6
+_POWER: Final = re.compile(r"[+\u2212\u2013-]?(?:\d{1,4}[a-z]?|[nmkxyijtT])")
+_NOTE: Final = re.compile(r"\[?(\d{1,4}|[a-z*†‡§])\]?")
+#: Words that have a power: a number, a unit, a letter.
+_HAS_POWER: Final = re.compile(r"\w*\d|[cdkm]?m|s|ft|in|yd|mi|sin|cos|tan|log|[^\W\d_]")
+_NOTE_NAMES: Final = re.compile(r"footnote|noteref|fnref|\breference\b|\bcit(?:e|ation)\b", re.IGNORECASE)
 #: A row with one of these is there for the layout of the page, and is no row of a table.
 _LAID_OUT: Final = "table, ul, ol, pre, blockquote, h1, h2, h3, h4"
 #: Stands where a line was broken.
@@ -51,50 +73,86 @@ def read(path: Path, emit: Emit) -> None:
     """Read a file as one text."""
     data = path.read_bytes()
     declared = _CHARSET.search(data[:2_048])
-    title, text = text_of(decode(data, declared[1].decode("ascii") if declared else ""))
+    title, text, left_out = text_of(decode(data, declared[1].decode("ascii") if declared else ""))
     if not text.strip():
-        raise NoText("the page has no text")
-    emit(ReadText(text, title, "text/html"))
+        raise NoText("the page has no text" + (f": it has {left_out[0]}" if left_out else ""))
+    emit(ReadText(text, title, "text/html", left_out=left_out))
 
 
-def text_of(page: str) -> tuple[str, str]:
+class WebText(NamedTuple):
+    """The title and the text of a page, and what the text lacks."""
+
+    title: str
+    text: str
+    left_out: tuple[str, ...] = ()
+
+
+def text_of(page: str) -> WebText:
     """Return a page's title and its text.
 
-    >>> text_of("<title>Lamp</title><h2>Oil</h2><p>It is <b>dear</b>.<ul><li>brass<li>glass</ul>")
-    ('Lamp', '## Oil\\n\\nIt is dear.\\n\\n- brass\\n- glass')
+    >>> text_of("<title>Lamp</title><h2>Oil</h2><p>It is <b>dear</b>.<ul><li>brass<li>glass</ul>").text
+    '## Oil\\n\\nIt is dear.\\n\\n- brass\\n- glass'
     """
     tree = LexborHTMLParser(page)
     named = tree.css_first("title")
     title, body = one_line(named.text() if named is not None else ""), tree.body
     if body is None:
-        return title, ""
-    main = _outermost(body, "main") or _outermost(body, "article")
-    return title, _write(main, _is_around) or _write([body], _is_around) or _write([body], _is_unseen)
+        return WebText(title, "")
+    unseen = UnseenParts.find(tree)
+
+    def is_around(node: LexborNode, sections: int) -> bool:
+        return _is_around(node, sections) or unseen.hides(node)
+
+    def is_unseen(node: LexborNode, _sections: int) -> bool:
+        return unseen.hides(node)
+
+    tries: list[tuple[list[LexborNode], LeavesOut]] = [([body], is_around), ([body], is_unseen)]
+    whole = len(_write([body], is_around, len(page)).text()) if tree.css_first("article") is not None else 0
+    for tag in ("article", "main"):
+        tops = _outermost(body, tag, is_unseen if tag == "main" else is_around)
+        tries.insert(0, (_without_teasers(tops), is_around))
+    for tops, leaves_out in tries:
+        unseen.words = 0
+        written = _write(tops, leaves_out, len(page))
+        is_main = tops != [body] and "main" in {top.tag for top in tops}
+        if written.text() and (is_main or len(written.text()) >= _SHARE * whole):
+            break
+    return WebText(title, written.text(), tuple(_phrases(unseen.words, written.pictures)))
 
 
-def _outermost(body: LexborNode, tag: str) -> list[LexborNode]:
-    """Return the elements of a tag that stand in no other of it, and are seen."""
-    return [
-        node for node, enters in _walk(body, lambda node, _: _is_unseen(node, 0), tag) if enters and node.tag == tag
-    ]
+def _phrases(words: int, pictures: int) -> Iterator[str]:
+    """Yield a phrase for what a text lacks; a word or two that are hidden are the labels of a page."""
+    if words >= _HIDDEN_WORDS:
+        yield f"{words} words that are hidden or struck out"
+    if pictures:
+        yield f"{pictures} picture{'s' * (pictures > 1)} without a description"
 
 
-def _write(tops: Sequence[LexborNode], leaves_out: LeavesOut) -> str:
-    writer = _Writer()
+def _outermost(body: LexborNode, tag: str, leaves_out: LeavesOut) -> list[LexborNode]:
+    """Return the elements of a tag that stand in no other of it, and are not left out."""
+    return [node for node, enters in _walk(body, leaves_out, tag) if enters and node.tag == tag]
+
+
+def _without_teasers(tops: Sequence[LexborNode]) -> list[LexborNode]:
+    """Return the articles without those that are mostly links and far shorter than another one."""
+    sizes = [len(top.text() or "") for top in tops]
+    links = [sum(len(link.text() or "") for link in top.css("a")) for top in tops]
+    longest = max(sizes, default=0) / 3
+    return [top for top, size, linked in zip(tops, sizes, links, strict=True) if size >= longest or linked < size / 2]
+
+
+def _write(tops: Sequence[LexborNode], leaves_out: LeavesOut, size: int) -> _Writer:
+    writer = _Writer(_room=size)
     for top in tops:
         for node, enters in _walk(top, leaves_out):
             writer.enter(node) if enters else writer.leave(node)
-    return writer.text()
-
-
-def _is_unseen(node: LexborNode, _sections: int) -> bool:
-    return node.tag in _UNSEEN or (not (node.tag or "").startswith("-") and "hidden" in node.attributes)
+    return writer
 
 
 def _is_around(node: LexborNode, sections: int) -> bool:
     """Test if an element leads through a page or stands around what it says; it is within so many sections."""
     tag, about = node.tag or "", node.attributes
-    if _is_unseen(node, sections) or tag in _AROUND:
+    if tag in _AROUND or (tag == "select" and len(node.css("option")) > _CHOICES):
         return True
     if tag.startswith("-"):
         return False
@@ -129,14 +187,85 @@ def _walk(top: LexborNode, leaves_out: LeavesOut, leaf: str = "") -> Iterator[tu
             node = None if node.tag == leaf else node.child
 
 
+def _is_raised(node: LexborNode) -> bool:
+    return node.tag == "sup" or (
+        node.tag in {"a", "span"}
+        and ("vertical-align:super" in str(node.attributes.get("style") or "").replace(" ", "") or _is_note(node))
+    )
+
+
+def _is_note(node: LexborNode) -> bool:
+    """Test if an element is the mark of a note: by its role or class, or as a link within the page that is raised."""
+    about = node.attributes
+    if _NOTE_NAMES.search(" ".join(str(about.get(each) or "") for each in ("class", "role", "epub:type"))):
+        return True
+    around = node.parent if node.parent is not None and node.parent.tag == "a" else None
+    link = around if around is not None or node.tag != "sup" else node.child
+    return link is not None and link.tag == "a" and str(link.attributes.get("href") or "").startswith("#")
+
+
+def _raised_text(node: LexborNode, said: str, before: str) -> str:
+    """Return a power with its sign, the mark of a note in brackets, and "" for other raised words.
+
+    `before` is what stands before them on the page.
+    """
+    note, word = _NOTE.fullmatch(said), re.search(r"\w*\Z", before)
+    if note and _is_note(node):
+        return f" [{note[1]}]" if before.strip() else f"[{note[1]}]"
+    after = (node.next.text_content or "")[:1] if node.next is not None and node.next.tag == "-text" else ""
+    if not _POWER.fullmatch(said) or not said[-1].isdigit() or after in {"/", "\u2044"}:
+        is_power = _POWER.fullmatch(said) and word is not None and _HAS_POWER.fullmatch(word[0])
+        return f" {said}" if after in {"/", "\u2044"} and before[-1:].isdigit() else f"^{said}" if is_power else ""
+    if word and word[0]:
+        return f"^{said}" if _HAS_POWER.fullmatch(word[0]) else f" [{said}]"
+    if before[-1:] in {")", "]"}:
+        return f"^{said}"
+    if not before[-1:].strip():
+        return "" if after.isalnum() else f"[{said}]"
+    return f" [{said}]"
+
+
+def _is_alone(picture: LexborNode) -> bool:
+    """Test if a picture, that is no ornament, is all that its place has to say."""
+    sizes = [str(picture.attributes.get(side) or "") for side in ("width", "height")]
+    if any(size.isdigit() and int(size[:6]) <= _ORNAMENT for size in sizes):
+        return False
+    node = picture
+    while node.parent is not None and node.parent.tag in _WITHIN_LINES:
+        if _has_neighbour(node):
+            return False
+        node = node.parent
+    captioned = node.parent is not None and node.parent.tag == "figure" and node.parent.css_first("figcaption")
+    return not captioned and not _has_neighbour(node)
+
+
+def _has_neighbour(node: LexborNode) -> bool:
+    """Test if words stand before or after a node on its line."""
+    for beside in (node.prev, node.next):
+        if beside is not None and (beside.tag or "") not in _APART and (beside.text() or "").strip():
+            return True
+    return False
+
+
+def _span(node: LexborNode, name: str, most: int) -> int:
+    told = str(node.attributes.get(name) or "")
+    return min(max(1, int(told)), most) if told.isascii() and told.isdigit() and len(told) < _BEFORE else 1
+
+
 @dataclass(slots=True)
 class _Writer:
-    """Lays the nodes of a page into lines."""
+    """Lays the nodes of a page into lines; the words of cells are told again as long as there is room."""
 
+    _room: int
+    pictures: int = 0
+    #: Where words begin that are raised.
+    _raised: list[int] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _words: list[str] = field(default_factory=list)
     _before: str = ""
     _cells: list[str] | None = None
+    #: Of a column of the next rows: how many of them a cell above goes on in, and its words.
+    _carried: dict[int, tuple[int, str]] = field(default_factory=dict)
     _has_head: bool = False
     _lists: int = 0
 
@@ -148,7 +277,15 @@ class _Writer:
         elif tag == "br":
             self._words.append(_BREAK)
         elif tag == "img":
-            self._words.append(str(node.attributes.get("alt") or ""))
+            about = node.attributes
+            self._words.append(str(about.get("alt") or about.get("title") or ""))
+            self.pictures += not {"alt", "title"} & set(about) and _is_alone(node)
+        elif _is_raised(node):
+            self._raised.append(len(self._words))
+        elif tag in _ITEMS and node.prev is not None and node.prev.tag == tag:
+            self._words.append(", " if tag == "option" else " ")
+        elif tag == "optgroup":
+            self._words.append(f" {node.attributes.get('label') or ''}: ")
         elif self._cells is not None:
             self._has_head = self._has_head or tag == "th"
         elif tag == "tr" and node.css_first(_LAID_OUT) is None:
@@ -159,6 +296,8 @@ class _Writer:
 
     def _begin(self, tag: str) -> None:
         self._end_line()
+        if tag == "table":
+            self._carried.clear()
         goes_on = tag in {"li", "tr"} and (not self._lines or self._lines[-1][:2] in _GOES_ON)
         if not goes_on and not (tag in _LISTS and self._lists):
             self._gap()
@@ -174,8 +313,12 @@ class _Writer:
     def leave(self, node: LexborNode) -> None:
         """Take a node as it ends."""
         tag = node.tag or ""
-        if self._cells is not None:
-            self._leave_in_row(tag, self._cells)
+        if self._raised and _is_raised(node):
+            start = self._raised.pop()
+            said, before = "".join(self._words[start:]), "".join(self._words[max(0, start - _BEFORE) : start])
+            self._words[start:] = [_raised_text(node, said.strip(), before) or said]
+        elif self._cells is not None:
+            self._leave_in_row(node, self._cells)
         elif tag == "pre":
             self._end_code()
         elif tag in _BLOCKS or tag in _CELLS:
@@ -186,18 +329,46 @@ class _Writer:
             if tag not in {"li", "tr"} and not (tag in _LISTS and self._lists):
                 self._gap()
 
-    def _leave_in_row(self, tag: str, cells: list[str]) -> None:
+    def _leave_in_row(self, node: LexborNode, cells: list[str]) -> None:
+        tag = node.tag or ""
         if tag in _CELLS:
-            cells.append(" ".join("".join(self._words).split()).replace("|", "\\|"))
+            self._add_cell(node, " ".join("".join(self._words).split()).replace("|", "\\|"), cells)
             self._words.clear()
         elif tag == "tr":
             if any(cells):
+                self._carry(cells)
                 self._lines.append(f"| {' | '.join(cells)} |")
                 if self._has_head and not (len(self._lines) > 1 and self._lines[-2].startswith("| ")):
                     self._lines.append("|" + "---|" * len(cells))
             self._cells = None
         elif tag in _BLOCKS:
             self._words.append(" ")
+
+    def _add_cell(self, node: LexborNode, said: str, cells: list[str]) -> None:
+        """Add a cell to its row; one that goes over several columns or rows stands in each of them."""
+        self._carry(cells)
+        down, across = _span(node, "rowspan", _MOST_ROWS), _span(node, "colspan", _MOST_COLUMNS)
+        alone = (
+            across > 1 and not cells and (node.next is None or (node.next.tag == "-text" and node.next.next is None))
+        )
+        for number in range(across if self._room > 0 else 1):
+            if down > 1:
+                self._carried[len(cells)] = down - 1, said
+            cells.append(said if number == 0 else "" if alone else self._again(said))
+
+    def _carry(self, cells: list[str]) -> None:
+        if self._room < 0:
+            self._carried.clear()
+        while len(cells) in self._carried:
+            left, said = self._carried.pop(len(cells))
+            if left > 1:
+                self._carried[len(cells)] = left - 1, said
+            cells.append(self._again(said))
+
+    def _again(self, said: str) -> str:
+        """Return the words of a cell once more, unless a page of few words would become one of many."""
+        self._room -= len(said) + 3
+        return said if self._room > 0 else ""
 
     def _end_code(self) -> None:
         code = "".join(self._words).replace(_BREAK, "\n").strip("\n")
