@@ -16,7 +16,7 @@ MOST_PATH, MOST_FOLDERS = 512, 8
 _LONGEST_NAME: Final = 255
 
 
-def append_payload(args: Sequence[Any]) -> dict[str, Any]:
+def append_payload(args: Sequence[object]) -> dict[str, object]:
     """Return the payload of `append_(path, text)`: {path, text}; a text that ends without a line break gets one.
 
     Raises: ObjectError: an argument is wrong.
@@ -53,7 +53,7 @@ def path_parts(path: object) -> list[str]:
     return parts
 
 
-def post_payload(args: Sequence[Any]) -> dict[str, Any]:
+def post_payload(args: Sequence[object]) -> dict[str, object]:
     """Return the payload of `post_(data)`: {data}, any plain data as JSON.
 
     Raises: ObjectError: an argument is wrong.
@@ -70,7 +70,7 @@ def post_payload(args: Sequence[Any]) -> dict[str, Any]:
     return {"data": json.loads(text)}
 
 
-def payload_of(operation: str, args: Sequence[Any]) -> Mapping[str, Any]:
+def payload_of(operation: str, args: Sequence[object]) -> Mapping[str, object]:
     """Return the payload of a kernel's function for effects. Raises: ObjectError: an argument is wrong."""
     return append_payload(args) if operation == "effect.append" else post_payload(args)
 

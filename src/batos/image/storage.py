@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -118,7 +118,7 @@ def open_database(
         raise
 
 
-def _make_database(storage: Any, keywords: dict[str, Any]) -> LoadableDB:
+def _make_database(storage: object, keywords: Mapping[str, object]) -> LoadableDB:
     """Make the database of a storage; where another node makes the root of a new one just now, that one's is used."""
     try:
         return LoadableDB(storage, class_factory=class_factory, **keywords)

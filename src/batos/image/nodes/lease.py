@@ -193,7 +193,7 @@ class NodeLease:
         """Say that this node lives. Raises: ImageError: another node has ended the lease."""
         began = self._clock()
 
-        def beat(connection: Any) -> None:
+        def beat(connection: object) -> None:
             self._hold(connection)["beat"]["count"] += 1
 
         self._attempt(beat)

@@ -18,7 +18,7 @@ from batos.notation import mask_passwords
 from batos.protocol.errors import ConfigError, ImageError
 
 #: A function that opens the storage, and the keyword arguments of its database.
-Resolved: TypeAlias = tuple[Callable[[], Any], dict[str, Any]]
+Resolved: TypeAlias = tuple[Callable[[], Any], dict[str, object]]
 
 #: Seconds that a database server may take to answer, a whole number.
 SERVER_SECONDS: Final = 5
