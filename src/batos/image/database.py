@@ -61,7 +61,7 @@ class _CheckedConnection(Connection):
 
     def commit(self, transaction: object) -> None:
         """Store what was changed, if the organisation is the same after it, and this node has the lease."""
-        fence: Fence | None = getattr(self.db(), "fence", None)
+        fence: _Fence | None = getattr(self.db(), "fence", None)
         if fence is not None:
             fence.guard(self)
         uphold(self, changed_objects(self), thought=self.thought)
@@ -123,7 +123,7 @@ class _CheckedConnection(Connection):
         return likely if commit == serial else frozenset(_LIKELY.findall(self._storage.load(oid)[0]))
 
 
-class Fence(Protocol):
+class _Fence(Protocol):
     """A guard that is asked before each commit."""
 
     def guard(self, connection: object) -> None:
@@ -136,7 +136,7 @@ class LoadableDB(DB):
     klass = _CheckedConnection
 
     #: Asked before each commit, where several nodes can reach the database.
-    fence: Fence | None = None
+    fence: _Fence | None = None
 
     #: Limits who reads at once, where each connection is a session of a server.
     readers: ReaderLimit | None = None

@@ -32,7 +32,7 @@ from batos.protocol.errors import BatosError, ConfigError, ImageBusy, ImageDamag
 StorageFactory: TypeAlias = Callable[[], Any]
 
 #: Objects that the caches of all missions hold together.
-CACHED_OBJECTS = 40_000
+_CACHED_OBJECTS = 40_000
 #: Bytes of their records, as stored, that they hold together: a thought is a hundred times as large as a status. Loaded
 #: they take some four times as much.
 CACHED_BYTES = 16 * 2**20
@@ -93,7 +93,7 @@ def open_database(
     named, keywords = _resolve(uri, pool)
     # zodburi always names a pool of 7 and a cache of 10,000, so a default would never count.
     keywords["pool_size"] = pool
-    keywords["cache_size"] = max(1_000, CACHED_OBJECTS // connections)
+    keywords["cache_size"] = max(1_000, _CACHED_OBJECTS // connections)
     keywords["cache_size_bytes"] = max(2**20, CACHED_BYTES // keywords["pool_size"])
     path = file_of(uri)
     try:
