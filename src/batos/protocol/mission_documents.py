@@ -291,12 +291,12 @@ class AttemptDocument(TypedDict, total=False):
     provenance: ProvenanceDocument | None
 
 
-class PromptPart(TypedDict, total=False):
+class PromptPart(TypedDict):
     """The keys that only some calls have: the method that is written, as RECEIVER.SELECTOR, or what is embedded."""
 
-    method: str
-    input: Any
-    erased: bool
+    method: NotRequired[str]
+    input: NotRequired[Any]
+    erased: NotRequired[bool]
 
 
 class PromptDocument(PromptPart):
