@@ -138,7 +138,7 @@ async def run(kind: str, missions: int, home: Path, emulator: Emulator, url: str
 async def measure(uvm: UVM, events: Events, emulator: Emulator, numbers: Sequence[int], in_turn: bool) -> Run:
     """Ask the questions, in turn or at once, and count."""
     met: Counter[str] = Counter()
-    leave = events.subscribe(lambda event, keys: met.update([keys["what"]] if event == "txn.conflict" else []))
+    leave = events.subscribe(lambda event, keys: met.update([str(keys["what"])] if event == "txn.conflict" else []))
     emulator.requests.clear()
     began = time.perf_counter()
     shown = await ask_all(uvm, numbers, in_turn)

@@ -241,7 +241,7 @@ def load(
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
 
-    def take(found: Mapping[str, Any], source: Mapping[str, str]) -> None:
+    def take(found: Mapping[str, object], source: Mapping[str, str]) -> None:
         values.update(found)
         sources.update({name: source[name] for name in found})
 
@@ -260,7 +260,7 @@ def load(
         raise _readable(error, sources) from error
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as file:
             found = tomllib.load(file)

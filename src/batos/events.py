@@ -11,7 +11,7 @@ import structlog
 from batos.protocol.errors import InternalError
 from batos.protocol.event_payloads import EVENTS, MISSION_CITATION, MISSION_TOKEN, Event, Payload
 
-Subscriber: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+Subscriber: TypeAlias = Callable[[str, Mapping[str, object]], None]
 
 _log = structlog.get_logger("batos")
 

@@ -25,11 +25,11 @@ class EmulatedOllama:
         self.emulator = emulator
 
     @property
-    def requests(self) -> list[dict[str, Any]]:
+    def requests(self) -> list[dict[str, object]]:
         """Return the requests that it got, oldest first: n, time, method, path, model, body, status."""
         return list(self.emulator.requests)
 
-    def fails(self, fault: Mapping[str, Any]) -> None:
+    def fails(self, fault: Mapping[str, object]) -> None:
         """Let something go wrong from now on: {"do": "status", "status": 503} (docs/emulator.md has them all)."""
         self.emulator.faults.add(dict(fault))
 
@@ -106,12 +106,12 @@ def batos_home(batos_grown_home: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def batos_settings() -> dict[str, Any]:
+def batos_settings() -> dict[str, object]:
     """Give settings for `uvm` and `batos_server`; a test's own fixture of this name gives others."""
     return {}
 
 
-async def _open(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[str, Any]) -> AsyncIterator[UVM]:
+async def _open(ollama: EmulatedOllama, batos_home: Path, batos_settings: Mapping[str, object]) -> AsyncIterator[UVM]:
     """Open the image of the test's home over the emulated Ollama; genesis is done."""
     from batos.client.portal import in_a_task
     from batos.events import Events
@@ -136,7 +136,7 @@ else:
 
 
 @pytest.fixture
-def batos_server(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[str, Any]) -> Iterator[BatosServer]:
+def batos_server(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[str, object]) -> Iterator[BatosServer]:
     """Run a server over the emulated Ollama, in the home that BATOS_HOME names; genesis is done."""
     from batos.cli.verbs.serve import open_server
     from batos.client.portal import Portal

@@ -72,14 +72,14 @@ def wanted_selector(request: ChatRequest) -> str:
     return next((line.removeprefix("Selector: ") for line in lines if line.startswith("Selector: ")), "")
 
 
-def method_reply(source: str, checks: Sequence[Mapping[str, Any]]) -> str:
+def method_reply(source: str, checks: Sequence[Mapping[str, object]]) -> str:
     """Return a coder's reply. Each field of a check is given as plain data and becomes JSON text."""
     fields = ("arguments", "before", "replies", "result", "slots")
     texts = [{name: json.dumps(each[name]) if name in each else "" for name in fields} for each in checks]
     return json.dumps({"checks": [{**each, "result": each["result"] or "null"} for each in texts], "source": source})
 
 
-def author(source: str, checks: Sequence[Mapping[str, Any]], otherwise: Responder = plain_reply) -> Responder:
+def author(source: str, checks: Sequence[Mapping[str, object]], otherwise: Responder = plain_reply) -> Responder:
     """Return a responder that writes this method for every coder request, with `SELECTOR` replaced by the selector."""
 
     def respond(request: ChatRequest) -> str | BatosError:
@@ -138,7 +138,7 @@ class ScriptedBridge:
         model: str,
         texts: Sequence[str],
         *,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         keep_alive: float | str | None = None,
     ) -> Embedding:
         """Return the result of `vectors` for each text.
@@ -181,7 +181,7 @@ class ScriptedBridge:
         *,
         from_: str,
         system: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         adapters: Mapping[str, str] | None = None,
         template: str | None = None,
     ) -> AsyncGenerator[PullProgress, None]:
@@ -241,7 +241,7 @@ async def scripted_uvm(
     memory: bool = True,
     events: Events | None = None,
     seams: Seams | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> AsyncIterator[UVM]:
     """Open a UVM over a scripted bridge that answers eight calls of a mission at a time unless `settings` differ.
 

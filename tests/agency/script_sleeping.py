@@ -20,8 +20,9 @@ from tests.image.open_image import say
 from tests.waiting import a_moment
 
 from batos.agency.records.capabilities import SinkClass
+from batos.agency.records.staged_effects import EffectData
 from batos.agency.releaser import Point
-from batos.agency.sinks import Check, EffectData, Outcome, Sink, check_nothing
+from batos.agency.sinks import Check, Outcome, Sink, check_nothing
 from batos.objects.prototype import UvmObject
 from batos.uvm import EffectSeams, Seams
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from batos.agency.records.staged_effects import EffectData
 from batos.agency.sinks import EffectDelayed, Sink, class_of
 
 
@@ -19,7 +19,7 @@ class SinkLaws:
         """The sink."""
         raise NotImplementedError
 
-    def effect(self) -> dict[str, Any]:
+    def effect(self) -> EffectData:
         """An effect for it."""
         raise NotImplementedError
 

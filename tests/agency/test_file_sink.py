@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +13,12 @@ from tests.agency.sink_laws import SinkLaws
 
 from batos.agency.file_sink import FileSink
 from batos.agency.payloads import append_payload, path_parts
+from batos.agency.records.staged_effects import EffectData
 from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import ObjectError
 
 
-def appending(path: str, text: str = "A line.") -> dict[str, Any]:
+def appending(path: str, text: str = "A line.") -> EffectData:
     """An effect that appends."""
     payload = {"path": path, "text": f"{text}\n"}
     return {"effect": "e-1-1", "key": "k", "operation": "effect.append", "payload": payload, "before": None}
@@ -32,7 +32,7 @@ class TestLaws(SinkLaws):
         """One that appends to a folder."""
         return FileSink(tmp_path)
 
-    def effect(self) -> dict[str, Any]:
+    def effect(self) -> EffectData:
         """A line of a file that is not there yet."""
         return appending("log.txt")
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_read_back_is_not_called_undone(how: str, tmp_path: Path)
         sink.find(effect)
 
 
-def rotated(tmp_path: Path) -> tuple[FileSink, dict[str, Any]]:
+def rotated(tmp_path: Path) -> tuple[FileSink, EffectData]:
     """A sink, and an effect that it did to a log that was then rotated; the new log is longer already."""
     sink, file, effect = FileSink(tmp_path), tmp_path / "log.txt", appending("log.txt")
     file.write_text("before\n")
@@ -153,7 +153,7 @@ def test_a_rotated_file_that_has_grown_again_is_not_called_undone(tmp_path: Path
 def test_a_record_without_its_file_s_identity_is_read_by_the_size_alone(tmp_path: Path) -> None:
     """As an earlier version noted it."""
     sink, effect = rotated(tmp_path)
-    effect["before"] = {"size": effect["before"]["size"]}
+    effect["before"] = {"size": (effect["before"] or {})["size"]}
     assert sink.find(effect) is None
 
 

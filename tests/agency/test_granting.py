@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +21,7 @@ from tests.waiting import HANG
 from batos.agency import granting
 from batos.agency.payloads import append_payload, is_order
 from batos.agency.records import staged_effects
+from batos.agency.records.staged_effects import EffectData
 from batos.client.wire import server_file
 from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
@@ -132,7 +133,7 @@ async def test_an_effect_whose_grant_the_brief_does_not_name_is_not_staged(tmp_p
             record = roots.mission_record(root, sent["id"])
             record.brief.drop_grants()
             (first,) = staged_effects.list_all(root, sent["id"])
-            staged_effects.fold(root, sent["id"], {**first, "number": 9, "fingerprint": "1" * 64})
+            staged_effects.fold(root, sent["id"], cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}))
             return str(root[roots.EFFECTS][f"e-{sent['id'][2:]}-09"]["state"])
 
         assert await mind.uvm.image.shared.apply(change) == "failed"
@@ -325,7 +326,7 @@ async def _lineage(steps: list[tuple[str, int]]) -> None:
                 )
                 payload = {"path": "a", "text": str(which)}
                 fingerprint = staged_effects.fingerprint_of("oid:0x1", "effect.append", payload)
-                effect = {"grant": "g", "oid": "oid:0x1", "operation": "effect.append", "payload": payload}
+                effect = EffectData(grant="g", oid="oid:0x1", operation="effect.append", payload=payload)
                 for _ in range(2):  # a publication that is repeated adds nothing
                     staged_effects.fold(root, mission, {**effect, "fingerprint": fingerprint, "number": 1})
                 made = staged_effects.find(root, f"e-{mission[2:]}-01")

@@ -17,10 +17,11 @@ from tests.waiting import HANG
 
 from batos.agency.http_sink import HttpSink, check_address
 from batos.agency.records.capabilities import SinkClass
+from batos.agency.records.staged_effects import EffectData
 from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import BriefError
 
-EFFECT: dict[str, Any] = {
+EFFECT: EffectData = {
     "effect": "e-1-1", "key": "key-1", "operation": "effect.post", "payload": {"data": {"text": "Grüße"}}, "before": {},
 }  # fmt: skip
 
@@ -46,9 +47,9 @@ class TestLaws(SinkLaws):
         self.target = target
         return patient(target.url)
 
-    def effect(self) -> dict[str, Any]:
+    def effect(self) -> EffectData:
         """Some data."""
-        return dict(EFFECT)
+        return EFFECT.copy()
 
     def count(self, tmp_path: Path) -> int:
         """What the program did."""
@@ -58,7 +59,7 @@ class TestLaws(SinkLaws):
 def test_an_answer_is_kept_in_short(target: Target) -> None:
     """The status, the beginning of the text, and its digest."""
     outcome = patient(target.url).release(EFFECT)
-    assert (outcome["status"], outcome["answer"], len(outcome["sha256"])) == (200, "taken", 64)
+    assert (outcome["status"], outcome["answer"], len(str(outcome["sha256"]))) == (200, "taken", 64)
     assert target.asked == [("key-1", {"text": "Grüße"})]
 
 

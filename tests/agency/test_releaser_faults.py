@@ -16,8 +16,9 @@ from tests.agency.test_releaser import killed
 
 from batos.agency.records import staged_effects
 from batos.agency.records.capabilities import SinkClass
+from batos.agency.records.staged_effects import EffectData
 from batos.agency.releaser import MOST_ATTEMPTS
-from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, Sink, check_nothing
+from batos.agency.sinks import Check, EffectDelayed, EffectRefused, Outcome, Sink, check_nothing
 from batos.care.verification import find_faults
 from batos.image import roots
 from batos.image.roots import Root

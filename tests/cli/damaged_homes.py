@@ -15,6 +15,7 @@ from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 
 from batos.agency.records import staged_effects
+from batos.agency.records.staged_effects import EffectData
 from batos.client.wire import server_file
 from batos.config import Settings
 from batos.genesis import measures
@@ -310,7 +311,7 @@ async def journal_rewritten(patient: Patient) -> None:
 async def effect_unknown(patient: Patient) -> None:
     async with open_uvm(patient.settings) as uvm:
         mission = await uvm.missions.submit({"text": "Why?"})
-        effect = {"grant": "dark", "oid": "oid:0x1", "operation": "effect.post", "payload": {"data": 1}, "number": 1}
+        effect = EffectData(grant="dark", oid="oid:0x1", operation="effect.post", payload={"data": 1}, number=1)
 
         def change(root: Root) -> None:
             staged_effects.fold(root, mission, {**effect, "fingerprint": "f"})

@@ -41,7 +41,10 @@ class Door:
     async def __call__(self, verb: str, **args: Any) -> dict[str, Any]:
         """The result of a verb."""
         return await self.dispatcher.handle(
-            verb, args, lambda event, keys: self.told.append(event), lambda keys: self.accepted.append(keys["mission"])
+            verb,
+            args,
+            lambda event, keys: self.told.append(event),
+            lambda keys: self.accepted.append(str(keys["mission"])),
         )
 
 

@@ -99,7 +99,7 @@ async def test_moving_what_is_not_there(tmp_path: Path) -> None:
 def test_a_reason_ends_with_its_status() -> None:
     """A mission that is queued again no longer says why it had failed."""
     status = Status("queued", "then")
-    status.become("failed", "now", {"code": "disk_full"})
+    status.become("failed", "now", DiskFull("It is full.").as_dict())
     status.become("queued", "later")
     assert (status.word, status.at, status.reason, status.attempts) == ("queued", "later", None, 0)
 

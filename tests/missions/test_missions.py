@@ -138,7 +138,7 @@ async def test_what_was_committed_and_not_folded_in_is_folded_in(tmp_path: Path,
     done: list[str] = []
     bridge = ScriptedBridge(Script())
     async with scripted_uvm(tmp_path, bridge) as uvm:
-        uvm.events.subscribe(lambda event, keys: done.append(keys["mission"]) if event == "mission.done" else None)
+        uvm.events.subscribe(lambda event, keys: done.append(str(keys["mission"])) if event == "mission.done" else None)
         runner = (await uvm.readiness.ready()).runner
         runner.publisher = Publisher(uvm.image.writer, {"statistics": broken}, uvm.clock)
         mission = await submit(uvm)

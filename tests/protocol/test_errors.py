@@ -46,7 +46,7 @@ def kinds() -> list[type[BatosError]]:
 def example(kind: type[BatosError]) -> BatosError:
     """One of this kind, with something for whatever it must be given."""
     given: dict[str, Any] = {"str": "word", "int": 3, "float": 1.5, "int | None": 3, "str | None": "word"}
-    given["Mapping[str, Any]"] = {}
+    given["Mapping[str, object]"] = {}
     wanted = inspect.signature(kind).parameters.values()
     return kind(**{each.name: given[each.annotation] for each in wanted if each.default is inspect.Parameter.empty})
 

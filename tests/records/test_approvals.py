@@ -24,7 +24,7 @@ from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import root_of
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.protocol.errors import NotFound, Refused
+from batos.protocol.errors import ApprovalNeeded, NotFound, OllamaUnreachable, Refused
 from batos.records import approvals, methods
 from batos.records.approvals import ApprovalState
 from batos.verbs.approval_verbs import ApprovalsArgs
@@ -295,13 +295,13 @@ def test_a_mission_waits_as_long_as_any_question_that_it_names(root: Any) -> Non
     """Only a reason of that code names questions; what is answered is awaited no more."""
     ask(root)
     other = approvals.ask(root, asking(candidate(selector="ask_"), None, f"{NAME[:-1]}B"))
-    reason = {"code": "approval_needed", "approval": NAME, "approvals": [NAME, other.name]}
+    reason = ApprovalNeeded("It asks.", NAME, others=(other.name,)).as_dict()
     assert approvals.is_waiting(root, reason)
     approved(root)
     assert approvals.is_waiting(root, reason)
     approvals.reject(root, other.name, "ada", "no", (LATER, UNTIL))
     assert not approvals.is_waiting(root, reason)
-    assert not approvals.is_waiting(root, {"code": "ollama_unreachable"})
+    assert not approvals.is_waiting(root, OllamaUnreachable("It is away.").as_dict())
     assert not approvals.is_waiting(root, None)
 
 

@@ -8,11 +8,12 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from batos.agency.payloads import path_parts
 from batos.agency.records.capabilities import SinkClass
-from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
+from batos.agency.records.staged_effects import EffectData
+from batos.agency.sinks import Check, EffectDelayed, EffectRefused, Outcome, check_nothing
 from batos.protocol.errors import ObjectError, Refused
 
 #: Errors after which a later attempt may go well.
@@ -45,7 +46,7 @@ class FileSink:
         """Create it. `guard` is asked each time before the folder is opened."""
         self._folder, self._guard = folder, guard
 
-    def prepare(self, effect: EffectData) -> dict[str, Any]:
+    def prepare(self, effect: EffectData) -> dict[str, object]:
         """Return the size of the file, behind which what is appended stands, and what tells it from another.
 
         Raises: EffectRefused, EffectDelayed.

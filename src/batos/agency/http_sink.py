@@ -10,11 +10,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from batos.agency.records.capabilities import SinkClass
-from batos.agency.sinks import Check, EffectData, EffectDelayed, EffectRefused, Outcome, check_nothing
+from batos.agency.records.staged_effects import EffectData
+from batos.agency.sinks import Check, EffectDelayed, EffectRefused, Outcome, check_nothing
 from batos.protocol.errors import BriefError
 
 #: Seconds that a program may take to answer, in all.
@@ -57,7 +58,7 @@ class HttpSink:
         self._url, self._timeout = check_address(url), timeout
         self.sink: SinkClass = sink
 
-    def prepare(self, effect: EffectData) -> dict[str, Any]:
+    def prepare(self, effect: EffectData) -> dict[str, object]:
         """Return nothing: the key is all that is needed."""
         return {}
 

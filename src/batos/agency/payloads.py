@@ -31,7 +31,7 @@ _PROGRAMS: Final = tuple(
 )
 
 
-def append_payload(args: Sequence[Any]) -> dict[str, Any]:
+def append_payload(args: Sequence[object]) -> dict[str, object]:
     """Return the payload of `append_(path, text)`: {path, text}; a text that ends without a line break gets one.
 
     Raises: ObjectError: an argument is wrong.
@@ -80,7 +80,7 @@ def is_order(name: str) -> bool:
     return name.startswith(".") or folded in _ORDERS or folded.endswith(_PROGRAMS)
 
 
-def post_payload(args: Sequence[Any]) -> dict[str, Any]:
+def post_payload(args: Sequence[object]) -> dict[str, object]:
     """Return the payload of `post_(data)`: {data}, any plain data as JSON.
 
     Raises: ObjectError: an argument is wrong.
@@ -97,7 +97,7 @@ def post_payload(args: Sequence[Any]) -> dict[str, Any]:
     return {"data": json.loads(text)}
 
 
-def payload_of(operation: str, args: Sequence[Any]) -> Mapping[str, Any]:
+def payload_of(operation: str, args: Sequence[object]) -> Mapping[str, object]:
     """Return the payload of a kernel's function for effects. Raises: ObjectError: an argument is wrong."""
     return append_payload(args) if operation == "effect.append" else post_payload(args)
 

@@ -20,14 +20,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 import structlog
 
 from batos.agency.effect_places import is_released_here, is_waited_for
 from batos.agency.granting import open_sink
 from batos.agency.records import capabilities, staged_effects
-from batos.agency.records.staged_effects import EffectState
+from batos.agency.records.staged_effects import EffectData, EffectState
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
 from batos.concurrency.jobs import Job
 from batos.events import Events
@@ -53,8 +53,6 @@ PAUSES: Final = (0.5, 2.0, 5.0, 10.0)
 _LOOK: Final = 1.0
 #: Seconds after which a process that ends begins no more effects.
 LAST: Final = 5.0
-#: The field of an effect in the hands of a releaser: an attempt of it may have happened.
-_MAY_HAVE: Final = "may_have_happened"
 _AGAIN: Final = "It is tried again."
 
 #: A point of an effect's life: it stands in the outbox, is begun, is done and not recorded, is recorded.
@@ -178,13 +176,13 @@ class Releaser:
     async def _release(self, name: str) -> bool:
         """Bring one effect to its end; return whether it is delayed."""
         with self._image.snapshot() as root:
-            effect = dict(staged_effects.find(root, name))
+            effect = cast("EffectData", dict(staged_effects.find(root, name)))
             if effect["state"] not in staged_effects.WAITING:  # withdrawn, or released by another node, since the list
                 return False
             if effect["effect"] != name:
                 _log.warning("staged_effects.not_released", effect=name, reason=f"it calls itself {effect['effect']}")
                 return False
-            effect[_MAY_HAVE] = effect["state"] == "releasing"
+            effect["may_have_happened"] = effect["state"] == "releasing"
             sink = self._find_sink(root, effect)
         await self._parts.hold("staged", name)
         if isinstance(sink, EffectRefused):
@@ -195,7 +193,7 @@ class Releaser:
             return await self._recover(effect, sink)
         return await self._attempt(effect, sink)
 
-    def _find_sink(self, root: Root, effect: Mapping[str, Any]) -> Sink | EffectRefused | EffectDelayed:
+    def _find_sink(self, root: Root, effect: EffectData) -> Sink | EffectRefused | EffectDelayed:
         """Return what does an effect, or why nothing does."""
         if not effect["payload"]:
             return EffectRefused("its words were erased", remedy="Nothing brings them back.")
@@ -208,14 +206,14 @@ class Releaser:
         except Exception as error:  # it is recorded, where a person sees it
             return _as_fault(effect, error)
 
-    async def _attempt(self, effect: dict[str, Any], sink: Sink) -> bool:
+    async def _attempt(self, effect: EffectData, sink: Sink) -> bool:
         """Try an effect; return whether it is delayed."""
         effect = _count(effect)
         try:
             effect["before"] = await asyncio.to_thread(sink.prepare, effect)
         except Exception as error:  # it is recorded, where a person sees it
             return await self._record_fault(effect, _as_fault(effect, error))
-        if not await self._begin(effect):
+        if not await self._write(effect, "releasing", None):
             return False
         effect["state"] = "releasing"
         await self._parts.hold("begun", effect["effect"])
@@ -228,7 +226,7 @@ class Releaser:
         await self._parts.hold("done", effect["effect"])
         return await self._record_release(effect, outcome)
 
-    def _let_happen(self, sink: Sink, effect: Mapping[str, Any]) -> Outcome:
+    def _let_happen(self, sink: Sink, effect: EffectData) -> Outcome:
         """Do an effect, unless this node was silent for so long since it began that another may do it now.
 
         The sink checks that once more right before it happens. A node that is stopped between that and the effect, for
@@ -244,21 +242,7 @@ class Releaser:
         except ImageError as error:
             raise EffectDelayed(error.message, remedy="The node that publishes now does it.") from error
 
-    async def _begin(self, effect: Mapping[str, Any]) -> bool:
-        """Record that an attempt begins; False if the effect is not as this found it: it was withdrawn meanwhile."""
-        at = iso(self._parts.clock())
-
-        def change(root: Root) -> bool:
-            found = staged_effects.find(root, effect["effect"])
-            if found["state"] != effect["state"]:
-                return False
-            found["before"], found["attempts"] = effect["before"], effect["attempts"]
-            staged_effects.become(root, found, "releasing", at)
-            return True
-
-        return await self._image.shared.apply(change)
-
-    async def _recover(self, effect: dict[str, Any], sink: Sink) -> bool:
+    async def _recover(self, effect: EffectData, sink: Sink) -> bool:
         """Decide about an effect that an earlier attempt began and that may have happened, by the class of its sink."""
         why = "an attempt was begun and has no outcome"
         if class_of(sink) == "blind":
@@ -273,11 +257,12 @@ class Releaser:
             return await self._record_fault(_count(effect), error)
         if found is not None:
             return await self._record_release(effect, found)
-        return await self._attempt({**effect, _MAY_HAVE: False}, sink)
+        return await self._attempt({**effect, "may_have_happened": False}, sink)
 
-    async def _resolve(self, effect: dict[str, Any], sink: Sink, why: str) -> bool:
+    async def _resolve(self, effect: EffectData, sink: Sink, why: str) -> bool:
         """Find out what came of an attempt that ended in an error, by the class of the sink."""
-        may_have, surely_not = {**effect, _MAY_HAVE: True}, {**effect, _MAY_HAVE: False}
+        may_have: EffectData = {**effect, "may_have_happened": True}
+        surely_not: EffectData = {**effect, "may_have_happened": False}
         if class_of(sink) == "blind":
             return await self._record_unknown(effect, f"{why}; its target cannot be asked whether it happened")
         if class_of(sink) == "keyed":
@@ -290,7 +275,7 @@ class Releaser:
             return await self._record_fault(surely_not, EffectDelayed(why, remedy=_AGAIN))
         return await self._record_release(effect, found)
 
-    async def _read_back(self, effect: Mapping[str, Any], sink: Sink) -> Outcome | None:
+    async def _read_back(self, effect: EffectData, sink: Sink) -> Outcome | None:
         """Return what came of an attempt; None: it surely did not happen. Raises: EffectDelayed: nobody knows now."""
         try:
             return await asyncio.to_thread(sink.find, effect)
@@ -299,45 +284,41 @@ class Releaser:
         except Exception as error:  # it can be read back later
             raise EffectDelayed(f"reading it back failed: {_describe(error)}", remedy=_AGAIN) from error
 
-    async def _record_fault(self, effect: Mapping[str, Any], error: EffectRefused | EffectDelayed) -> bool:
+    async def _record_fault(self, effect: EffectData, error: EffectRefused | EffectDelayed) -> bool:
         """Record an attempt in which nothing happened; return whether there will be another one."""
-        outcome = {"error": error.as_dict()}
+        outcome = {"error": (why := error.as_dict())}
         if isinstance(error, EffectDelayed) and effect["attempts"] < MOST_ATTEMPTS:
-            return await self._write(effect, "releasing" if effect[_MAY_HAVE] else "staged", outcome)
-        if effect[_MAY_HAVE]:
+            return await self._write(effect, "releasing" if effect["may_have_happened"] else "staged", outcome)
+        if effect["may_have_happened"]:
             return await self._record_unknown(effect, f"{error.message}; an attempt that was begun may have happened")
-        told = EffectFailed(
-            mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=error.as_dict()
-        )
+        told = EffectFailed(mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=why)
         if await self._write(effect, "failed", outcome):
             self._parts.events.emit(EFFECT_FAILED, told)
         return False
 
-    async def _record_release(self, effect: Mapping[str, Any], outcome: Outcome) -> bool:
+    async def _record_release(self, effect: EffectData, came: Outcome) -> bool:
         """Record that an effect happened."""
-        told = EffectReleased(
-            mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], outcome=outcome
-        )
-        if await self._write(effect, "released", outcome):
+        told = EffectReleased(mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], outcome=came)
+        if await self._write(effect, "released", came):
             self._parts.events.emit(EFFECT_RELEASED, told)
         return False
 
-    async def _record_unknown(self, effect: Mapping[str, Any], reason: str) -> bool:
+    async def _record_unknown(self, effect: EffectData, reason: str) -> bool:
         """Record that nobody knows whether an effect happened: a person is asked."""
         told = EffectUnknown(mission=effect["mission"], effect=effect["effect"], grant=effect["grant"], reason=reason)
         if await self._write(effect, "unknown", {"reason": reason}):
             self._parts.events.emit(EFFECT_UNKNOWN, told)
         return False
 
-    async def _write(self, effect: Mapping[str, Any], state: EffectState, outcome: Outcome) -> bool:
-        """Record what came of an attempt; False if the effect was withdrawn meanwhile, which stays so."""
+    async def _write(self, effect: EffectData, state: EffectState, outcome: Mapping[str, object] | None) -> bool:
+        """Record that an attempt begins, or what came of it; False if the effect was withdrawn meanwhile."""
         at = iso(self._parts.clock())
 
         def change(root: Root) -> bool:
             found = staged_effects.find(root, effect["effect"])
             if found["state"] != effect["state"]:
                 return False
-            found["attempts"] = effect["attempts"]
+            found["before"], found["attempts"] = effect["before"], effect["attempts"]
             staged_effects.become(root, found, state, at, outcome)
             return True
 
@@ -347,7 +328,7 @@ class Releaser:
         return is_written
 
 
-def _count(effect: Mapping[str, Any]) -> dict[str, Any]:
+def _count(effect: EffectData) -> EffectData:
     """Return an effect with one more attempt."""
     return {**effect, "attempts": effect["attempts"] + 1}
 
@@ -356,7 +337,7 @@ def _describe(error: Exception) -> str:
     return error.message if isinstance(error, BatosError) else f"{type(error).__name__}: {error}"
 
 
-def _as_fault(effect: Mapping[str, Any], error: Exception) -> EffectRefused | EffectDelayed:
+def _as_fault(effect: EffectData, error: Exception) -> EffectRefused | EffectDelayed:
     """Return the fault that an error before an attempt is: one that nobody expected may pass, unless it says not."""
     if isinstance(error, EffectRefused | EffectDelayed):
         return error

@@ -10,17 +10,16 @@ the releaser writes a commit:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from batos.agency.records.capabilities import SinkClass
+from batos.agency.records.staged_effects import EffectData
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import BatosError
 
-#: An effect for a sink: {effect, key, operation, payload}, and what `prepare` returned, as plain data.
-EffectData: TypeAlias = Mapping[str, Any]
 #: The outcome of an effect, as plain data.
-Outcome: TypeAlias = dict[str, Any]
+Outcome: TypeAlias = dict[str, object]
 #: Raises EffectDelayed where this process may not do the effect any more.
 Check: TypeAlias = Callable[[], None]
 
@@ -51,7 +50,7 @@ class Sink(Protocol):
 
     sink: SinkClass
 
-    def prepare(self, effect: EffectData) -> dict[str, Any]:
+    def prepare(self, effect: EffectData) -> dict[str, object]:
         """Return what `find` needs to recognise the effect, as plain data. Raises: EffectRefused, EffectDelayed."""
         ...
 

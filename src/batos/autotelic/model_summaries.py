@@ -99,7 +99,7 @@ def _passages(read: ReadRegion) -> Iterator[Passage]:
         yield Passage(number, text.title, line["sha256"], 0, text.text, line["trust"], text.name)
 
 
-def _brief_of(read: ReadRegion) -> tuple[dict[str, Any], list[File]]:
+def _brief_of(read: ReadRegion) -> tuple[dict[str, object], list[File]]:
     """Return the brief of the mission, the same each time: what a killed process paid for is not paid again."""
     shown = "\n\n".join(each.text for each in extracts.central(read.texts, SHOWN) if each.text)
     data = shown.encode("utf-8", "replace")

@@ -209,10 +209,10 @@ def erase_slot(root: Root, holder: UvmObject, slot: str) -> None:
             undone["slots"] = [each for each in undone["slots"] if not _is_of(each, oid, slot)]
 
 
-def _is_of(told: Mapping[str, Any], oid: str, slot: str) -> bool:
+def _is_of(told: Mapping[str, object], oid: str, slot: str) -> bool:
     return (told["oid"], told["slot"]) == (oid, slot)
 
 
-def _without_value(told: Mapping[str, Any]) -> dict[str, Any]:
+def _without_value(told: Mapping[str, object]) -> dict[str, object]:
     """Return the record of a write with a mark in the place of the former value."""
     return {**told, "former": MARK if told["had"] else None}

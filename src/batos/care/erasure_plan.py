@@ -128,7 +128,7 @@ def _memory_has(root: Root, document: UvmObject, words: ErasedWords) -> bool:
     return holds(own_slots(document), words) or any(holds(own_slots(each), words) for each in chunks)
 
 
-def holds(value: Any, words: ErasedWords, depth: int = 0) -> bool:
+def holds(value: object, words: ErasedWords, depth: int = 0) -> bool:
     """Test if a value has the words, or a part of it that the database keeps as a record of its own."""
     if isinstance(value, UvmObject) or depth > 8:
         return False
@@ -241,7 +241,7 @@ def _find_slots(root: Root, target: str, user: str | None) -> list[tuple[UvmObje
     return [(holder, slot)]
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

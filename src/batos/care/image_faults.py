@@ -19,13 +19,13 @@ FaultKind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-def discard(tree: Any, key: Any, root: Root) -> None:
+def discard(tree: object, key: object, root: Root) -> None:
     """Take an entry off a list of the image, if it is there."""
     found: Any = root[tree]  # type: ignore[literal-required]
     found.discard(key) if hasattr(found, "discard") else found.pop(key, None)
 
 
-def discard_memory(tree: Any, key: Any, root: Root) -> None:
+def discard_memory(tree: object, key: object, root: Root) -> None:
     """Take an entry off a list of what is remembered, if it is there."""
     trees_of(root)[tree].pop(key, None)
 

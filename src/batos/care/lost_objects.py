@@ -121,7 +121,7 @@ def _fault_of_holder(root: Root, graph: ReferenceGraph, holder: int, lost: int) 
     return ImageFault("dangling reference", where, what, _BACKUP, None)
 
 
-def _slots(obj: Any) -> dict[str, Any]:
+def _slots(obj: object) -> dict[str, object]:
     return dict(own_slots(obj)) if isinstance(obj, UvmObject) else {}
 
 

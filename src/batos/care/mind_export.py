@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Final
@@ -85,13 +85,13 @@ def export_mind(pair: ReadOnlyPair, folder: Path) -> dict[str, int]:
     return counts
 
 
-def _line(value: Any) -> str:
+def _line(value: object) -> str:
     return json.dumps(value, sort_keys=False, separators=(",", ":")) + "\n"
 
 
 def _lines(
     root: AnyRoot, name: str, pair: ReadOnlyPair, blobs: Path, counts: dict[str, int]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     connection = connection_of(root)
     for number, oid in enumerate(sorted(_reachable(root)), 1):
         obj = connection.get(p64(oid))
@@ -121,7 +121,7 @@ def _reachable(root: AnyRoot) -> set[int]:
     return found
 
 
-def _references(value: Any) -> Iterator[str]:
+def _references(value: object) -> Iterator[str]:
     left = [value]
     while left:
         each = left.pop()
@@ -190,7 +190,7 @@ def read_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise BriefError(what, field=f"line {number}", remedy=_AGAIN) from error
 
 
-def _blob_of(line: dict[str, Any]) -> dict[str, Any]:
+def _blob_of(line: Mapping[str, object]) -> dict[str, object]:
     return {"sha256": line["sha256"]} if "sha256" in line else {}
 
 
@@ -291,7 +291,7 @@ def _fill(root: AnyRoot, name: str, folder: Path, counts: dict[str, int], *, is_
             counts[name] += 1
 
 
-def _oid_of(text: Any, number: int) -> bytes:
+def _oid_of(text: object, number: int) -> bytes:
     try:
         oid = serial_of(str(text))
         if oid < _OIDS:

@@ -61,7 +61,7 @@ def _check_mission(root: Root, name: str, record: MissionRecord) -> Iterator[Ima
             yield ImageFault("object without entry", name, what, "make it the newest turn", mend)
 
 
-def _insert(tree: Any, name: str, root: Root) -> None:
+def _insert(tree: object, name: str, root: Root) -> None:
     root[tree].insert(name)  # type: ignore[literal-required]
 
 

@@ -36,7 +36,7 @@ class MethodRun:
     """A method under way. After `go` its attributes say what came of it."""
 
     def __init__(
-        self, workers: WorkerPool, program: Program, limits: CellLimits, host: Host, policy: Mapping[str, Any]
+        self, workers: WorkerPool, program: Program, limits: CellLimits, host: Host, policy: Mapping[str, object]
     ) -> None:
         self._workers = workers
         self._program = program

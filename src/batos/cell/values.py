@@ -143,7 +143,7 @@ def _constant(what: str) -> Callable[[str], NoReturn]:
     return refuse
 
 
-def _mark_read(found: dict[str, Any]) -> Any:
+def _mark_read(found: Mapping[str, object]) -> Any:
     number = found.get(MARK)
     return Ref(number) if len(found) == 1 and type(number) is int else found
 

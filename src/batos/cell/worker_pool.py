@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from batos.cell.dumps import Dumps
 from batos.cell.limits import CellLimits
@@ -38,7 +38,7 @@ def interpreter() -> ModuleType:
 class Worker:
     """A worker process lent to one run for one or more turns. Its work is done in threads."""
 
-    def __init__(self, pool: monty.Monty, kinds: ModuleType, limits: CellLimits, policy: Mapping[str, Any]) -> None:
+    def __init__(self, pool: monty.Monty, kinds: ModuleType, limits: CellLimits, policy: Mapping[str, object]) -> None:
         self.kinds = kinds
         self.session: monty.MontySession
         self.collected: monty.CollectString = kinds.CollectString(limits.output)
@@ -101,7 +101,7 @@ class Worker:
                 self.session.__exit__(None, None, None)
 
 
-def _policy(policy: Mapping[str, Any]) -> monty.OSPolicy:
+def _policy(policy: Mapping[str, object]) -> monty.OSPolicy:
     return cast("monty.OSPolicy", dict(policy))
 
 
@@ -140,7 +140,7 @@ class WorkerPool:
         self._kinds: ModuleType | None = None
         self._closed = False
 
-    async def take(self, policy: Mapping[str, Any]) -> Worker:
+    async def take(self, policy: Mapping[str, object]) -> Worker:
         """Wait in order for the right to use a process; the first work takes the process itself.
 
         Raises: CellMissing: the cell is closed or cannot start.

@@ -123,7 +123,7 @@ class WorkerTurns:
         except self.worker.kinds.MontyError as error:
             raise self._convert_error(error) from None
 
-    def _settle(self, sent: MessageAnswer) -> dict[str, Any]:
+    def _settle(self, sent: MessageAnswer) -> dict[str, object]:
         if sent.raised is not None:
             kind = sent.raised.kind if sent.raised.kind in _KINDS else "RuntimeError"
             return {"exc_type": kind, "message": clean_text(sent.raised.message)}
@@ -153,7 +153,7 @@ class WorkerTurns:
             self.worker.leave()
         return turn
 
-    def _has_stopped(self, turn: WorkerTurn, snapshot: Any) -> bool:
+    def _has_stopped(self, turn: WorkerTurn, snapshot: object) -> bool:
         kinds = self.worker.kinds
         if isinstance(snapshot, kinds.MontyComplete):
             turn.is_done = True
@@ -241,7 +241,7 @@ class WorkerTurns:
         self._names(slots, extra)
         turn.result, turn.slots, turn.is_marked = result, slots, marked
 
-    def _convert_error(self, error: Any) -> MethodFailed:
+    def _convert_error(self, error: object) -> MethodFailed:
         """Convert an error of the interpreter to MethodFailed or CellKilled."""
         kinds = self.worker.kinds
         selector = self.program.selector
@@ -259,7 +259,7 @@ class WorkerTurns:
             return MethodFailed(f"the result of {selector}, or a slot or message of it, is not plain data: {text}")
         return MethodFailed(f"{selector} raised {text}" + (f" (line {line})" if line else ""))
 
-    def _line(self, error: Any) -> int:
+    def _line(self, error: object) -> int:
         """Return the line of the source at which an error occurred, 0 if it was not in the method's text."""
         frames = error.traceback() if hasattr(error, "traceback") else []
         known = self._lines or self.program.code.lines

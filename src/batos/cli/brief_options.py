@@ -50,18 +50,18 @@ class BriefOptions:
     `fields` are those of a brief; `ancestor` and `in_reply_to` may still be `last`, which a door resolves.
     """
 
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
     voices: bool = False
     #: The answer is shown as it grows, or not; None: only on a terminal.
     stream: bool | None = None
 
-    def brief(self, text: str, settings: Settings, client: str) -> dict[str, Any]:
+    def brief(self, text: str, settings: Settings, client: str) -> dict[str, object]:
         """Return the brief of this question without its attachments, asked by the settings' user."""
         origin = {"door": "cli", "client": client}
         return {**self.fields, "text": text, "user": settings.asker, "origin": origin}
 
-    def brief_and_files(self, text: str | None, called: VerbCall, client: str) -> tuple[dict[str, Any], list[File]]:
+    def brief_and_files(self, text: str | None, called: VerbCall, client: str) -> tuple[dict[str, object], list[File]]:
         """Return the brief and its files; stdin is the question if none is given or it is `-`, and else a document.
 
         UsageError: there is no question. BriefError: stdin is asked for twice, is closed, or is no text.

@@ -48,7 +48,7 @@ def approval_ids(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     return [item for item in named if str(item.value).startswith(incomplete)]
 
 
-def _ask_home(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+def _ask_home(ctx: click.Context, verb: str, args: Mapping[str, object]) -> dict[str, Any]:
     """Ask the home's server; return nothing where none runs: a shell completes, it does not complain."""
     try:
         given = {name: value for name, value in ctx.params.items() if name in Settings.model_fields}
@@ -57,7 +57,7 @@ def _ask_home(ctx: click.Context, verb: str, args: dict[str, Any]) -> dict[str, 
         return {}
 
 
-async def _ask(settings: Settings, verb: str, args: dict[str, Any]) -> dict[str, Any]:
+async def _ask(settings: Settings, verb: str, args: Mapping[str, object]) -> dict[str, Any]:
     from batos.client.asynchronous import AsyncClient  # verbs import this module, and complete nothing
 
     found = AsyncClient(settings.home, server=settings.named_server or None, starts=False)

@@ -57,7 +57,7 @@ def command(verb: WireVerb[Any, Any]) -> click.Command:
     """Make the command of a verb that asks once, and tells the reply in the words of its declaration."""
 
     @take(verb)
-    def ask_and_tell(called: VerbCall, given: Mapping[str, Any]) -> int:
+    def ask_and_tell(called: VerbCall, given: Mapping[str, object]) -> int:
         return tell(called, verb, ask_for(called, verb, given))
 
     return ask_and_tell
@@ -78,7 +78,7 @@ def take(verb: WireVerb[Any, Any], *left: str) -> Callable[[Callable[..., int]],
 
     def decorate(work: Callable[..., int]) -> click.Command:
         @functools.wraps(work)
-        def run_verb(called: VerbCall, **typed: Any) -> int:
+        def run_verb(called: VerbCall, **typed: object) -> int:
             given = {name: value for name in fields if _is_given(value := _pop(typed, name))}
             user = verb.args.model_fields.get("user")
             if user is not None and Meaning.ASKER in _meanings(user):
@@ -98,10 +98,10 @@ def take(verb: WireVerb[Any, Any], *left: str) -> Callable[[Callable[..., int]],
     return decorate
 
 
-def ask_for(called: VerbCall, verb: WireVerb[Args, Reply], given: Mapping[str, Any]) -> Reply:
+def ask_for(called: VerbCall, verb: WireVerb[Args, Reply], given: Mapping[str, object]) -> Reply:
     """Ask a verb as it was declared, and say of which moment the reply is."""
 
-    def on_event(_event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(_event: str, keys: Mapping[str, object]) -> None:
         called.note(verb.progress.format_map(keys))
 
     opened, heard = open_door(called, reads=verb.reads), on_event if verb.progress else None
@@ -186,7 +186,7 @@ _METAVARS: Final[Mapping[Any, str]] = {given_moment: "TIME", str: "TEXT"}
 _AS_OF: Final = "As it was then: a time (9:00, yesterday 9:00, 2h ago), right after a MISSION, or a tid:0x..."
 
 
-def _unwrap(annotation: Any, notes: Collection[Any]) -> tuple[Any, list[Any]]:
+def _unwrap(annotation: object, notes: Collection[object]) -> tuple[Any, list[Any]]:
     """Return the type of a field without None, and all that is noted of it."""
     found = list(notes)
     while (origin := get_origin(annotation)) in (Annotated, Union, UnionType):
@@ -204,7 +204,7 @@ def _meanings(field: FieldInfo) -> list[Any]:
     return _unwrap(get_args(kind)[0], notes)[1] if get_origin(kind) is list else notes
 
 
-def _type(kind: Any, notes: Collection[Any]) -> Any:
+def _type(kind: object, notes: Collection[object]) -> Any:
     """Return the type of a parameter, which refuses what the verb would refuse, and reads what people write."""
     least, most = _find_bound(notes, "ge"), _find_bound(notes, "le")
     if get_origin(kind) is Literal:
@@ -223,7 +223,7 @@ def _type(kind: Any, notes: Collection[Any]) -> Any:
     return given_name if longest is not None and longest <= _NAME else str
 
 
-def _find_bound(notes: Collection[Any], name: str) -> int | None:
+def _find_bound(notes: Collection[object], name: str) -> int | None:
     """Return a bound that is noted of a field, if there is one."""
     return next((found for each in notes if (found := getattr(each, name, None)) is not None), None)
 
@@ -239,5 +239,5 @@ def _pop(typed: dict[str, Any], name: str) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _is_given(value: Any) -> bool:
+def _is_given(value: object) -> bool:
     return value is not None and value is not False and value != []

@@ -59,8 +59,8 @@ def deleted_place(named: str) -> str:
 
 
 async def ask_of_memories(
-    opened: Opened, verb: str, args: Mapping[str, Any], on_event: OnEvent | None = None
-) -> dict[str, Any]:
+    opened: Opened, verb: str, args: Mapping[str, object], on_event: OnEvent | None = None
+) -> dict[str, object]:
     """Ask a verb; a name that it does not find is looked for as the path of a file that was deleted.
 
     Raises: NotFound: it is not found so either.
@@ -83,7 +83,7 @@ async def ask_of_memories(
             args = _with_place(args, missing, left.pop(missing))
 
 
-async def erased_place(opened: Opened, args: Mapping[str, Any]) -> str:
+async def erased_place(opened: Opened, args: Mapping[str, object]) -> str:
     """Return the target of an erasure: the path of a file that was deleted, where only this names a memory."""
     target = str(args["target"])
     place = "" if args["words"] else deleted_place(target)
@@ -105,7 +105,7 @@ def _names_in(args: Mapping[str, Any]) -> list[str]:
     return [name for each in given for name in ([each] if isinstance(each, str) else each)]
 
 
-def _with_place(args: Mapping[str, Any], named: str, place: str) -> dict[str, Any]:
+def _with_place(args: Mapping[str, Any], named: str, place: str) -> dict[str, object]:
     """Return arguments with the place of a file instead of a name."""
     return {key: _replace_name(value, named, place) if key in _NAMING else value for key, value in args.items()}
 

@@ -83,7 +83,7 @@ def as_of_option(verb: Callable[..., Any]) -> Callable[..., Any]:
     )(verb)
 
 
-def with_moment(args: Mapping[str, Any], as_of: str | None) -> dict[str, Any]:
+def with_moment(args: Mapping[str, object], as_of: str | None) -> dict[str, object]:
     """Return a verb's arguments with the moment that is asked about, if it is not now."""
     return {**args} if as_of is None else {**args, "as_of": as_of}
 

@@ -123,7 +123,7 @@ def shared_options() -> list[Common]:
 
     @common_options
     @server_option
-    def every(**given: Any) -> None:
+    def every(**given: object) -> None:
         """Do nothing: its options are what is asked for."""
 
     return [each for each in click.command(every).params if isinstance(each, Common)]

@@ -63,7 +63,7 @@ def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[...
 
     @common_options
     @functools.wraps(verb)
-    def run_verb(*, as_json: bool, quiet: bool, verbose: bool, **given: Any) -> Any:
+    def run_verb(*, as_json: bool, quiet: bool, verbose: bool, **given: object) -> Any:
         flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
         loaded = config.load(flags=flags)
         settings = loaded.settings

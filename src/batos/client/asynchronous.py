@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Self, TypeAlias, cast
 
 from batos.client.line import Line, Patience
 from batos.client.named_documents import Document, Mission, MissionLine
@@ -18,7 +18,7 @@ from batos.client.wire.pending import OnAcknowledged, OnEvent
 from batos.client.wire.server_address import ServerAddress
 from batos.protocol.brief import File, read_file
 from batos.protocol.effect_documents import EffectList, GrantList
-from batos.protocol.image_documents import ReasonTree
+from batos.protocol.image_documents import WhyNode
 from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RememberedPage
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
 from batos.protocol.undo_documents import RedonePage, UndonePage
@@ -95,7 +95,7 @@ class AsyncClient:
         *,
         files: Sequence[Attached] = (),
         as_of: str | None = None,
-        **brief: Any,
+        **brief: object,
     ) -> Mission:
         """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
 
@@ -108,7 +108,7 @@ class AsyncClient:
         return Mission(await self.call("submit", args, on_event, on_acknowledged))
 
     def stream(
-        self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: Any
+        self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: object
     ) -> AsyncStream:
         """Ask and read the answer as it is written, token by token."""
 
@@ -117,7 +117,7 @@ class AsyncClient:
 
         return AsyncStream(asking)
 
-    async def submit(self, /, text: str, *, files: Sequence[Attached] = (), **brief: Any) -> str:
+    async def submit(self, /, text: str, *, files: Sequence[Attached] = (), **brief: object) -> str:
         """Submit a question and return the id of its mission, which the server has committed by then."""
         whole = {**brief, "text": text, "attachments": await self.attach(files)}
         return str((await self.call("submit", {"brief": whole}))["mission"])
@@ -128,7 +128,7 @@ class AsyncClient:
         return Mission(await self.call("wait", args if seconds is None else {**args, "seconds": seconds}, on_event))
 
     async def send(
-        self, receiver: str, selector: str, arguments: Sequence[Any] = (), on_event: OnEvent | None = None
+        self, receiver: str, selector: str, arguments: Sequence[object] = (), on_event: OnEvent | None = None
     ) -> Mission:
         """Send a message to an object and wait for the mission that delivers it."""
         message = {"receiver": receiver, "selector": selector, "arguments": list(arguments)}
@@ -162,11 +162,11 @@ class AsyncClient:
         named = {} if reference is None else {"object": reference}
         return await self.call("inspect", {**named, **_moment(as_of)})
 
-    async def why(self, what: str, *, as_of: str | None = None) -> ReasonTree:
+    async def why(self, what: str, *, as_of: str | None = None) -> WhyNode:
         """Return the path that a sentence, a mission, a slot or a memory came from, as a tree."""
         return await self.request(WHY, what=what, **_moment(as_of))
 
-    async def recall(self, /, query: str, limit: int = 5, **which: Any) -> RecalledPage:
+    async def recall(self, /, query: str, limit: int = 5, **which: object) -> RecalledPage:
         """Find the parts of what is remembered that match a query best; `which` are the further fields of the verb."""
         return await self.request(RECALL, query=query, limit=limit, **which)
 
@@ -218,7 +218,7 @@ class AsyncClient:
 
     # -- changing
 
-    async def undo(self, /, mission: str = "last", **how: Any) -> UndonePage:
+    async def undo(self, /, mission: str = "last", **how: object) -> UndonePage:
         """Take a mission out of the mind; `cascade`, `dry_run` and `keep` say how."""
         return await self.request(UNDO, mission=mission, **how)
 
@@ -226,7 +226,7 @@ class AsyncClient:
         """Bring an undone mission back; without a name that of the newest undo."""
         return await self.request(REDO, cascade=cascade, **({} if mission is None else {"mission": mission}))
 
-    async def remember(self, /, text: str, **about: Any) -> RememberedPage:
+    async def remember(self, /, text: str, **about: object) -> RememberedPage:
         """Remember a text; `about` has the further fields of the verb: source, title, key, scope."""
         return await self.request(REMEMBER, text=text, **about)
 
@@ -242,14 +242,14 @@ class AsyncClient:
         """Reject a method; its missions are told the reason."""
         return await self.request(REJECT, approval=approval, why=why)
 
-    async def request(self, verb: WireVerb[Args, Reply], on_event: OnEvent | None = None, /, **fields: Any) -> Reply:
+    async def request(self, verb: WireVerb[Args, Reply], on_event: OnEvent | None = None, /, **fields: object) -> Reply:
         """Call a verb by its declaration in batos.verbs, and return the reply with its type; raises as `call`."""
         return cast("Reply", await self.call(verb.name, fields, on_event))
 
     async def call(
         self,
         verb: str,
-        args: Mapping[str, Any] | None = None,
+        args: Mapping[str, object] | None = None,
         on_event: OnEvent | None = None,
         on_acknowledged: OnAcknowledged | None = None,
         *,

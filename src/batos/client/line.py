@@ -107,7 +107,7 @@ class Line:
     async def call(
         self,
         verb: str,
-        args: Mapping[str, Any] | None = None,
+        args: Mapping[str, object] | None = None,
         on_event: OnEvent | None = None,
         on_acknowledged: OnAcknowledged | None = None,
         *,
@@ -159,7 +159,7 @@ class Line:
             del self._calls[name]
             call.leave()
 
-    async def _result(self, call: PendingCall) -> dict[str, Any]:
+    async def _result(self, call: PendingCall) -> dict[str, object]:
         silence = self._patience.silence
         while not call.done.done():
             now = asyncio.get_running_loop().time()
@@ -286,7 +286,7 @@ class Line:
 
     # -- watching
 
-    async def watch(self, topics: Sequence[str] = ("",)) -> AsyncIterator[dict[str, Any]]:
+    async def watch(self, topics: Sequence[str] = ("",)) -> AsyncIterator[dict[str, object]]:
         """Yield notices of what happens, for all topics that begin so: v, seq, at, event, and the event's keys.
 
         Raises NoServer when the server is lost, or this client closed. Refused: a guest follows its own missions.
@@ -326,10 +326,10 @@ class Line:
             connection.close()
 
 
-def _add_key(verb: str, args: dict[str, Any]) -> dict[str, Any]:
+def _add_key(verb: str, args: dict[str, object]) -> dict[str, object]:
     """Give what begins a mission a key, by which the server knows the mission when it is asked again."""
-    if verb == "submit" and isinstance(args.get("brief"), Mapping):
-        args["brief"] = {"idempotency_key": secrets.token_hex(16), **args["brief"]}
+    if verb == "submit" and isinstance(brief := args.get("brief"), Mapping):
+        args["brief"] = {"idempotency_key": secrets.token_hex(16), **brief}
     elif verb == "send":
         args.setdefault("idempotency_key", secrets.token_hex(16))
     return args

@@ -159,6 +159,6 @@ class Token(str):
     retracted: bool
 
 
-def _known_fields(names: Iterable[str], told: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(names: Iterable[str], told: Mapping[str, object]) -> dict[str, Any]:
     """Return the fields that this version knows; a newer server may tell more."""
     return {name: told[name] for name in names if name in told}

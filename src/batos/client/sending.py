@@ -15,12 +15,12 @@ from batos.protocol.wire_messages import PIECE_BYTES
 class Asks(Protocol):
     """Asks one thing of a mind and returns its result."""
 
-    async def __call__(self, verb: str, args: Mapping[str, Any], /) -> dict[str, Any]:
+    async def __call__(self, verb: str, args: Mapping[str, object], /) -> dict[str, object]:
         """Ask it."""
         ...
 
 
-async def send_files(ask: Asks, files: Sequence[File]) -> list[dict[str, Any]]:
+async def send_files(ask: Asks, files: Sequence[File]) -> list[dict[str, object]]:
     """Hand over the bytes of files that the mind lacks; return the references that a brief carries."""
     for file in files:
         for tries in range(3):

@@ -80,12 +80,12 @@ class AsyncStream:
         task.add_done_callback(lambda _: self._tokens.put_nowait(None))
         return task
 
-    def _on_acknowledged(self, told: Mapping[str, Any]) -> None:
+    def _on_acknowledged(self, told: Mapping[str, object]) -> None:
         self._id = str(told["mission"])
 
-    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _on_event(self, event: str, keys: Mapping[str, object]) -> None:
         if event == "mission.token":
-            self._tokens.put_nowait(Token(keys["text"]))
+            self._tokens.put_nowait(Token(str(keys["text"])))
         elif event == "mission.retracted":
             self._tokens.put_nowait(Token(retracted=True))
 

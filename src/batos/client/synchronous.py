@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from batos.client.asynchronous import AsyncClient, Attached
 from batos.client.line import Patience
@@ -74,7 +74,7 @@ class Client:
         """Close the connection; calls under way fail with NoServer."""
         self._finalizer()
 
-    def stream(self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: Any) -> Stream:
+    def stream(self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: object) -> Stream:
         """Ask and read the answer as it is written, token by token."""
         return Stream(self.portal, self.twin.stream(text, files=files, as_of=as_of, **brief))
 

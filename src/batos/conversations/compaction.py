@@ -7,7 +7,7 @@ a turn is summarised log(turns) times. docs/conversations.md says when compactio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final, Protocol
@@ -153,12 +153,12 @@ def _last_summarised_turn(conversation: UvmObject) -> int:
     return int(view[-1].last) if view else 0
 
 
-async def compact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+async def compact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, object]:
     """Compact a conversation's older turns: `compact_`."""
     return await _Compaction(interpreter, receiver).run(afresh=False)
 
 
-async def recompact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+async def recompact(interpreter: Derives, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, object]:
     """Drop the view and make it anew: `recompact_`. The turns are not touched."""
     return await _Compaction(interpreter, receiver).run(afresh=True)
 
@@ -185,7 +185,7 @@ class _Compaction:
         self._made: list[RecordedPiece] = []
         self._interrupted = ""
 
-    async def run(self, *, afresh: bool) -> dict[str, Any]:
+    async def run(self, *, afresh: bool) -> dict[str, object]:
         """Make all pieces that are due, within the mission's limits; return what was done and what is left."""
         session = self._context.io.session
         holder, resumed = await self._interpreter.derive(partial(_claim, self._name, self._context.mission.id, afresh))
@@ -258,7 +258,7 @@ class _Compaction:
             self._made.append(made)
         return bool(kept)
 
-    def _node(self, made: RecordedPiece) -> dict[str, Any]:
+    def _node(self, made: RecordedPiece) -> dict[str, object]:
         return {
             **asdict(made.piece),
             "level": made.level,
@@ -268,7 +268,7 @@ class _Compaction:
             "at": iso(self._context.io.session.clock()),
         }
 
-    def _report(self, target: int, note: str) -> dict[str, Any]:
+    def _report(self, target: int, note: str) -> dict[str, object]:
         """Return the result of the message: the new pieces, the view's reach, the turns left and the reason."""
         left = max(0, target - self._last_summarised_turn)
         if left and not note:
@@ -333,7 +333,7 @@ def _claim(name: str, mission: str, afresh: bool, root: Root) -> tuple[str, bool
     return "", holder == mission
 
 
-def _keep(name: str, slots: dict[str, Any], merged: Sequence[RecordedPiece], drops: int, root: Root) -> bool:
+def _keep(name: str, slots: Mapping[str, object], merged: Sequence[RecordedPiece], drops: int, root: Root) -> bool:
     """Put a summary into the view, in the place of those that it was made of.
 
     Returns False if the view is another by now, or if one was dropped since its turns were read, which `drops` tells.

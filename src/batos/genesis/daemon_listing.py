@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from batos.inference import model_names
 from batos.inference.ollama import catalogue
@@ -54,7 +54,7 @@ class GenesisDaemon(Protocol):
         *,
         from_: str,
         system: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         adapters: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[catalogue.PullProgress, None]:
         """Make a model from one it has."""

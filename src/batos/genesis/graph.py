@@ -127,13 +127,13 @@ class _Slots:
         self._changes = changes
         self._digests = dict(own_slots(obj).get(DIGESTS, {}))
 
-    def put(self, slot: str, value: Any) -> None:
+    def put(self, slot: str, value: object) -> None:
         """Give a slot a value, whatever it held."""
         slots = own_slots(self._obj)
         if slot not in slots or slots[slot] != value:
             self._write(slot, value, "changed" if slot in slots else "made")
 
-    def declare(self, values: Mapping[str, Any]) -> None:
+    def declare(self, values: Mapping[str, object]) -> None:
         """Write each slot whose declaration is not the known one."""
         for slot, value in values.items():
             plain = ["primitive", value.name] if isinstance(value, Primitive) else value
@@ -161,7 +161,7 @@ class _Slots:
         revision = self._changes.declared(self._obj, slot, intent)
         return f"; revision {revision} of its method is retired" if revision else ""
 
-    def _write(self, slot: str, value: Any, how: str) -> None:
+    def _write(self, slot: str, value: object, how: str) -> None:
         setattr(self._obj, slot, value)
         self._changes.append(f"{self._name}.{slot} {how}")
 
@@ -170,7 +170,7 @@ class _Slots:
             setattr(self._obj, DIGESTS, dict(self._digests))
 
 
-def _stored_value(value: Any, slot: str) -> Any:
+def _stored_value(value: object, slot: str) -> Any:
     if not isinstance(value, IntentText):
         return value
     kind: IntentKind = "facet" if slot.endswith("_facet_") else "protocol"
@@ -258,7 +258,7 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
     slots.put("core_identity", persona.core_identity)
     slots.put("core_method", persona.core_method)
     intents = {intent.slot: intent for intent in (*persona.pillars, *persona.protocols)}
-    declared: dict[str, Any] = {
+    declared: dict[str, object] = {
         "model": codex.model_for(persona.name, profile),
         "options": codex.options_for(persona.name, profile),
         "line": persona.line,

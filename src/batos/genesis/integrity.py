@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from batos.genesis import graph, measures, register
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
@@ -92,7 +91,7 @@ def _states(orchestrator: UvmObject) -> Finding:
     return Finding("image.states", True, f"the state machine has its {len(STATES)} states and the cycle")
 
 
-def _has_primitive(state: Any, selector: str) -> bool:
+def _has_primitive(state: object, selector: str) -> bool:
     return isinstance(state, UvmObject) and isinstance(own_slots(state).get(selector), Primitive)
 
 

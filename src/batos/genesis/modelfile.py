@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from batos import private_files
 from batos.genesis.adapters.inventory import Adapter
@@ -31,7 +30,7 @@ class Recipe:
     base: str
     base_digest: str
     system: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     adapter: Adapter | None = None
 
     @property
@@ -149,7 +148,7 @@ def _is_ours(path: Path) -> bool:
     return found is not None and found[1] == digest_of(body)[:12]
 
 
-def _parameter(persona: str, name: str, value: Any) -> list[str]:
+def _parameter(persona: str, name: str, value: object) -> list[str]:
     if isinstance(value, list):
         return [f"PARAMETER {name} {_quote(persona, name, item)}" for item in value]
     return [f"PARAMETER {name} {str(value).lower() if isinstance(value, bool) else value}"]

@@ -98,7 +98,7 @@ def record(root: Root, models: Mapping[str, MadeModel]) -> list[str]:
     return changes
 
 
-def keep_audit(root: Root, findings: Iterable[Mapping[str, Any]], at: str) -> str:
+def keep_audit(root: Root, findings: Iterable[Mapping[str, object]], at: str) -> str:
     """Keep the findings with ALFRED if they are not those of the last audit; answers since when they hold."""
     found = [dict(each) for each in findings]
     last = last_audit(root)

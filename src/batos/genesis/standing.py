@@ -10,8 +10,8 @@ from batos.genesis import daemon_listing as daemons
 from batos.genesis.daemon_listing import GenesisDaemon, Runners
 from batos.inference.vram.placement import place_of
 from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout
-from batos.protocol.image_documents import LoadedModel, StandingDocument
-from batos.protocol.mission_documents import ErrorDocument
+from batos.protocol.image_documents import StandingDocument
+from batos.protocol.mission_documents import ErrorDocument, LoadedModel
 from batos.protocol.server_documents import MindStatus, StandingStatus
 
 #: Seconds that the daemon has to answer in.

@@ -72,7 +72,7 @@ class GuardianPolicy:
 
         Raises: ConfigError: a pattern is not a regular expression.
         """
-        derived: dict[str, Any] = {
+        derived: dict[str, object] = {
             "plain_methods": self.mutators.union(*self.methods.values()),
             "nodes": self.statements | self.expressions | self.parts,
             "builtins": self.functions | self.exceptions,
@@ -92,7 +92,7 @@ class GuardianPolicy:
         return {one.name: _plain(getattr(self, one.name)) for one in fields(self) if one.init}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Mapping):
@@ -100,21 +100,21 @@ def _plain(value: Any) -> Any:
     return asdict(value) if isinstance(value, SourceBounds) else value
 
 
-def _words(table: Mapping[str, Any], section: str, name: str) -> frozenset[str]:
+def _words(table: Mapping[str, object], section: str, name: str) -> frozenset[str]:
     value = table.get(name)
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise ConfigError(f"the policy's [{section}] {name} is not a list of texts", field=f"{section}.{name}")
     return frozenset(value)
 
 
-def _text(table: Mapping[str, Any], section: str, name: str) -> str:
+def _text(table: Mapping[str, object], section: str, name: str) -> str:
     value = table.get(name)
     if not isinstance(value, str):
         raise ConfigError(f"the policy's [{section}] {name} is no text", field=f"{section}.{name}")
     return value
 
 
-def _bounds(table: Mapping[str, Any]) -> SourceBounds:
+def _bounds(table: Mapping[str, object]) -> SourceBounds:
     given = {one.name: table.get(one.name) for one in fields(SourceBounds)}
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -9,13 +9,14 @@ from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import own_slots, reference
-from batos.protocol.dream_documents import MadeMethod
+from batos.protocol.dream_documents import Dream, MadeMethod
 from batos.protocol.errors import NotFound, Refused
+from batos.protocol.method_documents import CandidateDocument
 from batos.records import approvals, methods, object_installation, tools
 from batos.records.candidates import Candidate
 
 
-def draw(root: Root, candidate: Candidate) -> dict[str, Any]:
+def draw(root: Root, candidate: Candidate) -> dict[str, object]:
     """Return a candidate that was installed in a copy as plain data, with its revision, or with the object of a whole
     one.
     """
@@ -31,13 +32,13 @@ def draw(root: Root, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def draw_asked(root: Root, mission: str) -> list[dict[str, Any]]:
+def draw_asked(root: Root, mission: str) -> list[CandidateDocument]:
     """Return the candidates that a person would have been asked about for a mission, as plain data."""
     asked = (root[roots.APPROVALS][name] for name in approvals.list_made_for(root, mission, ()))
-    return [dict(each.candidate) for each in asked if not each.candidate["forgets"]]
+    return [{**each.candidate} for each in asked if not each.candidate["forgets"]]
 
 
-def list_made(root: Root, dream: Mapping[str, Any]) -> list[MadeMethod]:
+def list_made(root: Root, dream: Dream) -> list[MadeMethod]:
     """List the methods that a dream made, and what stands against each in the mind as it is now."""
     made = [(Candidate.from_dict(each["candidate"]), each["revision"]) for each in dream.get("made", ())]
     asked = [Candidate.from_dict(each) for each in dream.get("asks", ())]
@@ -74,7 +75,7 @@ def _find_conflict(root: Root, candidate: Candidate, revision: int | None) -> st
     return "another method was made meanwhile" if revision is not None and made != revision - 1 else ""
 
 
-def check_installable(root: Root, dream: Mapping[str, Any], at: str) -> None:
+def check_installable(root: Root, dream: Dream, at: str) -> None:
     """Check that each method of a dream may come into the mind. Raises: Refused: one may not.
 
     The guardian of today judges each once more, and a person's no stands.
@@ -92,12 +93,12 @@ def check_installable(root: Root, dream: Mapping[str, Any], at: str) -> None:
             methods.check(each)
 
 
-def _candidates(dream: Mapping[str, Any]) -> Iterator[Candidate]:
+def _candidates(dream: Dream) -> Iterator[Candidate]:
     for each in dream.get("made", ()):
         yield approvals.audit_again(Candidate.from_dict(each["candidate"]))
 
 
-def install(root: Root, dream: Mapping[str, Any], at: str) -> dict[str, str]:
+def install(root: Root, dream: Dream, at: str) -> dict[str, str]:
     """Install the methods of a dream; return the references of the objects that it made, by those in the dream."""
     renamed: dict[str, str] = {}
     for candidate, each in zip(_candidates(dream), dream.get("made", ()), strict=True):
@@ -111,7 +112,7 @@ def install(root: Root, dream: Mapping[str, Any], at: str) -> dict[str, str]:
     return renamed
 
 
-def rename(data: Any, renamed: Mapping[str, str]) -> Any:
+def rename(data: object, renamed: Mapping[str, str]) -> Any:
     """Return plain data with these references in the place of others.
 
     >>> rename({"oid": "oid:0x9", "of": ["oid:0x1"]}, {"oid:0x9": "oid:0x2"})

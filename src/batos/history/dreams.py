@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
@@ -21,8 +21,9 @@ from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference import erasure_mark
 from batos.objects.prototype import own_slots
-from batos.protocol.dream_documents import BaseAnswer, DreamDiff, DreamLine, MadeMethod, SlotDifference
+from batos.protocol.dream_documents import BaseAnswer, Dream, DreamDiff, DreamLine, MadeMethod, SlotDifference
 from batos.protocol.errors import NotFound
+from batos.protocol.evidence_documents import WrittenSlot
 from batos.records import tool_declarations
 from batos.records.candidates import Candidate
 
@@ -32,7 +33,7 @@ DREAMS: Final = "dreams"
 _OWN: Final = frozenset({"mission"})
 
 
-def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] = ()) -> dict[str, Any]:
+def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] = ()) -> Dream:
     """Return all that a mission of a copy of the mind did, as plain data; `tid` is the commit that was copied.
 
     `made` are the candidates that were installed in the copy.
@@ -60,7 +61,7 @@ def draw(copy: LivingImage, mission: str, tid: bytes, made: Sequence[Candidate] 
         }
 
 
-def _thought_of_the_mind(thought: dict[str, Any], tid: bytes) -> dict[str, Any]:
+def _thought_of_the_mind(thought: dict[str, Any], tid: bytes) -> dict[str, object]:
     """Return the slots of a thought as of the commit that was copied: no other commit that the copy saw is known.
 
     Its effects on the world are left out: a dream holds no live capability.
@@ -68,25 +69,23 @@ def _thought_of_the_mind(thought: dict[str, Any], tid: bytes) -> dict[str, Any]:
     return without_effects({**thought, "provenance": {**thought["provenance"], "read_at": tid_text(tid)}})
 
 
-def without_effects(thought: Mapping[str, Any]) -> dict[str, Any]:
+def without_effects(thought: Mapping[str, Any]) -> dict[str, object]:
     """Return the slots of a thought without its effects on the world."""
     kept = [each for each in thought.get("contributions", ()) if each[0] != staged_effects.KIND]
     return {**thought, "contributions": kept} if "contributions" in thought else dict(thought)
 
 
-def _reads(
-    root: Root, thought: Mapping[str, Any], user: str, writes: Iterable[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
+def _reads(root: Root, thought: Mapping[str, Any], user: str, writes: Iterable[WrittenSlot]) -> Iterator[WrittenSlot]:
     """Yield each slot that a mission read and did not change, with what stands there."""
     changed = {(each["oid"], each["slot"]) for each in writes}
     for each in (thought.get("provenance") or {}).get("read", ()):
         holder = by_name(root, each["oid"])
         if holder is not None and (each["oid"], each["slot"]) not in changed:
-            now = slot_changes.value_of(holder, each["slot"], user)
-            yield {"oid": each["oid"], "slot": each["slot"], "had": now.has, "former": now.value, "value": now.value}
+            had, value = slot_changes.value_of(holder, each["slot"], user)
+            yield {"oid": each["oid"], "slot": each["slot"], "had": had, "former": value, "value": value}
 
 
-def store(journal: Any, dream: Mapping[str, Any]) -> None:
+def store(journal: Any, dream: Dream) -> None:
     """Keep a dream in the journal's root, unless something was erased since the commit that it read."""
     if erasure_mark.is_behind(journal, serial_of(dream["read_at"]), for_change=True):
         return
@@ -95,14 +94,14 @@ def store(journal: Any, dream: Mapping[str, Any]) -> None:
     journal[DREAMS][dream["mission"]] = PersistentMapping(dream)
 
 
-def read(image: ReadableImage, named: str, user: str | None = None) -> dict[str, Any]:
+def read(image: ReadableImage, named: str, user: str | None = None) -> Dream:
     """Return a dream by its mission's id, the beginning of it, `last` or `last-1`. Raises: NotFound."""
     with snapshot(image.journal_db) as journal:
         dreams = journal.get(DREAMS) or {}
         name = naming.find_id(dreams, named, lambda each: user in (None, dreams[each]["user"])) if dreams else named
         if name not in dreams or user not in (None, dreams[name]["user"]):
             raise NotFound(f"there is no dream {named!r}", field="dream", remedy="`batos dream list` lists them.")
-        found = dict(dreams[name])
+        found = cast("Dream", dict(dreams[name]))
     with image.snapshot() as root:
         return _with_state(root, found)
 
@@ -111,19 +110,19 @@ def list_dreams(image: ReadableImage, most: int, user: str | None = None) -> lis
     """Return a line for each of the newest dreams."""
     with snapshot(image.journal_db) as journal:
         dreams = journal.get(DREAMS) or {}
-        found = [dict(dreams[name]) for name in naming.newest_first(dreams)] if dreams else []
+        found = [cast("Dream", dict(dreams[name])) for name in naming.newest_first(dreams)] if dreams else []
     mine = [each for each in found if user in (None, each["user"])][:most]
     with image.snapshot() as root:
         return [line_of(_with_state(root, each)) for each in mine]
 
 
-def _with_state(root: Root, dream: dict[str, Any]) -> dict[str, Any]:
+def _with_state(root: Root, dream: Dream) -> Dream:
     """Return a dream whose mission is part of the mind as promoted, also if the process died before it was noted."""
     there = roots.MISSIONS in root and roots.find_record(root, dream["mission"]) is not None
     return {**dream, "state": "promoted"} if there else dream
 
 
-def line_of(dream: Mapping[str, Any]) -> DreamLine:
+def line_of(dream: Dream) -> DreamLine:
     """Return the line of a dream."""
     return {
         "dream": dream["mission"],
@@ -135,7 +134,7 @@ def line_of(dream: Mapping[str, Any]) -> DreamLine:
     }
 
 
-def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDiff:
+def find_differences(image: ReadableImage, dream: Dream) -> DreamDiff:
     """Return what a dream would change in the mind as it is now, and where both have changed the same."""
     thought = dream["thought"]
     with image.snapshot() as root:
@@ -160,7 +159,7 @@ def find_differences(image: ReadableImage, dream: Mapping[str, Any]) -> DreamDif
     }
 
 
-def _find_base(root: Root, dream: Mapping[str, Any]) -> BaseAnswer | None:
+def _find_base(root: Root, dream: Dream) -> BaseAnswer | None:
     """Return the newest answer that the mind itself gave this user to the question of a dream; None: it gave none."""
     missions = root[roots.MISSIONS]
     for name in naming.newest_first(missions):
@@ -172,13 +171,13 @@ def _find_base(root: Root, dream: Mapping[str, Any]) -> BaseAnswer | None:
     return None
 
 
-def conflicts_in(root: Root, dream: Mapping[str, Any]) -> list[str]:
+def conflicts_in(root: Root, dream: Dream) -> list[str]:
     """List the slots that a dream changed or read, or made methods for, and that are not as it found them."""
     slots = [*_differences(root, dream, "writes"), *_differences(root, dream, "reads")]
     return _conflicts(slots, dream_methods.list_made(root, dream))
 
 
-def _differences(root: Root, dream: Mapping[str, Any], kind: Literal["writes", "reads"]) -> list[SlotDifference]:
+def _differences(root: Root, dream: Dream, kind: Literal["writes", "reads"]) -> list[SlotDifference]:
     """Compare slots that a dream wrote or read with those of the mind, but for objects that it made itself."""
     new = {each["object"] for each in dream.get("made", ())}
     return [_difference(root, dream["user"], each) for each in dream.get(kind, ()) if each["oid"] not in new]
@@ -189,7 +188,7 @@ def _conflicts(slots: Iterable[SlotDifference], made: Iterable[MadeMethod]) -> l
     return [*changed, *(each["method"] for each in made if each["conflict"])]
 
 
-def _difference(root: Root, user: str, write: Mapping[str, Any]) -> SlotDifference:
+def _difference(root: Root, user: str, write: WrittenSlot) -> SlotDifference:
     holder = by_name(root, write["oid"])
     shown = SlotDifference(
         object=write["oid"], slot=write["slot"], before=write["former"], after=write["value"], conflict=""

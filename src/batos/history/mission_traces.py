@@ -14,6 +14,7 @@ from batos.image.roots import Root
 from batos.memory.exchanges import unpack
 from batos.memory.records.memory_records import BY_METHOD
 from batos.objects.prototype import own_slots
+from batos.protocol.evidence_documents import WrittenSlot
 from batos.records import memory_lineage, tool_declarations
 from batos.records.methods import name_of
 
@@ -45,7 +46,7 @@ class Traces:
     memories: list[str] = field(default_factory=list)
     methods: list[tuple[str, int]] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
-    slots: list[Mapping[str, Any]] = field(default_factory=list)
+    slots: list[WrittenSlot] = field(default_factory=list)
 
 
 def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keeping) -> Traces:
@@ -67,7 +68,7 @@ def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keepin
     return found
 
 
-def _tools(root: Root, thought: Mapping[str, Any], gone: Collection[str]) -> list[str]:
+def _tools(root: Root, thought: Mapping[str, object], gone: Collection[str]) -> list[str]:
     """Return the tools that are still only declared, as this thought wished for them and no mission that stays did."""
     wished = [each for each in tool_declarations.list_wishes(thought) if tool_declarations.is_declared(root, *each)]
     stays = {
@@ -112,9 +113,9 @@ def _list_made_methods(root: Root) -> Iterator[tuple[tuple[str, int], frozenset[
                 yield (key, number), missions
 
 
-def first_writes(thought: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def first_writes(thought: Mapping[str, Any]) -> list[WrittenSlot]:
     """Return the first change of each slot that a mission's methods wrote: it has what stood there before."""
-    first: dict[tuple[str, str], Mapping[str, Any]] = {}
+    first: dict[tuple[str, str], WrittenSlot] = {}
     for each in (thought.get("provenance") or {}).get("written", ()):
         first.setdefault((each["oid"], each["slot"]), each)
     return list(first.values())

@@ -23,6 +23,7 @@ from batos.image.transactions import MissionTransaction
 from batos.methods.generation.generator import MethodGenerator
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
+from batos.protocol.dream_documents import Dream
 from batos.protocol.errors import Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
 from batos.records.candidates import Candidate
@@ -41,7 +42,7 @@ class PromotionParts:
     generator: MethodGenerator
 
 
-async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
+async def promote(parts: PromotionParts, dream: Dream) -> None:
     """Make a dream part of the mind.
 
     Its mission is committed with its answer, the slots that it changed and the methods that it made, after the checks
@@ -78,13 +79,13 @@ async def promote(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
     image.signals.answered.give(mission, conversation)
 
 
-async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:
+async def drop(image: LivingImage, dream: Dream) -> None:
     """Throw a dream away; its calls stay in the journal. Raises: Refused: it is promoted."""
     if dream["state"] == "promoted":
         raise Refused(f"{dream['mission']} is promoted", field="dream", remedy="`batos undo` takes a mission back.")
 
     def change(root: JournalRoot) -> None:
-        bare: dict[str, Any] = {"provenance": {"methods": []}}
+        bare: dict[str, object] = {"provenance": {"methods": []}}
         root[dreams.DREAMS][dream["mission"]].update(
             state="dropped", files={}, reads=(), made=(), asks=(), thought=bare
         )
@@ -92,7 +93,7 @@ async def drop(image: LivingImage, dream: Mapping[str, Any]) -> None:
     await image.journal_writer.apply(change)
 
 
-async def _settle_methods(parts: PromotionParts, dream: Mapping[str, Any]) -> None:
+async def _settle_methods(parts: PromotionParts, dream: Dream) -> None:
     """Tell of methods that came with a dream, keep the limit of active ones, and end their generations."""
     for each in dream.get("made", ()):
         candidate = Candidate.from_dict(each["candidate"])
@@ -100,7 +101,7 @@ async def _settle_methods(parts: PromotionParts, dream: Mapping[str, Any]) -> No
         await parts.lifecycle.settle(roots.TOOLS if candidate.methods else candidate.holder, candidate.selector)
 
 
-def _check_promotable(root: Root, dream: Mapping[str, Any], at: str) -> None:
+def _check_promotable(root: Root, dream: Dream, at: str) -> None:
     mission = dream["mission"]
     if roots.find_record(root, mission) is not None:
         raise Refused(f"{mission} is part of the mind already", field="dream", remedy="`batos show` has it.")
@@ -114,7 +115,7 @@ def _check_promotable(root: Root, dream: Mapping[str, Any], at: str) -> None:
     dream_methods.check_installable(root, dream, at)
 
 
-def _write(image: LivingImage, root: Root, dream: Mapping[str, Any], now: str) -> None:
+def _write(image: LivingImage, root: Root, dream: Dream, now: str) -> None:
     """Write the mission as one whose thought is committed and not published yet, and all that it changed.
 
     Methods are installed after the voters were asked: to them a thought makes no behaviour, here as anywhere.
@@ -150,10 +151,10 @@ class _WrittenThought:
         """Return the objects that would be committed."""
         return changed_objects(self._connection)
 
-    def guard(self, read: Any) -> None:
+    def guard(self, read: object) -> None:
         """Do nothing: the writer's commit is the only one under way."""
 
-    def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
+    def committed_slots(self, changed: UvmObject) -> Mapping[str, object] | None:
         """Return the committed slots of an object; None: it is new."""
         connection: Any = self._connection
         return None if changed._p_serial == z64 else connection.oldstate(changed, changed._p_serial)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from batos.agency.records import effect_log
 from batos.image.roots import JournalRoot, Root
@@ -110,7 +110,7 @@ def links_since(root: JournalRoot, chain: Chain, moment: datetime | None) -> lis
     return []
 
 
-def export_calls(root: JournalRoot, links: Iterable[ChainLink], *, bodies: bool) -> Iterator[dict[str, Any]]:
+def export_calls(root: JournalRoot, links: Iterable[ChainLink], *, bodies: bool) -> Iterator[dict[str, object]]:
     """Yield calls as plain data: the fields that their digest is of, and the digest; with `bodies` also these.
 
     `request`, `response` and `partial` are the digests of the bodies. Of an erased call only these are left.
@@ -124,13 +124,13 @@ def export_calls(root: JournalRoot, links: Iterable[ChainLink], *, bodies: bool)
         yield told
 
 
-def export_effects(root: Root, links: Iterable[ChainLink]) -> Iterator[dict[str, Any]]:
+def export_effects(root: Root, links: Iterable[ChainLink]) -> Iterator[dict[str, object]]:
     """Yield outcomes of effects as plain data, with the digest."""
     lines = dict(enumerate(effect_log.lines_of(root), 1))
     for link in links:
         yield {"kind": "effect", **lines[link.place], "chain": link.digest}
 
 
-def as_line(value: Mapping[str, Any]) -> str:
+def as_line(value: Mapping[str, object]) -> str:
     """Return a record as a line of canonical JSON."""
     return canonical(value).decode("utf-8", "backslashreplace")

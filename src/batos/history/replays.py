@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from batos.image import roots
 from batos.image.ids import tid_text
@@ -42,7 +42,7 @@ def find_snapshot(image: ReadableImage, mission: str) -> str:
         return str(provenance.get("read_at") or tid_text(first_writing(root, record.status).tid))
 
 
-def replay_brief(brief: Mapping[str, Any], mission: str) -> dict[str, Any]:
+def replay_brief(brief: Mapping[str, object], mission: str) -> dict[str, object]:
     """Return the brief that asks a mission again; calls that it paid for are served where they are the same."""
     kept = {name: value for name, value in brief.items() if name not in _ITS_OWN}
     return {**kept, "ancestor": mission}
@@ -109,7 +109,7 @@ def _methods(provenance: ProvenanceDocument) -> list[str]:
     return sorted(map(_method_line, provenance.get("methods", ())))
 
 
-def _method_line(ran: Mapping[str, Any]) -> str:
+def _method_line(ran: Mapping[str, object]) -> str:
     revision = str(ran.get("revision", ""))
     how = f"revision {revision}" if revision.isdigit() else "interpreted"
     return f"{ran['holder']}.{ran['selector']} {how}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from batos.agency.lookup import by_name
 from batos.history.mission_traces import slot_name
@@ -13,30 +13,24 @@ from batos.methods.execution.plain_data import data_of, replace_leaves
 from batos.methods.execution.write_buffer import DELETED, BufferedWrite, WriteBuffer, trust_of, with_references
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import Refused
+from batos.protocol.evidence_documents import WrittenSlot
 
 #: The trust class of a value that nothing less trusted went into: it is recorded nowhere.
 _USUAL: Final = "model"
 
 
-class SlotValue(NamedTuple):
-    """The value of a slot as plain data, with a reference in the place of each object; `has`: there is such a slot."""
-
-    has: bool
-    value: Any
-
-
-def value_of(holder: UvmObject, slot: str, user: str) -> SlotValue:
-    """Return what a slot of an object has for a user."""
+def value_of(holder: UvmObject, slot: str, user: str) -> tuple[bool, object]:
+    """Return whether an object has a slot for a user, and its value as plain data with references for objects."""
     value = ownership.slot_for(own_slots(holder), slot, user)
-    return SlotValue(False, None) if value is ownership.ABSENT else SlotValue(True, plain_value(value))
+    return (False, None) if value is ownership.ABSENT else (True, plain_value(value))
 
 
-def former_value(change: Mapping[str, Any]) -> SlotValue:
-    """Return what a slot had before a change."""
-    return SlotValue(change["had"], change["former"] if change["had"] else None)
+def former_value(change: WrittenSlot) -> tuple[bool, object]:
+    """Return whether there was a slot before a change, and its value."""
+    return change["had"], change["former"] if change["had"] else None
 
 
-def draw(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def draw(root: Root, user: str, changes: Iterable[WrittenSlot]) -> Iterator[WrittenSlot]:
     """Yield changes of slots with what these have now: {oid, slot, had, former, has, value, trust}.
 
     A slot of an object that is gone is left out.
@@ -44,12 +38,13 @@ def draw(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> Iterato
     for each in changes:
         holder = by_name(root, each["oid"])
         if holder is not None:
-            now = value_of(holder, each["slot"], user)
-            told = {name: each[name] for name in ("oid", "slot", "had", "former")}
-            yield {**told, **now._asdict(), "trust": trust_of(own_slots(holder), each["slot"])}
+            has, value = value_of(holder, each["slot"], user)
+            trust = trust_of(own_slots(holder), each["slot"])
+            bare = WrittenSlot(oid=each["oid"], slot=each["slot"], had=each["had"], former=each["former"])
+            yield {**bare, "has": has, "value": value, "trust": trust}
 
 
-def give(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> None:
+def give(root: Root, user: str, changes: Iterable[WrittenSlot]) -> None:
     """Set slots to the values that changes led to, as far as their objects are there."""
     buffer = WriteBuffer(user=user)
     for each in changes:
@@ -60,19 +55,21 @@ def give(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> None:
     buffer.merge_down()
 
 
-def take_back(root: Root, user: str, changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def take_back(root: Root, user: str, changes: Iterable[WrittenSlot]) -> list[WrittenSlot]:
     """Set slots to the values that they had before a mission of this user; return the changes, to put them back."""
     several = list(changes)
     taken = list(draw(root, user, several))
-    before = ({"trust": _USUAL, **each, "has": each["had"], "value": each["former"]} for each in several)
+    before = [each.copy() for each in several]
+    for each in before:
+        each.update({"has": each["had"], "value": each["former"], "trust": each.get("trust", _USUAL)})
     give(root, user, before)
     return taken
 
 
-def put_back(root: Root, user: str, taken: Iterable[Mapping[str, Any]]) -> list[str]:
+def put_back(root: Root, user: str, taken: Iterable[WrittenSlot]) -> list[str]:
     """Set slots to the values again that a mission had left; return the names of those that were changed since."""
     left: list[str] = []
-    same: list[Mapping[str, Any]] = []
+    same: list[WrittenSlot] = []
     for each in taken:
         holder = by_name(root, each["oid"])
         if holder is not None and value_of(holder, each["slot"], user) == former_value(each):
@@ -83,12 +80,12 @@ def put_back(root: Root, user: str, taken: Iterable[Mapping[str, Any]]) -> list[
     return left
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: object) -> Any:
     """Return a slot's value as plain data, with a reference in the place of each object."""
     return with_references(data_of(value, "a slot"))
 
 
-def live_value(root: Root, data: Any) -> Any:
+def live_value(root: Root, data: object) -> Any:
     """Return plain data with the objects of a root in the place of references. Raises: Refused: one is gone."""
 
     def find(told: Mapping[str, str]) -> UvmObject:

@@ -21,6 +21,7 @@ from batos.memory.records import memory_pins, memory_records, memory_standings, 
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
+from batos.protocol.mission_documents import ErrorDocument
 from batos.protocol.undo_documents import UndoLine
 from batos.records import approvals, memory_lineage, methods, wishes, withdrawals
 from batos.records.withdrawals import Withdrawal
@@ -180,7 +181,7 @@ def _turn(root: Root, record: MissionRecord, mission: str) -> tuple[str, int]:
     return (name, position) if position else ("", 0)
 
 
-def _effect_line(effect: Mapping[str, Any]) -> str:
+def _effect_line(effect: staged_effects.Effect) -> str:
     what = payloads.describe(effect["operation"], effect["payload"])
     return f"{effect['grant']}: {what} ({effect['state']} as {effect['effect']})"
 
@@ -190,7 +191,7 @@ def _approval_line(root: Root, name: str) -> str:
     return f"{name} {asked.object}.{asked.candidate['selector']}"
 
 
-def _draw_memory(root: Root, name: str) -> dict[str, Any]:
+def _draw_memory(root: Root, name: str) -> dict[str, object]:
     """Return a document as plain data, with its pin, its standing and the wording that it was edited from."""
     document = asdict(memory_records.copy_of(root, name))
     return {
@@ -242,7 +243,7 @@ def _note_uses(root: Root, mission: str, record: MissionRecord, *, again: bool) 
             methods.note_undone(lineage, mission, told["revision"], control=told["control"], again=again)
 
 
-def _empty_thought(record: MissionRecord) -> dict[str, Any]:
+def _empty_thought(record: MissionRecord) -> dict[str, object]:
     """Take all slots but its mission's name out of a thought, and return them; a retraction's mark stays too."""
     stay: Collection[str] = _OWN | {retractions.RETRACTED}
     slots = {slot: value for slot, value in own_slots(record.thought).items() if slot not in stay}
@@ -251,6 +252,6 @@ def _empty_thought(record: MissionRecord) -> dict[str, Any]:
     return slots
 
 
-def _become(root: Root, record: MissionRecord, word: Any, at: str, reason: dict[str, Any] | None) -> None:
+def _become(root: Root, record: MissionRecord, word: Any, at: str, reason: ErrorDocument | None) -> None:
     roots.move_tally(root, record.brief.value["id"], record.status.word, word)
     record.status.become(word, at, reason)

@@ -59,7 +59,7 @@ def make_calls(asking: Asking, mission: str) -> Iterator[WhyNode]:
         yield make_node("call", f"{erased} of its calls, whose words are erased; their digests are in the journal")
 
 
-def explain_recalled(asking: Asking, brief: Mapping[str, Any], known: ProvenanceDocument) -> Iterator[WhyNode]:
+def explain_recalled(asking: Asking, brief: Mapping[str, object], known: ProvenanceDocument) -> Iterator[WhyNode]:
     """Yield what the models were shown: files, memories, earlier turns and their summaries."""
     for each in known.get("recalled", ()):
         yield explain_evidence(asking, brief, each)

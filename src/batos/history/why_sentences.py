@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from batos.history.why_missions import explain_evidence, explain_mission, records_of
 from batos.history.why_nodes import Asking, make_call, make_node
@@ -96,7 +96,7 @@ def _at(mission: str, record: MissionRecord, answer: str, span: tuple[int, int])
 
 
 def _explain_citations(
-    asking: Asking, brief: Mapping[str, Any], known: ProvenanceDocument, found: FoundSentence
+    asking: Asking, brief: Mapping[str, object], known: ProvenanceDocument, found: FoundSentence
 ) -> Iterator[WhyNode]:
     """Yield the sentences of documents that carry a sentence; one without any is carried by the conversation."""
     cited = [each for each in known.get("citations", ()) if _is_of(each, found.text)]

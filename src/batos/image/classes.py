@@ -134,13 +134,13 @@ def _read_names(record: bytes) -> None:
 class _Inert:
     """Stands for every object of a pickle that is only read for the names in it."""
 
-    def __new__(cls, *arguments: Any) -> _Inert:
+    def __new__(cls, *arguments: object) -> _Inert:
         return object.__new__(cls)
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: object) -> None:
         pass
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: object) -> None:
         pass
 
 

@@ -45,29 +45,29 @@ class _CheckedConnection(Connection):
     #: True if the commit is of what the publisher alone writes.
     publishing = False
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+    def __init__(self, *arguments: object, **keywords: object) -> None:
         super().__init__(*arguments, **keywords)
         #: Of the newest records that were committed here: the id of the commit, and what may be ids in the record.
         self._committed: dict[bytes, tuple[bytes, frozenset[bytes]]] = {}
         #: The same of the records of the commit under way.
         self._written: dict[bytes, frozenset[bytes]] = {}
         #: The id of the newest commit here that wrote the root, and what the root held then, by name.
-        self.names: tuple[bytes, Mapping[str, Any]] = (z64, {})
+        self.names: tuple[bytes, Mapping[str, object]] = (z64, {})
 
-    def tpc_begin(self, transaction: Any) -> None:
+    def tpc_begin(self, transaction: object) -> None:
         """Begin a commit."""
         self._written.clear()
         super().tpc_begin(transaction)
 
-    def commit(self, transaction: Any) -> None:
+    def commit(self, transaction: object) -> None:
         """Store what was changed, if the organisation is the same after it, and this node has the lease."""
-        fence: Fence | None = getattr(self.db(), "fence", None)
+        fence: _Fence | None = getattr(self.db(), "fence", None)
         if fence is not None:
             fence.guard(self)
         uphold(self, changed_objects(self), thought=self.thought)
         super().commit(transaction)
 
-    def tpc_finish(self, transaction: Any) -> None:
+    def tpc_finish(self, transaction: object) -> None:
         """Finish a commit, and remember what its records may refer to: who writes them again need not read them."""
         super().tpc_finish(transaction)
         if z64 in self._written:
@@ -123,10 +123,10 @@ class _CheckedConnection(Connection):
         return likely if commit == serial else frozenset(_LIKELY.findall(self._storage.load(oid)[0]))
 
 
-class Fence(Protocol):
+class _Fence(Protocol):
     """A guard that is asked before each commit."""
 
-    def guard(self, connection: Any) -> None:
+    def guard(self, connection: object) -> None:
         """Raise an error if the connection may not commit, and let its commit fail if that changes meanwhile."""
 
 
@@ -136,7 +136,7 @@ class LoadableDB(DB):
     klass = _CheckedConnection
 
     #: Asked before each commit, where several nodes can reach the database.
-    fence: Fence | None = None
+    fence: _Fence | None = None
 
     #: Limits who reads at once, where each connection is a session of a server.
     readers: ReaderLimit | None = None

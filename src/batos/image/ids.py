@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
-def ulid(now: datetime, entropy: bytes | None = None) -> str:
+def _ulid(now: datetime, entropy: bytes | None = None) -> str:
     """Return a ULID: 48 bits of milliseconds, then 80 random bits, as 26 characters that sort by time."""
     milliseconds = int(now.timestamp() * 1000)
     value = (milliseconds << 80) | int.from_bytes(entropy or os.urandom(10), "big")
@@ -24,7 +24,7 @@ def mission_id(now: datetime, newest: str = "") -> str:
     """Return a new mission's id. The id sorts after `newest`, even in the same millisecond or if the clock was set
     back.
     """
-    found = f"m-{ulid(now)}"
+    found = f"m-{_ulid(now)}"
     return found if found > newest else _next(newest)
 
 
@@ -52,17 +52,17 @@ def begun_at(name: str) -> datetime:
 
 def conversation_id(now: datetime) -> str:
     """Return a new conversation's id."""
-    return f"c-{ulid(now)}"
+    return f"c-{_ulid(now)}"
 
 
 def document_id(now: datetime) -> str:
     """Return a new document's id."""
-    return f"d-{ulid(now)}"
+    return f"d-{_ulid(now)}"
 
 
 def approval_id(now: datetime) -> str:
     """Return a new approval's id."""
-    return f"a-{ulid(now)}"
+    return f"a-{_ulid(now)}"
 
 
 def utc_now() -> datetime:

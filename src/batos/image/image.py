@@ -256,7 +256,8 @@ class LivingImage(ReadableImage):
         status = Status("queued", at)
         missions[name] = (Brief(brief, at), status, thought)
         if runs:
-            self._run(root, name, status, at)
+            status.become("running", at)
+            self._claim(root, name, status)
         roots.move_tally(root, name, None, status.word)
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
@@ -295,7 +296,7 @@ class LivingImage(ReadableImage):
         reason: BatosError | None = None,
         only: Collection[StatusWord] | None = None,
         attempt: int | None = None,
-        **also: Any,
+        **also: object,
     ) -> None:
         """Change a mission's status in a short transaction; `also` sets further fields of the status.
 
@@ -311,10 +312,9 @@ class LivingImage(ReadableImage):
             if (only is not None and status.word not in only) or attempt not in (None, status.attempts):
                 raise Refused(f"{mission} is {status.word}", field="mission", remedy="See it with `batos show`.")
             roots.move_tally(root, mission, status.word, word)
+            status.become(word, at, shown)
             if word == "running":
-                self._run(root, mission, status, at, shown)
-            else:
-                status.become(word, at, shown)
+                self._claim(root, mission, status)
             for name, value in also.items():
                 setattr(status, name, value)
             if word in _ENDED:
@@ -330,9 +330,8 @@ class LivingImage(ReadableImage):
             self.signals.begun.give(mission)
         self._events.emit(MISSION_STATUS, told)
 
-    def _run(self, root: Root, mission: str, status: Status, at: str, reason: dict[str, Any] | None = None) -> None:
-        """Let a mission run, here if several nodes have the image, as a change of the writer's."""
-        status.become("running", at, reason)
+    def _claim(self, root: Root, mission: str, status: Status) -> None:
+        """Let a mission that runs do so here, if several nodes have the image, as a change of the writer's."""
         if self.lease is not None:
             claims.claim(root, self.fence, mission, status)
 
@@ -346,7 +345,8 @@ class LivingImage(ReadableImage):
                 record = roots.find_record(root, name)
                 if record is not None and record.status.word == "queued":
                     roots.move_tally(root, name, "queued", "running")
-                    self._run(root, name, record.status, at)
+                    record.status.become("running", at)
+                    self._claim(root, name, record.status)
                     taken.append((name, record.status.attempts))
             return taken
 

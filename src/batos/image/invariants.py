@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from batos.image import roots
 from batos.image.records import Lineage
@@ -48,7 +48,7 @@ def _check_slot(lineage: Lineage) -> None:
         raise Refused(what, field=lineage.selector, remedy=_REPORT)
 
 
-def lacks_approval(provenance: Mapping[str, Any]) -> bool:
+def lacks_approval(provenance: Mapping[str, object]) -> bool:
     """Test if a method of this provenance comes from outside and nobody approved it."""
     return provenance.get("trust") == "external" and not provenance.get("approval")
 

@@ -40,7 +40,7 @@ def newest_first(tree: Any) -> Iterator[str]:
         upper = f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff"
 
 
-def find_id(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
+def find_id(tree: object, name: str, own: Callable[[str], bool] | None = None) -> str:
     """Return the id of a tree that is meant: by counting back from the newest, or by its beginning, as `complete_id`.
 
     The name as it is where there is none.
@@ -51,7 +51,7 @@ def find_id(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> s
     return next(islice(filter(own or bool, newest_first(tree)), before, None), name)
 
 
-def complete_id(tree: Any, name: str, own: Callable[[str], bool] | None = None) -> str:
+def complete_id(tree: object, name: str, own: Callable[[str], bool] | None = None) -> str:
     """Return the one id of a tree that begins so, in capitals or not; the name as it is where none does.
 
     With `own` only the ids that it accepts count: nobody is told of others.

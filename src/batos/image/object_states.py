@@ -103,7 +103,7 @@ def _is_tree(obj: object) -> bool:
     return any(each.__module__.startswith("BTrees.") for each in type(obj).__mro__) and not isinstance(obj, Length)
 
 
-def encode(value: Any, depth: int = 0) -> Any:
+def encode(value: object, depth: int = 0) -> Any:
     """Return a value as JSON can hold it."""
     if depth > _DEEPEST:
         raise BriefError("a value is nested too deep", field="slots", remedy="`batos verify` names what is wrong.")
@@ -120,7 +120,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     return _encode_container(value, depth + 1)
 
 
-def _encode_container(value: Any, depth: int) -> Any:
+def _encode_container(value: object, depth: int) -> Any:
     if type(value) is list:
         return [encode(each, depth) for each in value]
     if type(value) is tuple or (isinstance(value, tuple) and hasattr(value, "_fields")):
@@ -159,7 +159,7 @@ def set_state(obj: Persistent, state: Any, find: FindObject) -> None:
         obj.__setstate__(fields)
 
 
-def decode(value: Any, find: FindObject, depth: int = 0) -> Any:
+def decode(value: object, find: FindObject, depth: int = 0) -> Any:
     """Return the value that `encode` made JSON of. Raises: BriefError: it is none."""
     if depth > _DEEPEST:
         raise BriefError("a value is nested too deep", field="slots", remedy="Export the mind again.")

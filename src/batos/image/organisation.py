@@ -74,7 +74,7 @@ def uphold(connection: Connection, changed: Iterable[object], *, thought: bool) 
         _uphold_identities(root, known, thought)
 
 
-def _uphold_identities(root: Root, known: Mapping[str, Any], thought: bool) -> None:
+def _uphold_identities(root: Root, known: Mapping[str, object], thought: bool) -> None:
     kept = root[roots.GENESIS]
     lost = [key for key in (roots.PAIR, IDENTITIES) if key in known and key not in kept]
     if lost or (thought and kept.get(IDENTITIES) != known.get(IDENTITIES)):
@@ -91,7 +91,7 @@ def _uphold_identities(root: Root, known: Mapping[str, Any], thought: bool) -> N
         raise Refused(what, remedy=_REMEDY)
 
 
-def _last_commit(connection: Connection, mapping: Any) -> Mapping[str, Any]:
+def _last_commit(connection: Connection, mapping: Any) -> Mapping[str, object]:
     """Return a mapping as it was committed last; one that is new had nothing."""
     mapping._p_activate()  # what is not loaded has no serial
     if mapping._p_serial == z64:
@@ -101,7 +101,7 @@ def _last_commit(connection: Connection, mapping: Any) -> Mapping[str, Any]:
     at, names = getattr(connection, "names", (z64, {}))  # a connection of another database has none
     if mapping._p_oid == z64 and mapping._p_serial == at:  # the journal's root is written with every call
         return names
-    found: Mapping[str, Any] = connection.oldstate(mapping, mapping._p_serial)["data"]
+    found: Mapping[str, object] = connection.oldstate(mapping, mapping._p_serial)["data"]
     return found
 
 

@@ -81,7 +81,7 @@ def slot_for(slots: Mapping[str, Any], slot: str, user: str) -> Any:
     return found[0] if found else ABSENT
 
 
-def owners_after(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, Any]:
+def owners_after(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, object]:
     """Return whose the slots of an object are once this user's mission has written one; others keep what they had."""
     users = dict(slots.get(SLOT_USERS) or {})
     if not user:
@@ -94,7 +94,7 @@ def owners_after(slots: Mapping[str, Any], slot: str, user: str) -> dict[str, An
     return {**users, slot: {"user": user, "others": others}}
 
 
-def slots_for(slots: Mapping[str, Any], user: str) -> dict[str, Any]:
+def slots_for(slots: Mapping[str, Any], user: str) -> dict[str, object]:
     """Return an object's own slots as a user may see them, without the record of whose they are."""
     found = {slot: slot_for(slots, slot, user) for slot in slots.keys() | (slots.get(SLOT_USERS) or {}).keys()}
     return {slot: value for slot, value in found.items() if value is not ABSENT and slot != SLOT_USERS}

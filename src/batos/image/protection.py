@@ -56,7 +56,7 @@ def _user_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[st
     return {slot for slot in kept.keys() | new.keys() if kept.get(slot) != new.get(slot)}
 
 
-def _has_changed(before: Mapping[str, Any], after: Mapping[str, Any], slot: str) -> bool:
+def _has_changed(before: Mapping[str, object], after: Mapping[str, object], slot: str) -> bool:
     if (slot in before) is not (slot in after):
         return True
     former, value = before[slot], after[slot]

@@ -13,7 +13,7 @@ from batos.protocol.errors import Busy
 #: Seconds that a reader waits for another one to end.
 PATIENCE: Final = 10.0
 #: Seconds that closing a database waits for the threads that read it.
-CLOSING: Final = 60.0
+_CLOSING: Final = 60.0
 
 
 class ReadingThreads:
@@ -40,7 +40,7 @@ class ReadingThreads:
                 self._count -= 1
                 self._ended.notify_all()
 
-    def wait(self, patience: float = CLOSING) -> None:
+    def wait(self, patience: float = _CLOSING) -> None:
         """Wait until no thread reads any more, for so many seconds at most."""
         with self._ended:
             self._ended.wait_for(lambda: not self._count, patience)

@@ -17,7 +17,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import ImageDamaged, Refused
 from batos.protocol.method_documents import CandidateDocument, RetirementDocument, UseTotals, no_use
-from batos.protocol.mission_documents import AttemptDocument
+from batos.protocol.mission_documents import AttemptDocument, ErrorDocument
 
 if TYPE_CHECKING:
     _Tree: TypeAlias = OOBTree[str, Any]
@@ -73,7 +73,7 @@ class Brief(Persistent):
         self.accepted_at = accepted_at
         self.trust = "user"
 
-    def erase(self, kept: dict[str, Any]) -> None:
+    def erase(self, kept: dict[str, object]) -> None:
         """Leave only these fields, which have no words of the request."""
         self.value = kept
 
@@ -102,14 +102,14 @@ class Status(Persistent):
     def __init__(self, word: StatusWord, at: str) -> None:
         self.word: StatusWord = word
         self.at = at
-        self.reason: dict[str, Any] | None = None
+        self.reason: ErrorDocument | None = None
         self.attempts = 0
         self.published = False
         self.tid: str | None = None
         #: States and cost of a failed mission, which a doomed thought cannot store.
         self.report: AttemptDocument | None = None
 
-    def become(self, word: StatusWord, at: str, reason: dict[str, Any] | None = None) -> None:
+    def become(self, word: StatusWord, at: str, reason: ErrorDocument | None = None) -> None:
         """Move to another status; how often it began to run is counted."""
         if word == "running":
             self.attempts += 1
@@ -119,7 +119,7 @@ class Status(Persistent):
         self.at = at
         self.reason = reason
 
-    def erase(self, reason: dict[str, Any]) -> None:
+    def erase(self, reason: ErrorDocument) -> None:
         """Take out what it tells of the mission, for this reason."""
         self.reason, self.report = reason, None
 

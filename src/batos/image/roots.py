@@ -208,7 +208,7 @@ class Root(TypedDict, total=False):
     fired: OOBTree[str, str]
     staged: OOTreeSet[str]
     effect_log: PersistentMapping[str, Any]
-    effect_lines: IOBTree[Mapping[str, Any]]
+    effect_lines: IOBTree[Mapping[str, object]]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

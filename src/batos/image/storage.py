@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,7 +32,7 @@ from batos.protocol.errors import BatosError, ConfigError, ImageBusy, ImageDamag
 StorageFactory: TypeAlias = Callable[[], Any]
 
 #: Objects that the caches of all missions hold together.
-CACHED_OBJECTS = 40_000
+_CACHED_OBJECTS = 40_000
 #: Bytes of their records, as stored, that they hold together: a thought is a hundred times as large as a status. Loaded
 #: they take some four times as much.
 CACHED_BYTES = 16 * 2**20
@@ -93,7 +93,7 @@ def open_database(
     named, keywords = _resolve(uri, pool)
     # zodburi always names a pool of 7 and a cache of 10,000, so a default would never count.
     keywords["pool_size"] = pool
-    keywords["cache_size"] = max(1_000, CACHED_OBJECTS // connections)
+    keywords["cache_size"] = max(1_000, _CACHED_OBJECTS // connections)
     keywords["cache_size_bytes"] = max(2**20, CACHED_BYTES // keywords["pool_size"])
     path = file_of(uri)
     try:
@@ -118,7 +118,7 @@ def open_database(
         raise
 
 
-def _make_database(storage: Any, keywords: dict[str, Any]) -> LoadableDB:
+def _make_database(storage: object, keywords: Mapping[str, object]) -> LoadableDB:
     """Make the database of a storage; where another node makes the root of a new one just now, that one's is used."""
     try:
         return LoadableDB(storage, class_factory=class_factory, **keywords)

@@ -39,7 +39,7 @@ def free_space(db: DB, uri: str) -> str:
     return ""
 
 
-def _clear_blobs(storage: Any) -> None:
+def _clear_blobs(storage: object) -> None:
     """Remove the copies of blobs that a client keeps in a folder of its own; they come again when they are read."""
     folder = blob_folder(storage)
     if folder is None or _is_shared(storage):
@@ -48,13 +48,13 @@ def _clear_blobs(storage: Any) -> None:
         path.unlink(missing_ok=True)
 
 
-def blob_folder(storage: Any) -> Path | None:
+def blob_folder(storage: object) -> Path | None:
     """Return the folder in which a storage, or a client of one, has blobs; None: it has none."""
     folder = getattr(getattr(storage, "blobhelper", storage), "blob_dir", None)
     return Path(folder) if folder else None
 
 
-def _is_shared(storage: Any) -> bool:
+def _is_shared(storage: object) -> bool:
     """Test if the folder of blobs is the server's own."""
     options = getattr(getattr(storage, "blobhelper", None), "options", storage)
     return bool(getattr(options, "shared_blob_dir", False))

@@ -57,7 +57,7 @@ class MissionTransaction:
         for voter in voters:
             current.addBeforeCommitHook(voter, (self,))
 
-    def new(self, value: Any) -> Any:
+    def new(self, value: object) -> Any:
         """Give a new object its identity now, in this transaction."""
         self._connection.add(value)
         return value
@@ -66,18 +66,18 @@ class MissionTransaction:
         """Return the objects that this mission has changed so far, new ones included."""
         return changed_objects(self._connection)
 
-    def shared_changes(self, thought: Any) -> tuple[bytes, ...]:
+    def shared_changes(self, thought: object) -> tuple[bytes, ...]:
         """Return the ids of the committed objects that this mission has changed, but for its own thought."""
         return tuple(each._p_oid for each in self.changed_objects() if each is not thought and each._p_serial != z64)
 
-    def committed_slots(self, changed: UvmObject) -> Mapping[str, Any] | None:
+    def committed_slots(self, changed: UvmObject) -> Mapping[str, object] | None:
         """Return the committed slots of an object, its parents among them; None: it is new."""
         if changed._p_serial == z64:
             return None
-        found: Mapping[str, Any] = self._connection.oldstate(changed, changed._p_serial)
+        found: Mapping[str, object] = self._connection.oldstate(changed, changed._p_serial)
         return found
 
-    def guard(self, read: Any) -> None:
+    def guard(self, read: object) -> None:
         """Let the commit fail if an object that was only read is changed by another commit before it."""
         self._connection.readCurrent(read)
 

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """Encode a value as canonical JSON: sorted keys, no blanks, UTF-8 that also holds a lone surrogate."""
     return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
 
@@ -39,16 +39,16 @@ class EncodedSchema(dict[str, Any]):
         return canonical(self)
 
 
-def form_of(value: Any) -> bytes:
+def form_of(value: object) -> bytes:
     """Return the canonical form of a value: the one that it has already, or a new one."""
     return value.form if isinstance(value, EncodedMessages | EncodedSchema) else canonical(value)
 
 
-def form_of_list(values: Iterable[Any]) -> bytes:
+def form_of_list(values: Iterable[object]) -> bytes:
     """Return the canonical form of a list, made of the forms of its values."""
     return b"[%b]" % b",".join(map(form_of, values))
 
 
-def form_of_object(fields: Mapping[str, Any]) -> bytes:
+def form_of_object(fields: Mapping[str, object]) -> bytes:
     """Return the canonical form of a mapping, made of the forms of its values."""
     return b"{%b}" % b",".join(b"%b:%b" % (canonical(name), form_of(fields[name])) for name in sorted(fields))

@@ -16,7 +16,7 @@ from batos.objects.prototype import own_slots
 from batos.protocol.errors import ContextOverflow, OllamaError, OllamaTimeout, OllamaUnreachable, UsageError
 
 #: No layer on the card, which is the personas'; the bridge adds one number of threads for all calls.
-OPTIONS: Mapping[str, Any] = {"num_gpu": 0}
+OPTIONS: Mapping[str, object] = {"num_gpu": 0}
 #: Characters of a text's head and tail that are embedded. A small embedder reads 256 tokens, which is about so much
 #: of English, and each character may be a token; what is longer is refused and tried again, a share of it.
 HEAD, TAIL = 600, 200
@@ -39,7 +39,7 @@ class Embeds(Protocol):
         model: str,
         texts: Sequence[str],
         *,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         keep_alive: float | str | None = None,
     ) -> Coroutine[Any, Any, Embedding]:
         """Return one vector for each text."""

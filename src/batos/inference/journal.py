@@ -88,7 +88,7 @@ class Entry(Persistent):
             forms = canonical_bodies(self.record())
             self.digests, self.bodies = _digests_of(forms), b""
 
-    def chain_fields(self) -> dict[str, Any]:
+    def chain_fields(self) -> dict[str, object]:
         """Return the fields that its digest in the chain is of. Raises: ImageDamaged: the call cannot be read."""
         record = self.record()
         return chained_fields(record, canonical_bodies(record)) if self.digests is None else {
@@ -160,7 +160,7 @@ class MissionLog(Persistent):
         """Return the records with their bodies."""
         return [entry.record() for entry in self.entries]
 
-    def note(self, notes: Iterable[Mapping[str, Any]]) -> None:
+    def note(self, notes: Iterable[Mapping[str, object]]) -> None:
         """Add transitions or failures; what has parts of its own is an object of its own.
 
         The log is written again with every call, and such a note is not.
@@ -184,12 +184,12 @@ class MissionLog(Persistent):
             self.has_words = False
         return erased
 
-    def replace_notes(self, notes: Iterable[Mapping[str, Any]]) -> None:
+    def replace_notes(self, notes: Iterable[Mapping[str, object]]) -> None:
         """Put other notes in the place of all: words of some are erased."""
         self.notes = list(notes)
 
 
-def _has_parts(note: Mapping[str, Any]) -> bool:
+def _has_parts(note: Mapping[str, object]) -> bool:
     return any(isinstance(value, Mapping) for value in note.values())
 
 
@@ -270,7 +270,7 @@ class Journal(Entries):
     def __init__(self, db: DB, writer: Writer[JournalRoot], read_at: bytes | None = None) -> None:
         super().__init__(db)
         self._writer, self._read_at = writer, read_at
-        self._notes: dict[str, list[Mapping[str, Any]]] = {}
+        self._notes: dict[str, list[Mapping[str, object]]] = {}
         #: Missions that will write no more: their last notes go with the next commit, whosever it is.
         self._ended: set[str] = set()
 
@@ -288,7 +288,7 @@ class Journal(Entries):
         """Put a record and the mission's waiting notes; durable when this returns."""
         await self._write(record.mission, record)
 
-    def note(self, mission: str, note: Mapping[str, Any]) -> None:
+    def note(self, mission: str, note: Mapping[str, object]) -> None:
         """Remember a transition; it is written with the mission's next record, or by `flush`."""
         self._notes.setdefault(mission, []).append(note)
 
@@ -326,7 +326,7 @@ class Journal(Entries):
 
 
 def _put(
-    root: JournalRoot, mission: str, record: Record | None, notes: list[Mapping[str, Any]], read_at: bytes | None
+    root: JournalRoot, mission: str, record: Record | None, notes: list[Mapping[str, object]], read_at: bytes | None
 ) -> None:
     if is_behind := erasure_mark.is_behind(root, read_at, for_change=True):
         notes = []
@@ -365,12 +365,12 @@ def chain_digest(record: Record, bodies: Sequence[bytes] | None = None) -> str:
     return digest_of_fields(chained_fields(record, bodies))
 
 
-def digest_of_fields(fields: Mapping[str, Any]) -> str:
+def digest_of_fields(fields: Mapping[str, object]) -> str:
     """Return the digest of a record by the fields that `Entry.chain_fields` returns."""
     return hashlib.sha256(canonical(fields)).hexdigest()
 
 
-def chained_fields(record: Record, bodies: Sequence[bytes]) -> dict[str, Any]:
+def chained_fields(record: Record, bodies: Sequence[bytes]) -> dict[str, object]:
     """Return the fields of a record that its digest is of: in the place of each body stands that body's digest."""
     return {**_field_values(record), **_digests_of(bodies)}
 

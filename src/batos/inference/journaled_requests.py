@@ -28,18 +28,18 @@ def journal_key(digest: str, request: Mapping[str, Any], path: str) -> str:
     return hashlib.sha256(form_of_list(parts)).hexdigest()
 
 
-def embedding_key(digest: str, text: str, options: Mapping[str, Any], path: str) -> str:
+def embedding_key(digest: str, text: str, options: Mapping[str, object], path: str) -> str:
     """Return the key of a text's embedding: model digest, text, options and sample path."""
     sampling = {k: _plain(v) for k, v in options.items() if k not in RUNNER_OPTIONS}
     return hashlib.sha256(canonical([digest, {"input": text}, sampling, path])).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Turn a whole float into an int, because a temperature of 1.0 equals 1 and must have the same form."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def journal_request(request: ChatRequest) -> dict[str, Any]:
+def journal_request(request: ChatRequest) -> dict[str, object]:
     """Return a request as the journal stores it, without transport fields."""
     return {
         "messages": request.messages,

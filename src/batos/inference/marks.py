@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 #: The token types of steering tokens: unknown and control; user-defined ones only if a template writes them.
 _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4
@@ -61,7 +61,7 @@ def messages(told: Iterable[Mapping[str, str]], own: Sequence[str] = ()) -> tupl
     return tuple({**each, "content": break_marks(each["content"], own)} for each in told)
 
 
-def marks_of(template: str, info: Mapping[str, Any]) -> tuple[str, ...]:
+def marks_of(template: str, info: Mapping[str, object]) -> tuple[str, ...]:
     """List what a model has beside the usual marks: by its chat templates, and by the vocabulary in its metadata."""
     written = "\n".join((template, str(info.get("tokenizer.chat_template") or "")))
     found = dict.fromkeys((*_TAGGED.findall(written), *_LABEL.findall(_ACTION.sub("\n", written))))

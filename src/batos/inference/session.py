@@ -314,7 +314,7 @@ class Session:
 
     async def _record_failure(self, record: Record, error: BaseException, listener: _Listener) -> None:
         """Record a call that failed: a cut answer was paid for all the same, by estimate a token for each piece."""
-        reason = {"code": "cancelled", "message": str(error)}
+        reason: Mapping[str, object] = {"code": "cancelled", "message": str(error)}
         if not isinstance(error, TimeoutError | asyncio.CancelledError):
             ours = error if isinstance(error, BatosError) else InternalError(f"{type(error).__name__}: {error}")
             reason = ours.as_dict()

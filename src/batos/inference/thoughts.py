@@ -329,7 +329,7 @@ def part_values(text: str) -> ReplyParts:
     return ReplyParts(json.dumps(said, ensure_ascii=False), "\n".join(thoughts)) if thoughts else ReplyParts(text)
 
 
-def _without_thoughts(value: Any, thoughts: list[str]) -> Any:
+def _without_thoughts(value: object, thoughts: list[str]) -> Any:
     if isinstance(value, dict):
         return {key: _without_thoughts(each, thoughts) for key, each in value.items()}
     if isinstance(value, list):

@@ -278,7 +278,7 @@ def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
     memory_records.add_places(root, copies)
 
 
-def check_editable(before: Mapping[str, Any], text: str) -> None:
+def check_editable(before: Mapping[str, object], text: str) -> None:
     """Check that a memory can be given this text. Raises: BriefError: it cannot."""
     if before["kind"] == "summary":  # what a person wrote over it would quote memories that are forgotten later
         undo = f"`batos curate --undo {before['name']}` brings back what it stands for: edit the memory itself."

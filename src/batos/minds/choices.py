@@ -55,7 +55,7 @@ class MissionChoices:
         """Return what this mission's first note of that name says; None: it has none."""
         return next((note[name] for note in self._own if name in note), None)
 
-    def note(self, **decided: Any) -> None:
+    def note(self, **decided: object) -> None:
         """Note what was decided, each by its name; durable with the next call."""
         self._own.append(decided)
         self._journal.note(self._mission, decided)

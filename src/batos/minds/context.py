@@ -142,7 +142,7 @@ class MissionFacts:
     shared: SharedContext
     read_at: str
     #: Failures of earlier attempts at the same question, nearest first, from the journal.
-    failures: tuple[Mapping[str, Any], ...] = ()
+    failures: tuple[Mapping[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

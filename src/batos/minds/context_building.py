@@ -173,7 +173,7 @@ def ratio_of(root: Root, model: str) -> float:
     return ratio(*measures.prompt_sizes(root, model), FIRST_RATIO)
 
 
-def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, Any], ...]:
+def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, object], ...]:
     """Return the reasons why these missions' attempts failed, from the journal; the newest of each mission first."""
     return tuple(
         {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in _TOLD if key in note["failed"]}}

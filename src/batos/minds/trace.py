@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from batos.agency.records.staged_effects import EffectData
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import IndexedDocument
 from batos.minds.choices import MissionChoices
 from batos.objects.method import Method
-from batos.protocol.evidence_documents import FocusDocument, FocusSpan, RuleDocument
+from batos.protocol.evidence_documents import FocusDocument, FocusSpan, RuleDocument, WrittenSlot
 from batos.protocol.method_documents import UsePayload
 from batos.protocol.mission_documents import LearntDocument, RanDocument, WithdrawnDocument
 from batos.reckoning.reckonings import Reckoning
@@ -88,17 +89,17 @@ class Trace:
     #: (holder, selector) of every intent interpreted and every method run.
     behaviour: list[RanDocument] = field(default_factory=list)
     #: Tools that are declared with the thought's commit: {selector, intent, trust}.
-    forged: list[dict[str, Any]] = field(default_factory=list)
+    forged: list[dict[str, object]] = field(default_factory=list)
     #: Documents that methods gave to be remembered with the mission.
     indexed: list[IndexedDocument] = field(default_factory=list)
     #: Documents, by their ids, of which methods ask a person whether they may be forgotten.
     forgets: list[str] = field(default_factory=list)
     #: Effects on the world that are staged with the thought's commit: {grant, oid, operation, payload, fingerprint}.
-    effects: list[dict[str, Any]] = field(default_factory=list)
+    effects: list[EffectData] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
-    written: list[dict[str, Any]] = field(default_factory=list)
+    written: list[WrittenSlot] = field(default_factory=list)
     #: Slots of shared objects that methods read: (oid, slot).
     read: dict[tuple[str, str], None] = field(default_factory=dict)
     #: Trust classes of values that methods read, recalled or were given, beside the mission's evidence.
@@ -151,12 +152,10 @@ class Trace:
         """Note documents of which a person is asked, once the mission is done, whether they may be forgotten."""
         self.forgets.extend(each for each in documents if each not in self.forgets)
 
-    def note_effects(self, effects: Iterable[dict[str, Any]]) -> None:
+    def note_effects(self, effects: Iterable[EffectData]) -> None:
         """Note effects that are staged with the thought's commit; of equal ones the first counts."""
-        known = {each["fingerprint"] for each in self.effects}
         for each in effects:
-            if each["fingerprint"] not in known:
-                known.add(each["fingerprint"])
+            if each["fingerprint"] not in {known["fingerprint"] for known in self.effects}:
                 self.effects.append(each)
 
     def note_withdrawal(self, path: str, why: str) -> None:

@@ -41,7 +41,7 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> Missio
     return brief
 
 
-def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, Any]) -> str | None:
+def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, object]) -> str | None:
     """Return the mission that the same user began with the same idempotency key; None if there is none.
 
     Raises: BriefError: that mission's brief has other fields.

@@ -85,7 +85,7 @@ class Counters:
 
     # -- counting
 
-    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, object]) -> None:
         """Count an event; a subscriber of Events."""
         count = _COUNTED.get(event)
         if count is None:
@@ -274,7 +274,7 @@ def _write(root: Root, more: Mapping[str, Any], mark: str) -> None:
     kept[_MARK] = mark
 
 
-def _both(kept: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _both(kept: Mapping[str, object], more: Mapping[str, object]) -> dict[str, object]:
     """Return the sum of two counters."""
     both = dict(kept)
     _fold(both, more)

@@ -23,7 +23,7 @@ class EventRelay:
         self._attempt, self._streamed, self._gone = 0, False, False
         self._unsubscribe: Callable[[], None] = lambda: None
         #: The events of missions that were accepted while this one's id was not known yet.
-        self._entered: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+        self._entered: dict[str, list[tuple[str, Mapping[str, object]]]] = {}
 
     def listen(self, events: Events) -> None:
         """Listen from here on for events of a mission whose id is not known yet."""

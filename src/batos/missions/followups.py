@@ -129,7 +129,7 @@ def fold_turn(root: Root, mission: str, payload: Any) -> None:
         conversation.turns[conversations.next_position(conversation)] = mission
 
 
-def fold_memorable(root: Root, mission: str, payload: Any) -> None:
+def fold_memorable(root: Root, mission: str, payload: object) -> None:
     """Note that the mission is to be remembered: it is written with others, in a commit of the catalogue's."""
     root[roots.UNREMEMBERED].insert(mission)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
+from batos.agency.records.staged_effects import EffectData
 from batos.concurrency.offload import offload
 from batos.conversations import compaction, conversations
 from batos.image.records import least_trust
@@ -204,7 +205,7 @@ def _effect(operation: str) -> Kernel:
     """Return the kernel function that stages an effect of a person's message."""
 
     async def stage(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> str:
-        staged: list[dict[str, Any]] = []
+        staged: list[EffectData] = []
         said = primitives.stage(interpreter.context, receiver, operation, args, staged)
         interpreter.context.trace.note_effects(staged)
         return said
@@ -219,7 +220,7 @@ async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, arg
     return interpreter.cycle
 
 
-async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, Any]:
+async def _turns(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> dict[str, object]:
     """Return a page of a conversation's turns for its user, with the lowest trust class of these turns."""
     context = interpreter.context
     name = own_slots(receiver).get("name", label(receiver))

@@ -262,7 +262,7 @@ async def _run_primitive(step: _Step, name: str) -> _Result | None:
     return _Result(as_json(answer), trust)
 
 
-def _as_text(value: Any) -> JudgedAnswer:
+def _as_text(value: object) -> JudgedAnswer:
     """Return data as an answer that needs no verdict.
 
     Raises: ObjectError: the text has more than LONGEST characters.
@@ -285,7 +285,7 @@ def _need_persona(step: _Step) -> None:
         )
 
 
-def _evidence(found: Evidence) -> dict[str, Any]:
+def _evidence(found: Evidence) -> dict[str, object]:
     """Return recalled evidence as plain data."""
     return {
         "passages": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -59,7 +59,7 @@ class Missions:
 
     # -- accepting and running
 
-    async def submit(self, brief: Mapping[str, Any], files: Sequence[File] = (), *, begin: bool = False) -> str:
+    async def submit(self, brief: Mapping[str, object], files: Sequence[File] = (), *, begin: bool = False) -> str:
         """Validate and store a brief, and return the mission's id once it is durable.
 
         With `begin`, a brief without an idempotency key is begun at once if a worker is free: one commit stores the
@@ -101,7 +101,7 @@ class Missions:
             self._places[mission] = new_entry(mission, document)
         return mission
 
-    async def _accept_and_begin(self, document: dict[str, Any], content: Mapping[str, bytes]) -> str:
+    async def _accept_and_begin(self, document: Mapping[str, object], content: Mapping[str, bytes]) -> str:
         """Store a brief and return the mission's id; begin the mission, or keep its queue entry if no worker is free.
 
         When this call is cancelled and the mission is stored all the same, the mission waits in the queue.
@@ -202,7 +202,7 @@ class Missions:
             if end.result().word not in OPEN:  # even if the image could not be written
                 return
 
-    async def ask(self, brief: Mapping[str, Any], files: Sequence[File] = ()) -> MissionDocument:
+    async def ask(self, brief: Mapping[str, object], files: Sequence[File] = ()) -> MissionDocument:
         """Submit a mission, run it, and return its report. Raises: what `submit` and `run` raise."""
         keyed = brief.get("idempotency_key") is not None
         mission = await self.submit(brief, files, begin=True)

@@ -34,13 +34,12 @@ from batos.protocol.image_documents import (
     ScreenDocument,
 )
 from batos.protocol.mission_documents import (
-    EmbeddedInput,
-    GeneratedFor,
     LearningDocument,
     LearntDocument,
     MissionDocument,
     MissionLineDocument,
     PromptDocument,
+    PromptPart,
     ProvenanceDocument,
 )
 from batos.records import tools, unfinished_erasure, wishes
@@ -224,7 +223,7 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
     return [
         {
             "path": record.path,
-            **(GeneratedFor(method=methods[record.mission]) if record.mission in methods else GeneratedFor()),
+            **(PromptPart(method=methods[record.mission]) if record.mission in methods else PromptPart()),
             "model": record.model,
             "digest": record.digest,
             "state": record.state,
@@ -242,10 +241,10 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
     ]
 
 
-def _input_of(record: Record) -> EmbeddedInput:
+def _input_of(record: Record) -> PromptPart:
     if not record.request:
-        return EmbeddedInput(erased=True)
-    return EmbeddedInput(input=record.request["input"]) if is_embedding(record) else EmbeddedInput()
+        return PromptPart(erased=True)
+    return PromptPart(input=record.request["input"]) if is_embedding(record) else PromptPart()
 
 
 def root_names(root: Root) -> RootNames:
@@ -306,7 +305,7 @@ def inspect_object(root: Root, name: str, user: str = "") -> InspectedDocument:
     }
 
 
-def _value_for(root: Root, value: Any, user: str) -> Any:
+def _value_for(root: Root, value: object, user: str) -> Any:
     """Return a slot's value as plain data; of a method, with what a named user may see of its origin."""
     shown = as_json(value)
     if user and isinstance(value, Method):

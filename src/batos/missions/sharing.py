@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -26,6 +25,7 @@ from batos.missions.workers import Workers
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError
 from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
+from batos.protocol.mission_documents import ErrorDocument
 from batos.protocol.wire_messages import error_of
 
 _log = structlog.get_logger("batos.nodes")
@@ -213,12 +213,11 @@ class Sharing:
                     self._tell_one(mission, status.word, status.reason)
         self._told = {mission: word for mission, word in self._told.items() if mission in candidates}
 
-    def _tell_one(self, mission: str, word: StatusWord, reason: Mapping[str, Any] | None) -> None:
+    def _tell_one(self, mission: str, word: StatusWord, reason: ErrorDocument | None) -> None:
         ending = None if word in UNDER_WAY else MissionOutcome(word, None if reason is None else error_of(reason))
         if self._told.get(mission) != word:
             self._told[mission] = word
-            shown = None if reason is None else dict(reason)
-            self._events.emit(MISSION_STATUS, MissionStatus(mission=mission, status=word, reason=shown))
+            self._events.emit(MISSION_STATUS, MissionStatus(mission=mission, status=word, reason=reason))
         self._workers.tell_elsewhere(mission, ending)
 
 

@@ -24,7 +24,7 @@ class Interpreter(Protocol):
         """Run a Method."""
 
 
-async def send(interpreter: Interpreter, receiver: UvmObject, selector: str, *args: Any) -> Any:
+async def send(interpreter: Interpreter, receiver: UvmObject, selector: str, *args: object) -> Any:
     """Send a message to an object and return the answer.
 
     A plain value is its own answer: text in a slot is never taken for a wish that a model should act on.

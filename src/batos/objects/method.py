@@ -13,11 +13,11 @@ from batos.protocol.errors import ObjectError
 IntentKind = Literal["facet", "protocol", "method", "tool", "prototype"]
 
 
-def _as_dict(record: Method | Intent) -> dict[str, Any]:
+def _as_dict(record: Method | Intent) -> dict[str, object]:
     return {each.name: _deep_copy(getattr(record, each.name)) for each in fields(record)}
 
 
-def _deep_copy(value: Any) -> Any:
+def _deep_copy(value: object) -> Any:
     try:
         return deepcopy(value)
     except RecursionError:
@@ -37,8 +37,8 @@ class Method(Persistent):
     source: str
     intent: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
-    verdict: dict[str, Any] = field(default_factory=dict)
-    checks: tuple[dict[str, Any], ...] = ()
+    verdict: dict[str, object] = field(default_factory=dict)
+    checks: tuple[dict[str, object], ...] = ()
     revision: int = 1
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,14 +66,14 @@ class Intent(Persistent):
     name: str = ""
     inspiration: str = ""
     kind: IntentKind = "method"
-    when: dict[str, Any] | None = None
+    when: dict[str, object] | None = None
     makes: Literal["", "tool"] = ""
     given: Literal["", "audit", "cost"] = ""
     line: str = ""
     metric: str = ""
     by_meaning: bool = False
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name.startswith("_p_"):
             super().__setattr__(name, value)
             return

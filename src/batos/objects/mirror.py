@@ -54,7 +54,7 @@ class Mirror:
         }
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:
     """Convert a slot's value to JSON-compatible data, with text in place of anything that JSON has no form for.
 
     Never raises: a container that contains itself, or is nested more than `DEEPEST` deep, becomes "…".
@@ -62,7 +62,7 @@ def as_json(value: Any) -> Any:
     return _as_json(value, ())
 
 
-def _as_json(value: Any, around: tuple[int, ...]) -> Any:
+def _as_json(value: object, around: tuple[int, ...]) -> Any:
     """Convert a value. `around` holds the ids of the containers that the value stands in."""
     for kinds, show in _SHOWN:
         if isinstance(value, kinds):
@@ -87,7 +87,7 @@ def _contents(value: dict[Any, Any] | list[Any] | tuple[Any, ...] | Set[Any], ar
     return sorted(shown_each, key=str) if isinstance(value, Set) else shown_each
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     try:
         return str(value)
     except (RecursionError, ValueError):  # nested too deep, or a number of more digits than Python writes

@@ -67,7 +67,7 @@ class UvmObject(Persistent):
 
     _parents: tuple[UvmObject, ...]
 
-    def __init__(self, slots: Mapping[str, Any] | None = None, parents: Sequence[UvmObject] = ()) -> None:
+    def __init__(self, slots: Mapping[str, object] | None = None, parents: Sequence[UvmObject] = ()) -> None:
         _set_parents(self, _check_parents(parents))
         for name, value in (slots or {}).items():
             _set_slot(self, name, value)
@@ -100,7 +100,7 @@ class UvmObject(Persistent):
     def __repr__(self) -> str:
         return f"<UvmObject {reference(self)}>"
 
-    def clone(self, slots: Mapping[str, Any] | None = None) -> UvmObject:
+    def clone(self, slots: Mapping[str, object] | None = None) -> UvmObject:
         """Make a new object that shares this object's behaviour and none of its state. `slots` replace the copied ones.
 
         Containers that this object owns are copied (`containers.copy_owned`), references stay references, and a
@@ -234,7 +234,7 @@ def _find(receiver: UvmObject, selector: str) -> tuple[UvmObject, Any, int] | No
         holder, depth = pending.pop()
 
 
-def _set_slot(obj: UvmObject, name: str, value: Any) -> None:
+def _set_slot(obj: UvmObject, name: str, value: object) -> None:
     if not isinstance(name, str):
         raise ObjectError(f"a slot's name is text, not a {type(name).__name__}")
     if not name or is_reserved(name):

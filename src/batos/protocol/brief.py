@@ -218,7 +218,7 @@ class MissionBrief(BaseModel):
     grants: tuple[Annotated[_Line, Field(min_length=1, max_length=64)], ...] | None = Field(default=None, max_length=8)
     origin: Origin = Field(default_factory=Origin)
 
-    def as_document(self) -> dict[str, Any]:
+    def as_document(self) -> dict[str, object]:
         """Return the brief as the image and the journal keep it: plain data without the fields that are absent."""
         return self.model_dump(mode="json", exclude_none=True)
 
@@ -229,11 +229,8 @@ class MissionBrief(BaseModel):
         Fields that this version does not know, from an image of another, are left out.
         """
         known = {name: each for name, each in value.items() if name in cls.model_fields and each is not None}
-        return cls.model_construct(**{name: _STORED.get(name, _as_is)(each) for name, each in known.items()})
-
-
-def _as_is(value: Any) -> Any:
-    return value
+        made = {name: make(known[name]) for name, make in _STORED.items() if name in known}
+        return cls.model_construct(**{**known, **made})
 
 
 #: The fields of a stored brief that are not plain values, each with the function that makes its value.

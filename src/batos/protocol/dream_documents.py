@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
+
+from batos.protocol.evidence_documents import WrittenSlot
+from batos.protocol.method_documents import CandidateDocument
+
+
+class Dream(TypedDict):
+    """A dream as the journal has it: `made` are methods that came of it, `asks` those that a person decides about."""
+
+    mission: str
+    user: str
+    brief: dict[str, Any]
+    accepted_at: str
+    files: Mapping[str, bytes]
+    thought: Mapping[str, Any]
+    effects: Sequence[Mapping[str, Any]]
+    writes: Sequence[WrittenSlot]
+    reads: Sequence[WrittenSlot]
+    made: Sequence[Mapping[str, Any]]
+    asks: Sequence[CandidateDocument]
+    read_at: str
+    state: str
 
 
 class DreamLine(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 
@@ -39,7 +40,7 @@ class EffectDocument(TypedDict):
     state: str
     attempts: int
     at: str
-    outcome: dict[str, Any] | None
+    outcome: Mapping[str, Any] | None
     host: str
 
 

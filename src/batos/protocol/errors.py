@@ -60,7 +60,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
+
+if TYPE_CHECKING:
+    from batos.protocol.mission_documents import ErrorDocument
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -103,14 +106,11 @@ class BatosError(Exception):
         self.also = tuple(also)
         return self
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ErrorDocument:
         """Return the error object of CONTRACT's `--json` documents."""
-        shown: dict[str, Any] = {
-            "code": self.code,
-            "message": self.message,
-            "remedy": self.remedy,
-            "retry": self.retry,
-        }
+        shown: ErrorDocument = {
+            "code": self.code, "message": self.message, "remedy": self.remedy, "retry": self.retry
+        }  # fmt: skip
         if self.field is not None:
             shown["field"] = self.field
         if self.also:
@@ -355,11 +355,11 @@ class BudgetExceeded(Refused):
 
     remedy = "Lower num_ctx in the codex, or name a profile with a smaller model; `batos budget` shows the rows."
 
-    def __init__(self, message: str, table: Mapping[str, Any], largest: int | None, *, remedy: str = "") -> None:
+    def __init__(self, message: str, table: Mapping[str, object], largest: int | None, *, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy, field="num_ctx")
         self.table, self.largest = table, largest
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ErrorDocument:
         """Return the error object with the table."""
         return super().as_dict() | {"largest_num_ctx": self.largest, "budget": dict(self.table)}
 
@@ -472,7 +472,7 @@ class ApprovalNeeded(BatosError):
         super().__init__(message, field="approval", remedy=remedy)
         self.approval, self.others = approval, others
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ErrorDocument:
         """Return the error object with the ids."""
         return super().as_dict() | {"approval": self.approval, "approvals": [self.approval, *self.others]}
 
@@ -486,7 +486,7 @@ class MethodFailed(BatosError):
 class CovenantViolation(MethodFailed):
     """The guardian refuses the source; `faults` has each as plain data, `also` in words."""
 
-    def __init__(self, message: str, *, faults: tuple[Mapping[str, Any], ...] = (), remedy: str = "") -> None:
+    def __init__(self, message: str, *, faults: tuple[Mapping[str, object], ...] = (), remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
         self.faults = faults
 

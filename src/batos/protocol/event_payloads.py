@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar, get_origin, get_type_hints
 
-from batos.protocol.evidence_documents import CitationDocument
+from batos.protocol.evidence_documents import CitationDocument, RuleDocument
 from batos.protocol.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
 
 Payload = TypeVar("Payload", bound=Mapping[str, object])
@@ -31,7 +31,7 @@ class Event(Generic[Payload]):
         return frozenset(self._hints)
 
     @property
-    def _hints(self) -> dict[str, Any]:
+    def _hints(self) -> dict[str, object]:
         # Not `__required_keys__`: that has every key where annotations are strings.
         return get_type_hints(self.payload, include_extras=True)
 
@@ -68,16 +68,8 @@ class MissionState(MissionPayload):
     path: NotRequired[str]
 
 
-class MissionRule(MissionPayload):
-    """A decision that a rule made: the model's replies at `path` were of no use, or a rule knew without them.
-
-    The decision is `division`, `choice`, `weave`, `answer` or `reply`, or `result`: the answer did not say what was
-    computed.
-    """
-
-    path: str
-    decision: str
-    why: str
+class MissionRule(MissionPayload, RuleDocument):
+    """A decision of a rule in place of the model at `path`: division, choice, weave, answer, reply or result."""
 
 
 class MissionToken(MissionPayload):
@@ -310,7 +302,7 @@ class EffectReleased(MissionPayload):
 
     effect: str
     grant: str
-    outcome: dict[str, Any]
+    outcome: Mapping[str, object]
 
 
 class EffectUnknown(MissionPayload):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypeAlias, TypedDict, final
+from typing import Any, NotRequired, TypeAlias, TypedDict, final
 
 
 class FocusSpan(TypedDict):
@@ -34,6 +34,16 @@ class SlotDocument(TypedDict):
 
     oid: str
     slot: str
+
+
+class WrittenSlot(SlotDocument):
+    """A change of a slot: what it had before; where that is told, `value` and `trust` are what it has after it."""
+
+    had: bool
+    former: Any
+    has: NotRequired[bool]
+    value: NotRequired[Any]
+    trust: NotRequired[str]
 
 
 class CitationDocument(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
-from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, PlacementDocument
+from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, LoadedModel, PlacementDocument
 
 #: Counts by name, by day, or by a part of a name: numbers, or further counts.
 CountsDocument: TypeAlias = Mapping[str, Any]
@@ -56,19 +56,6 @@ class CountersDocument(TypedDict):
     failures: list[FailureLine]
 
 
-class QueueDocument(TypedDict):
-    """The missions that wait, and the number of those that may."""
-
-    waiting: int
-    limit: int
-
-
-class WaitingDocument(TypedDict):
-    """The number of approvals that wait for a person."""
-
-    waiting: int
-
-
 class ErasureLine(TypedDict):
     """An erasure that is under way or was cut off, with the moment when it began, who asked, and how far it is."""
 
@@ -83,8 +70,8 @@ class ScreenDocument(TypedDict):
     `erasure` is one that is under way or was cut off.
     """
 
-    queue: QueueDocument
-    approvals: WaitingDocument
+    queue: dict[Literal["waiting", "limit"], int]
+    approvals: dict[Literal["waiting"], int]
     running: list[RunningLine]
     missions: dict[str, int]
     counters: CountsDocument
@@ -111,16 +98,6 @@ class NodeLine(TypedDict):
     renewed: str
     running: int
     waiting: int
-
-
-class LoadedModel(TypedDict):
-    """A model in memory, and its place there; sizes in bytes."""
-
-    model: str
-    where: str
-    size: int
-    size_vram: int
-    context_length: int | None
 
 
 class StandingDocument(TypedDict):
@@ -152,11 +129,6 @@ class WhyNode(TypedDict):
     at: NotRequired[str]
     tid: NotRequired[str]
     because: list[WhyNode]
-
-
-class ReasonTree(WhyNode):
-    """A thing and all that it came from."""
-
     as_of: NotRequired[AsOfDocument]
 
 

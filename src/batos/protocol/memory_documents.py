@@ -7,7 +7,25 @@ from typing import Literal, NotRequired, TypedDict, final
 from batos.protocol.mission_documents import AsOfDocument
 
 
-class MemoryLine(TypedDict):
+class _Memory(TypedDict):
+    """The keys of a document and of a part of it."""
+
+    document: str
+    title: str
+    source: str
+    scope: str
+    trust: str
+    at: str
+    sha256: str
+    kind: str
+    standing: str
+    key: str
+    superseded_by: str
+    valid_to: str
+    summarised_by: str
+
+
+class MemoryLine(_Memory):
     """A document that is remembered: `trust` is the class of its text, `chunks` the number of its parts.
 
     `at` is when it was said or written, else when it was remembered. Texts that are unknown are "". A fact has a `key`,
@@ -15,27 +33,14 @@ class MemoryLine(TypedDict):
     stand for it: `summarised_by` is its name. `left_out` has a phrase for each part of its file that could not be read.
     """
 
-    document: str
-    title: str
-    source: str
-    scope: str
     user: str
     media_type: str
-    sha256: str
     size: int
-    trust: str
-    at: str
     chunks: int
-    kind: str
-    standing: str
     mission: str
     persona: str
     conversation: str
     speaker: str
-    key: str
-    superseded_by: str
-    valid_to: str
-    summarised_by: str
     left_out: list[str]
 
 
@@ -139,26 +144,13 @@ class PathDocument(TypedDict):
     sentence: str
 
 
-class RecalledChunk(ChunkDocument):
+class RecalledChunk(_Memory, ChunkDocument):
     """A part that was recalled: how well it matches, why it was found, and the link that led to it, if one did.
 
     Statements in its text that do not hold stand on lines of their own, behind a mark such as
     `[superseded since 2026-11-26]`.
     """
 
-    document: str
-    title: str
-    source: str
-    scope: str
-    at: str
-    trust: str
-    sha256: str
-    kind: str
-    standing: str
-    key: str
-    superseded_by: str
-    valid_to: str
-    summarised_by: str
     score: float
     why: str
     path: PathDocument | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypeAlias, TypedDict, final
+from typing import Any, NotRequired, TypedDict, final
 
 from batos.protocol.evidence_documents import (
     CitationDocument,
@@ -13,10 +13,24 @@ from batos.protocol.evidence_documents import (
     RuleDocument,
     SentenceDocument,
     SlotDocument,
+    WrittenSlot,
 )
 
-#: The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own.
-ErrorDocument: TypeAlias = dict[str, Any]
+
+class ErrorDocument(TypedDict):
+    """The error object of CONTRACT, as `BatosError.as_dict` makes it: some errors have keys of their own."""
+
+    code: str
+    message: str
+    remedy: str
+    retry: bool
+    field: NotRequired[str]
+    also: NotRequired[list[str]]
+    largest_num_ctx: NotRequired[int | None]
+    budget: NotRequired[Mapping[str, object]]
+    approval: NotRequired[str]
+    approvals: NotRequired[list[str]]
+    faults: NotRequired[list[dict[str, object]]]
 
 
 class LearningDocument(TypedDict):
@@ -99,15 +113,20 @@ class WithdrawnDocument(TypedDict):
     text: str
 
 
-class PlacementDocument(TypedDict):
-    """The place of a model in memory; sizes in bytes."""
+class LoadedModel(TypedDict):
+    """A model in memory, and its place there; sizes in bytes."""
 
     model: str
-    runner: str
     where: str
     size: int
     size_vram: int
     context_length: int | None
+
+
+class PlacementDocument(LoadedModel):
+    """A model in memory, with the runner that has it."""
+
+    runner: str
 
 
 class OmittedDocument(TypedDict):
@@ -156,15 +175,10 @@ class ChangeDocument(TypedDict):
 RanDocument = TypedDict(
     "RanDocument",
     {
-        "selector": str,
-        "holder": str,
-        "oid": str,
-        "revision": NotRequired[str],
-        "digest": NotRequired[str],
-        "as": NotRequired[str],
-        "path": NotRequired[str],
+        "selector": str, "holder": str, "oid": str, "revision": NotRequired[str], "digest": NotRequired[str],
+        "as": NotRequired[str], "path": NotRequired[str],
     },
-)
+)  # fmt: skip
 
 
 class WishDocument(TypedDict):
@@ -179,14 +193,12 @@ class WishDocument(TypedDict):
     asks: NotRequired[bool]
 
 
-class LearntDocument(TypedDict):
+class LearntDocument(LearningDocument):
     """The outcome of a generation for one mission: `calls` and `tokens` are what the mission began and paid."""
 
     receiver: str
     selector: str
     outcome: str
-    calls: int
-    tokens: int
     generation: NotRequired[str]
     approval: NotRequired[str]
     failure: NotRequired[ErrorDocument]
@@ -205,7 +217,7 @@ class ProvenanceDocument(TypedDict, total=False):
     placements: list[PlacementDocument]
     methods: list[RanDocument]
     generated: list[LearntDocument]
-    written: list[dict[str, Any]]
+    written: list[WrittenSlot]
     read: list[SlotDocument]
     recalled: list[Recalled]
     omitted: OmittedDocument
@@ -279,30 +291,21 @@ class AttemptDocument(TypedDict, total=False):
     provenance: ProvenanceDocument | None
 
 
-@final
-class EmbeddedInput(TypedDict, total=False):
-    """The text of an embedding; of an erased call there is none."""
+class PromptPart(TypedDict):
+    """The keys that only some calls have: the method that is written, as RECEIVER.SELECTOR, or what is embedded."""
 
-    input: Any
-    erased: bool
-
-
-class GeneratedFor(TypedDict, total=False):
-    """The method that a generation's call writes, as RECEIVER.SELECTOR."""
-
-    method: str
+    method: NotRequired[str]
+    input: NotRequired[Any]
+    erased: NotRequired[bool]
 
 
-class PromptDocument(TypedDict):
+class PromptDocument(PromptPart):
     """A call with its exact prompt; an embedding has an `input`, a generation's a `method`, an `erased` no words."""
 
     path: str
-    method: NotRequired[str]
     model: str
     digest: str
     state: str
-    erased: NotRequired[bool]
-    input: NotRequired[Any]
     messages: list[dict[str, Any]]
     format: Any
     options: dict[str, Any] | None

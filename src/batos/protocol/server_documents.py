@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict, final
 
 from batos.protocol.genesis_documents import PlanDocument
-from batos.protocol.image_documents import BackgroundGenesisDocument, LoadedModel, NodeLine, ScreenDocument
-from batos.protocol.mission_documents import ErrorDocument
+from batos.protocol.image_documents import BackgroundGenesisDocument, NodeLine, ScreenDocument
+from batos.protocol.mission_documents import ErrorDocument, LoadedModel
 
 
 class ServerDocument(TypedDict, total=False):

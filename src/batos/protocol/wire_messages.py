@@ -101,7 +101,7 @@ def _values(data: bytes) -> int:
     return sum(map(outside.count, (b"[", b"{", b",")))
 
 
-def _check(value: Any) -> None:
+def _check(value: object) -> None:
     """Raise ProtocolError for what nests too deep, and for a number that is none."""
     level: list[Any] = [value]
     for _ in range(DEPTH + 1):
@@ -118,13 +118,13 @@ def _too_deep() -> ProtocolError:
     return ProtocolError(f"the message nests deeper than {DEPTH}", remedy="Send it flatter.")
 
 
-def request_id(value: Any) -> str | None:
+def request_id(value: object) -> str | None:
     """Return the id of what may be no valid request, so that its sender can be told so."""
     found = value.get("id") if isinstance(value, dict) else None
     return found if isinstance(found, str) and 0 < len(found) <= 128 else None
 
 
-def read_request(value: Any) -> WireRequest:
+def read_request(value: object) -> WireRequest:
     """Read parsed JSON as a request. Raises: ProtocolError: a field is wrong; the error names it."""
     if not isinstance(value, dict):
         raise ProtocolError("a request is a JSON object")
@@ -135,7 +135,7 @@ def read_request(value: Any) -> WireRequest:
     return read_model(WireRequest, value)
 
 
-def read_model(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
+def read_model(shape: type[S], value: Mapping[str, object], under: str = "") -> S:
     """Read a part of a message by its model. Raises: ProtocolError: a field is wrong; the error names it."""
     try:
         return shape.model_validate(value)
@@ -145,7 +145,7 @@ def read_model(shape: type[S], value: Mapping[str, Any], under: str = "") -> S:
         raise ProtocolError(f"{under}{place}: {first['msg']}", field=f"{under}{place}") from None
 
 
-def encode(value: Mapping[str, Any]) -> bytes:
+def encode(value: Mapping[str, object]) -> bytes:
     """Return a message as it goes over the wire; what is no Unicode text becomes question marks."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
@@ -21,6 +21,7 @@ from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.method_documents import CandidateDocument
+from batos.protocol.mission_documents import ErrorDocument
 from batos.records import forget_questions, methods, object_installation
 from batos.records.candidates import Candidate
 
@@ -306,7 +307,7 @@ def open_approvals(root: Root) -> Iterator[Approval]:
 def closed_approvals(root: Root) -> Iterator[Approval]:
     """Yield the approvals that are no longer open, newest first."""
     names = reversed(list(root[roots.APPROVALS]))
-    return (root[roots.APPROVALS][name] for name in names if not _is_open(root, name))
+    return (root[roots.APPROVALS][name] for name in names if name not in root[roots.AWAITED])
 
 
 def last_answer(root: Root, holder: str, selector: str, digest: str, at: str) -> ApprovalState | None:
@@ -319,15 +320,12 @@ def last_answer(root: Root, holder: str, selector: str, digest: str, at: str) ->
     return _answer(root[roots.APPROVALS][max(names)], at) if names else None
 
 
-def is_waiting(root: Root, reason: Mapping[str, Any] | None) -> bool:
+def is_waiting(root: Root, reason: ErrorDocument | None) -> bool:
     """Test if a mission that stopped for that reason waits for a person, because a question it names is still open."""
     if reason is None or reason.get("code") != NEEDED:
         return False
-    return any(_is_open(root, name) for name in (reason.get("approval"), *reason.get("approvals", ())) if name)
-
-
-def _is_open(root: Root, name: str) -> bool:
-    return name in root[roots.AWAITED]
+    names = (reason.get("approval"), *reason.get("approvals", ()))
+    return any(name in root[roots.AWAITED] for name in names if name)
 
 
 # -- within

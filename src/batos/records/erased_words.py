@@ -57,7 +57,7 @@ class ErasedWords:
         self._heed(len(text))
         return any(each in text for each in self.texts)
 
-    def are_in_value(self, value: Any) -> bool:
+    def are_in_value(self, value: object) -> bool:
         """Test if plain data has one of them; objects that it refers to are not looked into."""
         if isinstance(value, str):
             return self.are_in(value)
@@ -96,7 +96,7 @@ class ErasedWords:
             text = text.replace(each, MARK)
         return text
 
-    def redact_value(self, value: Any) -> Any:
+    def redact_value(self, value: object) -> Any:
         """Return plain data with a mark in the place of each of them; what has none is returned as it is."""
         if isinstance(value, str):
             return self.redact(value) if self.are_in(value) else value
@@ -116,7 +116,7 @@ class ErasedWords:
             return value
         return type(value)(*redacted) if hasattr(value, "_fields") else type(value)(redacted)
 
-    def _redact_key(self, key: Any) -> Any:
+    def _redact_key(self, key: object) -> Any:
         """Return a key without the words; one that may be a field's name stays: the program finds its data by it."""
         return key if isinstance(key, str) and _FIELD.fullmatch(key) else self.redact_value(key)
 

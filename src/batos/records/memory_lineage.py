@@ -117,7 +117,7 @@ def list_methods_run(provenance: Mapping[str, Any]) -> Iterator[tuple[str, int]]
 
 
 def _shows(
-    root: Root, brief: Mapping[str, Any], told: Mapping[str, Any], origins: _Origins, found: MemoryEffects
+    root: Root, brief: Mapping[str, object], told: Mapping[str, object], origins: _Origins, found: MemoryEffects
 ) -> bool:
     """Test if an entry of what was recalled is a memory that is traced, or one that came of it."""
     if "mission" in told:

@@ -326,11 +326,11 @@ def _wish_of(lineage: Lineage, revision: int, standing: Intent) -> Intent:
     return next((each for each in wishes if each is not None and digest_of(each) == wanted), standing)
 
 
-def _with_wish(intent: Intent, wish: Mapping[str, Any]) -> Intent:
+def _with_wish(intent: Intent, wish: Mapping[str, object]) -> Intent:
     return Intent(**{**intent.as_dict(), **wish, "kind": intent.kind})
 
 
-def _point_at(lineage: Lineage, revision: int, intent: Intent | None, entry: dict[str, Any]) -> None:
+def _point_at(lineage: Lineage, revision: int, intent: Intent | None, entry: Mapping[str, object]) -> None:
     """Point slot and lineage at a revision, or at the intent, and write down what was there before."""
     told = {**entry, "revision": revision, "former": lineage.active, "barred": lineage.barred, "since": lineage.since}
     if intent is not lineage.intent:

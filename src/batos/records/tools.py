@@ -7,7 +7,7 @@ docs/tools.md describes the whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from batos.image import roots
 from batos.image.roots import Root
@@ -82,6 +82,6 @@ def _retire_methods(obj: UvmObject | None, declared: ApiMethod) -> None:
                 declared(obj, selector, None)
 
 
-def _slots(root: Root) -> Mapping[str, Any]:
+def _slots(root: Root) -> Mapping[str, object]:
     holder = root.get(roots.TOOLS)
     return own_slots(holder) if holder is not None else {}

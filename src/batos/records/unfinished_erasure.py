@@ -49,7 +49,7 @@ def describe(root: Root) -> ErasureLine | None:
     return None if kept is None else {"at": kept["at"], "by": kept["by"], "stage": kept["stage"]}
 
 
-def begin(root: Root, request: Mapping[str, Any], lines: Lines, at: str) -> None:
+def begin(root: Root, request: Mapping[str, object], lines: Lines, at: str) -> None:
     """Note what was asked for, before anything of it is erased; within a change.
 
     The words are in an object of their own, which no later commit writes again.
@@ -102,7 +102,7 @@ def oids_of(root: Root) -> frozenset[bytes]:
     return frozenset(each._p_oid for each in found if each._p_oid is not None)
 
 
-def _replace(root: Root, told: Mapping[str, Any]) -> None:
+def _replace(root: Root, told: Mapping[str, object]) -> None:
     kept = root[roots.ERASURE]
     kept.clear()
     kept.update(told)

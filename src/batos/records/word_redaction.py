@@ -95,7 +95,7 @@ def _redact_tree(tree: Any, words: ErasedWords) -> bool:
 def withdraw_approval(root: Root, approval: Approval, at: str) -> None:
     """Take the source out of a question to a person; one that waits lapses: nobody can say yes to what is gone."""
     before: dict[str, Any] = {**approval.candidate}
-    nothing: dict[str, Any] = {
+    nothing: dict[str, object] = {
         "source": methods.NO_SOURCE,
         "checks": (),
         "methods": [],

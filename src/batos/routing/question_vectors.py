@@ -62,7 +62,7 @@ class JournaledVectors:
         await self._write(embedder, _in_lines(texts), path, began, {"vectors": packed})
         return [_unpack(each) for each in packed]
 
-    async def _write(self, embedder: Embedder, text: str, path: str, began: str, response: Mapping[str, Any]) -> None:
+    async def _write(self, embedder: Embedder, text: str, path: str, began: str, reply: Mapping[str, object]) -> None:
         record = Record(
             embedding_key(embedder.digest, text, OPTIONS, path),
             self.missions[0],
@@ -73,7 +73,7 @@ class JournaledVectors:
             "done",
             began,
             iso(self.clock()),
-            response,
+            reply,
         )
         await self.journal.write(record)
 

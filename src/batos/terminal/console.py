@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from batos.protocol.errors import BatosError, BudgetExceeded
 from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
@@ -42,11 +42,11 @@ class Console:
 
     # -- for programs
 
-    def document(self, data: Mapping[str, Any]) -> None:
+    def document(self, data: Mapping[str, object]) -> None:
         """Write the one document of `--json`."""
         self._line({"v": 1, "ok": True, "data": data})
 
-    def event(self, name: str, keys: Mapping[str, Any]) -> None:
+    def event(self, name: str, keys: Mapping[str, object]) -> None:
         """Write a line of progress for a program; where that cannot be written, the document will say so."""
         with suppress(BatosError):
             self._line({"v": 1, "event": name, **keys})
@@ -58,13 +58,13 @@ class Console:
             self._fault(error)
         self.say(how)
 
-    def _fault(self, error: Mapping[str, Any]) -> None:
+    def _fault(self, error: Mapping[str, object]) -> None:
         """Write the document of an error, unless it is known that nothing can be written."""
         with suppress(BatosError):
             if not self.lost:
                 self._line({"v": 1, "ok": False, "error": error})
 
-    def _line(self, value: Mapping[str, Any]) -> None:
+    def _line(self, value: Mapping[str, object]) -> None:
         # Readable where it can be; a stream that is not UTF-8 could not say it.
         ascii_alone = (self.out.encoding or "").lower().replace("-", "") != "utf8"
         # JSON escapes C0 alone, and a document may be looked at on a terminal as well.

@@ -164,7 +164,7 @@ class _Split:
         self._json = structlog.processors.JSONRenderer(default=str)
         self._shown = self._json if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
 
-    def __call__(self, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
+    def __call__(self, logger: object, name: str, event: MutableMapping[str, Any]) -> str:
         shown_at = event.pop("shown_at", event["level"])
         line = str(self._json(logger, name, dict(event)))
         # Not `emit`: the commit thread logs too, and `handle` lets one in at a time.

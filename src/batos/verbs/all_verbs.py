@@ -34,7 +34,7 @@ VERBS: Final[Mapping[str, WireVerb[Any, Any]]] = {
 }
 
 
-def read_args(verb: str, args: Mapping[str, Any]) -> StrictModel:
+def read_args(verb: str, args: Mapping[str, object]) -> StrictModel:
     """Read the arguments of a verb. Raises: ProtocolError: there is no such verb or field; the error names it."""
     if verb not in VERBS:
         near = difflib.get_close_matches(verb[:SHOWN], VERBS, 1)

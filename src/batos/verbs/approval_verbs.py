@@ -99,7 +99,7 @@ def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
     return listing(found["approvals"], columns, "Nothing waits for approval.", whole=(0, 1))
 
 
-def _status(found: Mapping[str, Any]) -> str:
+def _status(found: Mapping[str, object]) -> str:
     who = f" by {found['by']}" if "by" in found else ""
     return f"{found['status']}{who}"
 
@@ -112,11 +112,11 @@ def _time_text(found: Mapping[str, Any]) -> str:
     return local_time(found.get("answered_at") or found["until"])
 
 
-def _slot(found: Mapping[str, Any]) -> str:
+def _slot(found: Mapping[str, object]) -> str:
     return f"{found['object']}.{found['selector']}"
 
 
-def whole_text(found: Mapping[str, Any]) -> str:
+def whole_text(found: Mapping[str, object]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
     judged = () if found.get("forgets") else _judgement_lines(found)
     return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *_to_do(found)])
@@ -195,7 +195,7 @@ def _change(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"It is word for word revision {found['former']}."
 
 
-def _to_do(found: Mapping[str, Any]) -> Iterator[str]:
+def _to_do(found: Mapping[str, object]) -> Iterator[str]:
     if found["status"] == "asked":
         yield ""
         yield f"batos approve {found['id']}"
@@ -243,7 +243,7 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode()
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _VALUE else f"{text[: _VALUE - 1]}…"
 

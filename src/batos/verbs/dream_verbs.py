@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field, JsonValue
 
@@ -133,7 +133,7 @@ def _answers(told: DreamDiff) -> Iterator[tuple[str, str]]:
         yield "base", f"{'none' if base['answer'] is None else base['answer']} ({base['mission']})"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:59]}…"
 

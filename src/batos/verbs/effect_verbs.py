@@ -111,7 +111,7 @@ def effects_text(told: EffectList) -> str:
 def _outcome_text(effect: EffectDocument) -> str:
     outcome = effect["outcome"] or {}
     if "error" in outcome:
-        came = str(outcome["error"]["message"])
+        came = outcome["error"]["message"]
     else:
         came = str(outcome.get("reason") or ", ".join(f"{key} {value}" for key, value in outcome.items()))[:120]
     waits = f"waits for {effect['host']}" if effect.get("host") else ""

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
-from batos.protocol.image_documents import ConversationPage, ReasonTree
+from batos.protocol.image_documents import ConversationPage, WhyNode
 from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
 from batos.protocol.server_documents import SentPiece
 from batos.protocol.strict_model import Asker, AsOf, Name, StrictModel
@@ -213,7 +213,7 @@ SEND: Final = WireVerb[SendArgs, MissionDocument | SubmittedMission]("send", Sen
 CANCEL: Final = WireVerb("cancel", CancelArgs, "cancel MISSION", steered_text)
 PAUSE: Final = WireVerb("pause", PauseArgs, "pause MISSION", steered_text)
 RESUME: Final = WireVerb[ResumeArgs, MissionDocument]("resume", ResumeArgs)
-WHY: Final = WireVerb[WhyArgs, ReasonTree](
+WHY: Final = WireVerb[WhyArgs, WhyNode](
     "why",
     WhyArgs,
     "why WHAT",

@@ -43,7 +43,7 @@ def _object(found: InspectedDocument) -> Iterator[str]:
     yield f"`batos inspect {found['object']}.SLOT` shows one whole, --json or -v everything."
 
 
-def _describe(value: Any) -> tuple[str, str]:
+def _describe(value: object) -> tuple[str, str]:
     """Return the kind of a slot's value, and the value on one line."""
     if isinstance(value, str):
         return "text", _short(value)
@@ -59,14 +59,14 @@ def _describe(value: Any) -> tuple[str, str]:
     return "value", _short(json.dumps(value, ensure_ascii=False))
 
 
-def _part(value: Any, kind: str) -> Mapping[str, Any] | None:
+def _part(value: object, kind: str) -> Mapping[str, object] | None:
     """Return the method or the intent that a slot holds, if it does: a map may have such a key of its own."""
     found = value.get(kind) if isinstance(value, Mapping) and len(value) == 1 else None
     text = {"method": "source", "intent": "text"}[kind]
     return found if isinstance(found, Mapping) and text in found else None
 
 
-def _short(text: Any) -> str:
+def _short(text: object) -> str:
     line = " ".join(str(text).split())
     return line if len(line) <= _LINE else f"{line[: _LINE - 3]}..."
 

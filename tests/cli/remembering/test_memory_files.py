@@ -157,7 +157,7 @@ def test_a_long_path_is_told_from_others(reader: FileReader, tmp_path: Path) -> 
     for end in "xy":
         reader.own = {"source": "s" * 5_000 + end}
         (text,) = texts_of(reader, tmp_path / "a.txt")
-        sources.add(text.about["source"])
+        sources.add(str(text.about["source"]))
     assert len(sources) == 2
     assert {len(each) for each in sources} == {4_096}
 

@@ -16,6 +16,7 @@ from batos.cli.render.mission import (
     states_text,
 )
 from batos.cli.render.mission_record import mission_text
+from batos.protocol.mission_documents import RouteDocument
 from batos.verbs.mission_verbs import ended_text
 
 
@@ -40,9 +41,9 @@ def test_all_that_is_known_of_an_answer() -> None:
 
 def test_everybody_who_thinks_is_told() -> None:
     """One persona, two voices below a council, or all four; the leader first."""
-    route = {"personas": ["BABS"], "effort": "cycle", "confidence": 0.4, "reason": "why not"}
+    route: RouteDocument = {"personas": ["BABS"], "effort": "cycle", "confidence": 0.4, "reason": "why not"}
     assert route_text(route) == "BABS at effort cycle, confidence 0.40: why not"
-    two = {**route, "personas": ["BABS", "ALFRED"]}
+    two: RouteDocument = {**route, "personas": ["BABS", "ALFRED"]}
     assert route_text(two) == "BABS, ALFRED at effort cycle, confidence 0.40: why not"
     assert route_text({**two, "effort": "council"}).startswith("BABS, ALFRED at effort council")
     message = notes_text(mission(route=route, states=[]), voices=False)

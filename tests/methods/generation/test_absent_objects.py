@@ -206,7 +206,7 @@ async def test_a_person_is_asked_once_for_all_of_it(tmp_path: Path) -> None:
         assert json.loads((await uvm.missions.run(mission))["answer"]) == 3
         assert json.loads((await uvm.missions.run(other))["answer"]) == 1
         assert len(coder.asked) == 1
-        installed = [keys["selector"] for event, keys in heard if event == "method.installed"]
+        installed = [str(keys["selector"]) for event, keys in heard if event == "method.installed"]
         assert sorted(installed) == ["often_", "words_"]
 
 

@@ -56,12 +56,12 @@ def bind(capability: UvmObject, host: HostIdentity) -> None:
     capability.machine, capability.host = host
 
 
-def find_of(root: Root, effect: Mapping[str, Any]) -> UvmObject | None:
+def find_of(root: Root, effect: Mapping[str, object]) -> UvmObject | None:
     """Return the capability by which an effect was staged; None: it is revoked, or the effect was not staged by it.
 
     Whatever was forged before the grant may have its name and its number, which can be guessed, but not its nonce.
     """
-    found = find(root, effect["grant"])
+    found = find(root, str(effect["grant"]))
     if found is None or reference(found) != effect["oid"] or nonce_of(found) != effect.get(NONCE, ""):
         return None
     return found

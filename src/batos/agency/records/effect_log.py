@@ -17,7 +17,7 @@ from batos.image.roots import Root
 HEAD: Final = "head"
 
 
-def append(root: Root, effect: Mapping[str, Any], state: str, at: str, outcome: Mapping[str, Any] | None) -> None:
+def append(root: Root, effect: Mapping[str, object], state: str, at: str, outcome: Mapping[str, object] | None) -> None:
     """Add a line about an effect that came to an end, or to another one."""
     log = root[roots.EFFECT_LOG]
     line = {
@@ -30,7 +30,7 @@ def append(root: Root, effect: Mapping[str, Any], state: str, at: str, outcome: 
     root[roots.EFFECT_LINES][number] = line
 
 
-def digest_of(line: Mapping[str, Any]) -> str:
+def digest_of(line: Mapping[str, object]) -> str:
     """Return the digest that the next line has as `prev`: SHA-256 over its canonical JSON."""
     return _sha256(line)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from persistent.mapping import PersistentMapping
 
@@ -34,11 +34,33 @@ WAITING: Final = frozenset({"staged", "releasing"})
 _FREE: Final = frozenset({"failed", "not_done", "withdrawn"})
 _NOT_NAMED: Final = "the brief of its mission does not name the grant"
 
-#: An effect as plain data.
+#: An effect as the outbox has it: an `EffectData`.
 Effect: TypeAlias = PersistentMapping[str, Any]
 
 
-def fingerprint_of(grant: str, operation: str, payload: Mapping[str, Any]) -> str:
+class EffectData(TypedDict, total=False):
+    """An effect as plain data: `grant` to `number` as staged, the rest as the outbox and then a releaser have it.
+
+    `before` is what its sink's `prepare` returned.
+    """
+
+    grant: str
+    oid: str
+    nonce: str
+    operation: str
+    payload: Mapping[str, Any]
+    fingerprint: str
+    number: int
+    effect: str
+    mission: str
+    key: str
+    state: EffectState
+    attempts: int
+    before: Mapping[str, Any] | None
+    may_have_happened: bool
+
+
+def fingerprint_of(grant: str, operation: str, payload: Mapping[str, object]) -> str:
     """Return the digest of what an effect does: SHA-256 over the grant's reference, the operation and the payload."""
     whole = json.dumps([grant, operation, payload], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
@@ -56,7 +78,7 @@ def lineage_of(root: Root, mission: str) -> str:
         seen.add(mission)
 
 
-def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
+def fold(root: Root, mission: str, payload: EffectData) -> None:
     """Put an effect of a committed mission into the outbox, once; one that its lineage had already is `repeated`.
 
     An effect whose grant the mission's brief does not name fails: no thought of this mind says so.
@@ -66,10 +88,11 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
     if name in root[roots.EFFECTS]:
         return
     lineage = lineage_of(root, mission)
-    earlier = root[roots.FIRED].get(_mark(lineage, payload["fingerprint"]))
+    mark = _mark(lineage, payload["fingerprint"])
+    earlier, key = root[roots.FIRED].get(mark), hashlib.sha256(mark.encode()).hexdigest()[:32]
     made: Effect = PersistentMapping(
         {
-            **payload, "effect": name, "mission": mission, "lineage": lineage, "key": _key(lineage, payload),
+            **payload, "effect": name, "mission": mission, "lineage": lineage, "key": key,
             "state": "staged", "attempts": 0, "before": None, "outcome": None, "staged_at": "", "at": "",
         }
     )  # fmt: skip
@@ -80,11 +103,6 @@ def fold(root: Root, mission: str, payload: Mapping[str, Any]) -> None:
         _stage(root, made)
     else:
         made["state"], made["outcome"] = "repeated", {"of": earlier}
-
-
-def _key(lineage: str, payload: Mapping[str, Any]) -> str:
-    """Return the idempotency key: the same for the same effect of a lineage."""
-    return hashlib.sha256(_mark(lineage, payload["fingerprint"]).encode()).hexdigest()[:32]
 
 
 def _mark(lineage: str, fingerprint: str) -> str:
@@ -125,11 +143,11 @@ def list_waiting(root: Root) -> list[str]:
     return list(root[roots.STAGED]) if roots.STAGED in root else []
 
 
-def become(root: Root, effect: Effect, state: EffectState, at: str, outcome: Mapping[str, Any] | None = None) -> None:
-    """Move an effect to another state; `outcome` tells what came of it."""
+def become(root: Root, effect: Effect, state: EffectState, at: str, told: Mapping[str, object] | None = None) -> None:
+    """Move an effect to another state; `told` is what came of it."""
     effect["state"], effect["at"] = state, at
-    if outcome is not None:
-        effect["outcome"] = dict(outcome)
+    if told is not None:
+        effect["outcome"] = dict(told)
     if state not in WAITING:
         root[roots.STAGED].discard(effect["effect"])
         effect_log.append(root, effect, state, at, effect["outcome"])

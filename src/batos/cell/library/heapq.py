@@ -36,7 +36,7 @@ def heapify(heap: list[Any]) -> None:
         _down(heap, at)
 
 
-def heappush(heap: list[Any], item: Any) -> None:
+def heappush(heap: list[Any], item: object) -> None:
     """Add an item."""
     heap.append(item)
     _up(heap, 0, len(heap) - 1)
@@ -53,14 +53,14 @@ def heappop(heap: list[Any]) -> Any:
     return smallest
 
 
-def heappushpop(heap: list[Any], item: Any) -> Any:
+def heappushpop(heap: list[Any], item: object) -> Any:
     """Add an item, then take the smallest."""
     if not heap or not heap[0] < item:
         return item
     return heapreplace(heap, item)
 
 
-def heapreplace(heap: list[Any], item: Any) -> Any:
+def heapreplace(heap: list[Any], item: object) -> Any:
     """Take the smallest item, then add one."""
     smallest = heap[0]
     heap[0] = item
@@ -78,6 +78,6 @@ def nlargest(n: int, iterable: Iterable[Any], key: Callable[[Any], Any] | None =
     return sorted(iterable, key=key, reverse=True)[: max(n, 0)]
 
 
-def merge(*iterables: Iterable[Any], key: Callable[[Any], Any] | None = None, reverse: bool = False) -> list[Any]:
+def merge(*iterables: Iterable[object], key: Callable[[Any], Any] | None = None, reverse: bool = False) -> list[Any]:
     """Merge sorted iterables into one sorted list."""
     return sorted([item for each in iterables for item in each], key=key, reverse=reverse)

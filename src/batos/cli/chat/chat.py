@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 import click
 
@@ -74,7 +73,7 @@ def _interactive(called: VerbCall) -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and console.out.isatty() and not console.as_json
 
 
-def _print_result(called: VerbCall, data: Mapping[str, Any], text: str) -> None:
+def _print_result(called: VerbCall, data: Mapping[str, object], text: str) -> None:
     if called.console.as_json:
         called.console.document(data)
     else:

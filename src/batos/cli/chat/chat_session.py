@@ -56,7 +56,7 @@ class Chat:
         self._stream = stream
         #: Files that the next question brings into the conversation.
         self.coming: list[File] = []
-        self.last: Mapping[str, Any] | None = None
+        self.last: MissionDocument | None = None
         self.spent: dict[str, float] = dict.fromkeys(_SUMS, 0)
         self.turns = 0
         self._draft = ""
@@ -116,7 +116,7 @@ class Chat:
         followed = FollowedMission(
             ChatPrinter(self.console, self._quiet, self._stream, self.voices, self._verbose, again="")
         )
-        brief: dict[str, Any] = {
+        brief: dict[str, object] = {
             **self.fields,
             "text": text,
             "user": self._settings.asker,
@@ -138,12 +138,13 @@ class Chat:
     async def _note(self, door: Door, mission: str) -> None:
         """Keep what the turn was: its conversation, its cost."""
         with suppress(BatosError):  # the turn was told; what is known of it is not worth another error
-            found = await door.call("show", {"mission": mission})
+            found = cast("MissionDocument", await door.call("show", {"mission": mission}))
             self.last = found if "answer" in found else self.last
             self.conversation = str(found["brief"]["conversation"])
             self.turns += 1
+            cost = cast("Mapping[str, float]", found.get("cost", {}))
             for name in _SUMS:
-                self.spent[name] += found.get("cost", {}).get(name, 0)
+                self.spent[name] += cost.get(name, 0)
 
     async def begin(self, door: Door) -> int:
         """Find the conversation that is to go on, before anything is asked in it; NotFound if there is none."""
@@ -193,11 +194,11 @@ class Chat:
         self.tell(result, compacted_text(result, cost_text(shown)))
         return 0
 
-    def _on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _on_event(self, event: str, keys: Mapping[str, object]) -> None:
         if event == "inference.end" and not self._quiet:
-            self.console.say(f"  {keys['path'].partition('/')[2].partition('/')[0]} recorded", dim=True)
+            self.console.say(f"  {str(keys['path']).partition('/')[2].partition('/')[0]} recorded", dim=True)
 
-    def tell(self, data: Mapping[str, Any], text: str) -> None:
+    def tell(self, data: Mapping[str, object], text: str) -> None:
         """Tell a result: as a document where a program reads, else in words."""
         if self.console.as_json:
             self.console.document(data)

@@ -22,8 +22,8 @@ class Answers(Protocol):
     """Answers a verb of docs/protocol.md: a dispatcher, through a server's client or in this process."""
 
     async def __call__(
-        self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged, /
-    ) -> dict[str, Any]:
+        self, verb: str, args: Mapping[str, object], on_event: OnEvent, on_acknowledged: OnAcknowledged, /
+    ) -> dict[str, object]:
         """Answer it; raises the BatosError that came of it."""
         ...
 
@@ -34,7 +34,7 @@ class Door:
 
     answers: Answers
     #: Yields the notices of the server that answers, which goes on with missions without this process; None: none does.
-    watch: Callable[[Sequence[str]], AsyncIterator[dict[str, Any]]] | None = None
+    watch: Callable[[Sequence[str]], AsyncIterator[dict[str, object]]] | None = None
     #: The mind, where this process has it and sees to what a server would do by itself; else None.
     uvm: UVM | None = None
     #: The process that has the image open, where this one only looks at it; and a test if that runs a mission.
@@ -49,14 +49,14 @@ class Door:
     async def call(
         self,
         verb: str,
-        args: Mapping[str, Any] | None = None,
+        args: Mapping[str, object] | None = None,
         on_event: OnEvent | None = None,
         on_acknowledged: OnAcknowledged | None = None,
     ) -> dict[str, Any]:
         """Ask one thing (docs/protocol.md has the verbs); raises the BatosError that came of it."""
         return await self.answers(verb, args or {}, on_event or nobody, on_acknowledged or nobody)
 
-    async def attach(self, files: Sequence[File]) -> list[dict[str, Any]]:
+    async def attach(self, files: Sequence[File]) -> list[dict[str, object]]:
         """Hand over the bytes of files; return the references that a brief carries."""
         return await send_files(self.call, files)
 

@@ -39,10 +39,10 @@ class FollowedMission:
     #: The database that has the mission.
     kept_in: str = "image"
     #: The document of the last mission that has ended.
-    found: dict[str, Any] = field(default_factory=dict)
+    found: MissionDocument = field(default_factory=MissionDocument)
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def run(self, door: Door, verb: str, args: Mapping[str, Any]) -> int:
+    async def run(self, door: Door, verb: str, args: Mapping[str, object]) -> int:
         """Ask for a mission (`submit`, `send`) and wait for its end; gives the exit code that it deserves.
 
         Cancelled: the mission is cancelled with it, and what it cost is told. Raises what kept it from being accepted.
@@ -55,8 +55,8 @@ class FollowedMission:
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self.printer.telling("Ctrl-C stops it"):
-                self.found = await asyncio.shield(asked)
-            return self.printer.print_end(cast("MissionDocument", self.found))
+                self.found = cast("MissionDocument", await asyncio.shield(asked))
+            return self.printer.print_end(self.found)
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -65,7 +65,7 @@ class FollowedMission:
                 self.parting()
             raise
 
-    async def wait(self, door: Door, args: Mapping[str, Any]) -> int:
+    async def wait(self, door: Door, args: Mapping[str, object]) -> int:
         """Wait for a mission that was accepted before; stopped, it goes on without its watcher."""
         async with self.printer.telling("Ctrl-C leaves it"):
             found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
@@ -88,7 +88,7 @@ class FollowedMission:
         if self.mission:
             self.printer.console.say(f"{self.mission} is in the {self.kept_in}: `batos show {self.mission}`.")
 
-    def _acknowledge(self, told: Mapping[str, Any]) -> None:
+    def _acknowledge(self, told: Mapping[str, object]) -> None:
         self.mission = str(told["mission"])
         self._accepted.set()
 
@@ -131,7 +131,7 @@ def follower(
 
 
 async def follow(
-    opened: Opened, followed: FollowedMission, verb: str, args: Mapping[str, Any], *, learns: bool = True
+    opened: Opened, followed: FollowedMission, verb: str, args: Mapping[str, object], *, learns: bool = True
 ) -> int:
     """Ask for a mission at a door, wait for its end, and make the methods that it missed if it `learns`."""
     async with opened as way:
@@ -141,12 +141,14 @@ async def follow(
         return code
 
 
-async def hand_over(way: Door, brief: dict[str, Any], files: Sequence[File]) -> dict[str, Any]:
+async def hand_over(way: Door, brief: Mapping[str, object], files: Sequence[File]) -> Mapping[str, object]:
     """Hand over the attachments and return the brief with their references."""
     return {**brief, "attachments": await way.attach(files)} if files else brief
 
 
-async def erase(opened: Opened, args: Mapping[str, Any], console: Console, *, quiet: bool = False) -> dict[str, Any]:
+async def erase(
+    opened: Opened, args: Mapping[str, object], console: Console, *, quiet: bool = False
+) -> dict[str, object]:
     """Erase what is named, show how far it is, say if the server is lost, and return what was erased.
 
     Whoever stops it is told what goes on. Raises: NoServer, NotFound: the remedy tells what became of an erasure whose
@@ -157,7 +159,7 @@ async def erase(opened: Opened, args: Mapping[str, Any], console: Console, *, qu
     lost: list[str] = []
     bars = Bars(console, quiet=quiet)
 
-    def on_event(event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(event: str, keys: Mapping[str, object]) -> None:
         if event == "connection.lost":
             lost.append(event)
             console.say(_GONE)

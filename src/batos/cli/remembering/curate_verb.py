@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import cast
 
 from batos.cli.declared import ask_once, take, tell
 from batos.cli.doors.choosing import open_door
@@ -18,7 +18,7 @@ _TOLD_REGIONS = 20
 
 
 @take(CURATE)
-def curate(called: VerbCall, given: dict[str, Any]) -> int:
+def curate(called: VerbCall, given: dict[str, object]) -> int:
     """Fold memories, and tell how far that is."""
     if "undo" in given:
         if others := given_options("dry_run", "cold_days", "limit", "rule"):
@@ -27,8 +27,8 @@ def curate(called: VerbCall, given: dict[str, Any]) -> int:
         del given["limit"]
     folded: list[int] = []
 
-    def on_event(_event: str, told: Mapping[str, Any]) -> None:
-        folded.append(told["documents"])
+    def on_event(_event: str, told: Mapping[str, object]) -> None:
+        folded.append(cast("int", told["documents"]))
         if told["written_by"] == "model" or len(folded) % _TOLD_REGIONS == 0:
             called.note(f"{count_text(sum(folded), 'document')} in {count_text(len(folded), 'region')} so far")
 

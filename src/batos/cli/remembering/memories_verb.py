@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -23,18 +23,18 @@ memories = group(MEMORIES_NOUN, correction_verbs)
 
 
 @take(MEMORIES, "sha256")
-def list_(called: VerbCall, given: dict[str, Any]) -> int:
+def list_(called: VerbCall, given: dict[str, object]) -> int:
     """List what is remembered, or show one document."""
     if "document" in given and (others := given_options("limit", "scope", "pinned")):
         raise click.UsageError(f"{others[0]} is for the list; DOCUMENT is shown as a whole.")
     found = ask_for(called, MEMORIES, given)
-    listing = partial(listing_text, pinned="pinned" in given, scope=given.get("scope"))
+    listing = partial(listing_text, pinned="pinned" in given, scope=str(given.get("scope") or ""))
     called.answer(found, whole_text if "parts" in found else listing)
     return 0
 
 
 @take(MEMORIES_EDIT)
-def edit(called: VerbCall, given: dict[str, Any]) -> int:
+def edit(called: VerbCall, given: dict[str, object]) -> int:
     """Edit a memory."""
     if given["text"] == "-":
         read = standard_input.read_stdin(MOST_TEXT, "text", called.note)

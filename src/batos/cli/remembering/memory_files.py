@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from batos.cli.memory_naming import shorten_source, source_of
 from batos.cli.remembering.ignore_files import IgnoreFiles
@@ -51,7 +51,7 @@ class TextToSend:
     """A text with what the verb `remember` is told of it."""
 
     data: bytes
-    about: dict[str, Any]
+    about: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class FileReader:
     texts: FileTexts
     on_skipped: Callable[[SkippedFile], None] = lambda skipped: None
     every: bool = False
-    own: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, object] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
 
     def find(self, path: Path) -> Iterator[FoundFile]:
@@ -144,7 +144,7 @@ class FileReader:
     def _to_send(self, found: FoundFile, read: ReadText) -> TextToSend:
         """Return a text with what is told of it; the chosen title is for a file that is one text."""
         title = read.title if read.place else self.own.get("title") or read.title
-        about: dict[str, Any] = {
+        about: Mapping[str, object] = {
             "name": one_line(found.path.name.encode("utf-8", "replace").decode())[:NAME_LIMIT] or "file",
             "media_type": _media_type(found, read),
             "source": shorten_source(f"{found.source}#{read.place}") if read.place else found.source,
@@ -199,7 +199,7 @@ class FileReader:
             format_ = format_of(path.name, head)
             if " " in format_ or not head.strip():
                 raise NoText(format_ if head.strip() else "it is empty")
-            source = self.own.get("source") or source_of(path)
+            source = str(self.own.get("source") or source_of(path))
             if format_ == "plain":
                 if about.st_size > self.limit:
                     raise NotReadable(f"it has more than {self.limit:,} bytes (the setting `attachment_bytes`)")

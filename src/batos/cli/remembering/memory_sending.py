@@ -34,7 +34,7 @@ class MemorySender:
     Where a server has no room, it is asked again after a `pause`, in seconds.
     """
 
-    def __init__(self, way: Door, about: Mapping[str, Any], progress: RememberProgress, *, pause: float = 1.0) -> None:
+    def __init__(self, way: Door, about: Mapping[str, object], progress: RememberProgress, *, pause: float = 1) -> None:
         self._pause = pause
         self._way = way
         self._about = about
@@ -43,8 +43,8 @@ class MemorySender:
         self._size = self._told = 0
         self._files: list[int] = []
         self._most = _BYTES
-        self._lines: list[dict[str, Any]] = []
-        self._skipped: list[dict[str, Any]] = []
+        self._lines: list[dict[str, object]] = []
+        self._skipped: list[dict[str, object]] = []
         self.counts: Counter[str] = Counter()
 
     async def limit(self) -> int:
@@ -100,13 +100,13 @@ class MemorySender:
         files_done, self._files = self._files, []
         self._progress.advance(len(files_done), sum(files_done))
 
-    async def send_text(self, text: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    async def send_text(self, text: str, own: Mapping[str, object]) -> dict[str, object]:
         """Send a text that somebody typed, with the source and title that were chosen for it; return its fate."""
         told = await self._call("remember", {"text": text, **self._about, **own})
         self.take(told)
         return told
 
-    async def send_whole(self, name: str, data: bytes, own: Mapping[str, Any]) -> None:
+    async def send_whole(self, name: str, data: bytes, own: Mapping[str, object]) -> None:
         """Send a file as it is, which is read where it is sent to. Raises: BriefError: it has no text."""
         digest = hashlib.sha256(data).hexdigest()
         ref = AttachmentRef(name=name, media_type="text/plain", sha256=digest)
@@ -159,7 +159,7 @@ class MemorySender:
                 await asyncio.sleep(self._pause)
         await self._way.attach([file])
 
-    async def _call(self, verb: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    async def _call(self, verb: str, args: Mapping[str, object]) -> dict[str, Any]:
         for _ in range(_TRIES):
             try:
                 return await self._way.call(verb, args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import click
 
@@ -25,9 +25,9 @@ _FILTERS: Final = ("scope", "source", "type", "persona", "mission", "since", "un
 
 @take(RECALL, "summarised")
 @click.option("--all", "every", is_flag=True, help="All parts that have a word of it, in their own words.")
-def recall(called: VerbCall, given: dict[str, Any], every: bool) -> int:
+def recall(called: VerbCall, given: dict[str, object], every: bool) -> int:
     """Find what is remembered."""
-    if not given["query"].strip():
+    if not str(given["query"]).strip():
         raise click.UsageError("QUERY is empty. Give the words that are looked for.")
     if every and given_options("limit"):
         raise click.UsageError("--all goes with no --limit: all parts are listed.")
@@ -48,7 +48,7 @@ def recall(called: VerbCall, given: dict[str, Any], every: bool) -> int:
 @click.option("--yes", is_flag=True, help="With --erase: do not ask. Nothing brings it back.")
 def forget(
     called: VerbCall,
-    given: dict[str, Any],
+    given: Mapping[str, object],
     documents: tuple[str, ...],
     *,
     erase: bool,
@@ -65,7 +65,7 @@ def forget(
     return tell(called, FORGET, ask_for(called, FORGET, {**given, "documents": [*map(place_of, documents)]}))
 
 
-def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is_sure: bool) -> int:
+def _erase(called: VerbCall, named: tuple[str, ...], args: Mapping[str, object], *, is_sure: bool) -> int:
     if len(named) != 1:
         raise click.UsageError("--erase takes one thing. Put words in quotation marks.")
     target = named[0] if args["words"] else place_of(named[0])
@@ -79,7 +79,7 @@ def _erase(called: VerbCall, named: tuple[str, ...], args: dict[str, Any], *, is
     return 0
 
 
-def _is_confirmed(called: VerbCall, args: Mapping[str, Any]) -> bool:
+def _is_confirmed(called: VerbCall, args: Mapping[str, object]) -> bool:
     """Show what would go, and ask whether it shall. Raises: click.UsageError: there is nobody to ask."""
     if called.console.as_json or not sys.stdin.isatty() or not sys.stderr.isatty():
         raise click.UsageError("--erase asks before it erases: give --yes, as nobody can answer here.")

@@ -39,7 +39,7 @@ _TAKEN: Final = 16
 @click.option("--depends-on", metavar="KEY,..", type=given_names, help="Facts without which this one does not hold.")
 @click.option("--all", "every", is_flag=True, help="Also files that are hidden, or that .gitignore leaves out.")
 @with_server
-def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: Any) -> int:
+def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: object) -> int:
     """Remember files, the files of a folder, stdin (`-`), or a TEXT of several words.
 
     Text, Markdown, source code, HTML, PDF, mails, mailboxes, and chat logs are read. Later questions are answered from
@@ -75,7 +75,7 @@ class _Order:
 
     called: VerbCall
     what: Sequence[str]
-    own: Mapping[str, Any]
+    own: Mapping[str, object]
     every: bool
 
     @property
@@ -95,7 +95,7 @@ def _check(each: str) -> None:
 
 
 async def _remember_fact(
-    opened: Opened, wanted: _Order, about: Mapping[str, Any], progress: RememberProgress
+    opened: Opened, wanted: _Order, about: Mapping[str, object], progress: RememberProgress
 ) -> dict[str, Any]:
     """Remember a fact, and tell what gave way to it; `-` reads its value."""
     value = wanted.what[0]
@@ -111,7 +111,7 @@ async def _remember_fact(
 
 
 async def _remember(
-    opened: Opened, wanted: _Order, about: Mapping[str, Any], progress: RememberProgress
+    opened: Opened, wanted: _Order, about: Mapping[str, object], progress: RememberProgress
 ) -> dict[str, Any]:
     """Remember all that was named; return the verb's result."""
     async with opened as way:
@@ -186,7 +186,7 @@ def _batches(found: Iterator[FoundFile]) -> Iterator[list[FoundFile]]:
         yield batch
 
 
-async def _embed(way: Door, progress: RememberProgress) -> dict[str, Any]:
+async def _embed(way: Door, progress: RememberProgress) -> dict[str, object]:
     """Wait until the new parts have vectors, or until it is known why not; tell how far it is."""
 
     def on_event(_event: str, told: Mapping[str, Any]) -> None:

@@ -6,9 +6,9 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
-from batos.protocol.event_payloads import ERASURE_STEP, GENESIS_STEP
+from batos.protocol.event_payloads import ERASURE_STEP, GENESIS_STEP, ErasureStep, GenesisStep
 from batos.terminal.console import Console, duration_text, size
 
 #: Seconds between two drawings: more often nobody sees, and each is a write.
@@ -115,16 +115,18 @@ class Bars:
         self._told: dict[str, str] = {}
         self._drawn = float("-inf")
 
-    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, object]) -> None:
         """Take in an event; only those of genesis and of an erasure are shown here."""
         if event not in (GENESIS_STEP.name, ERASURE_STEP.name) or self._quiet:
             return
         if self._console.as_json:
             self._console.event(event, keys)
         elif event == ERASURE_STEP.name:
-            self.show_progress(Growth("erase", keys["phase"], keys["completed"], keys["total"]))
+            erased = cast("ErasureStep", keys)
+            self.show_progress(Growth("erase", erased["phase"], erased["completed"], erased["total"]))
         else:
-            self.show_progress(Growth(keys["step"], keys["status"], keys.get("completed"), keys.get("total")))
+            made = cast("GenesisStep", keys)
+            self.show_progress(Growth(made["step"], made["status"], made.get("completed"), made.get("total")))
 
     def show_progress(self, progress: Growth) -> None:
         """Show a person how far a step is."""

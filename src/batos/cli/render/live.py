@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from batos.cli.render.mission import personas_text
 from batos.terminal.console import duration_text
+
+if TYPE_CHECKING:
+    from batos.protocol import event_payloads as told
 
 
 @dataclass(slots=True)
@@ -33,11 +35,10 @@ class LiveLine:
     def __post_init__(self) -> None:
         self._begun = self.clock()
 
-    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, object]) -> None:
         """Take an event."""
-        told = _HEARD.get(event)
-        if told is not None:
-            told(self, keys)
+        if (hear := _HEARD.get(event)) is not None:
+            hear(self, keys)
 
     def line(self) -> str:
         """Return the line as it is now."""
@@ -61,54 +62,54 @@ class LiveLine:
 
     # -- what each event changes
 
-    def _on_accepted(self, keys: Mapping[str, Any]) -> None:
+    def _on_accepted(self, keys: told.MissionAccepted) -> None:
         ahead = int(keys.get("waiting") or 0) - 1
         self._state, self._waits = "queued", f"{ahead:,} before it" if ahead > 0 else ""
 
-    def _on_status(self, keys: Mapping[str, Any]) -> None:
-        reason = keys.get("reason") or {}
+    def _on_status(self, keys: told.MissionStatus) -> None:
+        reason: Mapping[str, object] = keys.get("reason") or {}
         self._waits = f"waits: {reason.get('message', '')}" if keys["status"] == "waiting" else ""
 
-    def _on_routed(self, keys: Mapping[str, Any]) -> None:
-        self._who, self._waits = personas_text(keys), ""
+    def _on_routed(self, keys: told.MissionRouted) -> None:
+        self._who, self._waits = ", ".join(keys["personas"]), ""
         alone = keys["effort"] == "reflex" or len(keys["personas"]) == 1
         self._personas = 0 if alone else len(keys["personas"])
 
-    def _on_state(self, keys: Mapping[str, Any]) -> None:
+    def _on_state(self, keys: told.MissionState) -> None:
         if "/" not in str(keys.get("path") or ""):
             self._state, self._waits = str(keys["state"]).lower(), ""
 
-    def _on_partial(self, keys: Mapping[str, Any]) -> None:
+    def _on_partial(self, keys: told.MissionPartial) -> None:
         if not self._personas or keys.get("facet") is None:
             self._back += 1
             self._of = int(keys.get("of") or 0)
 
-    def _on_started(self, keys: Mapping[str, Any]) -> None:
+    def _on_started(self, keys: told.InferenceStart) -> None:
         path = str(keys["path"])
         self._calls[path] = False
         if "/delegating/" in path:
             self._parts[path.rpartition("/")[2].partition("#")[0]] = None
 
-    def _on_first(self, keys: Mapping[str, Any]) -> None:
+    def _on_first(self, keys: Mapping[str, object]) -> None:
         self._calls[str(keys["path"])] = True
 
-    def _on_ended(self, keys: Mapping[str, Any]) -> None:
+    def _on_ended(self, keys: Mapping[str, object]) -> None:
         self._calls.pop(str(keys["path"]), None)
 
-    def _on_generating(self, keys: Mapping[str, Any]) -> None:
+    def _on_generating(self, keys: Mapping[str, object]) -> None:
         selector = str(keys["selector"])
         self._learning[selector] = None
         if keys.get("kind") == "facet":  # an older server does not tell it
             self._parts[selector.removesuffix("_facet_")] = None
 
-    def _on_learnt(self, keys: Mapping[str, Any]) -> None:
+    def _on_learnt(self, keys: Mapping[str, object]) -> None:
         self._learning.pop(str(keys["selector"]), None)
 
-    def _on_step(self, keys: Mapping[str, Any]) -> None:
+    def _on_step(self, keys: Mapping[str, object]) -> None:
         self._waits = f"{keys['step']}: {keys['status']}"
 
 
-_HEARD: Mapping[str, Callable[[LiveLine, Mapping[str, Any]], None]] = {
+_HEARD: Mapping[str, Callable[[LiveLine, Any], None]] = {
     "mission.accepted": LiveLine._on_accepted,
     "mission.status": LiveLine._on_status,
     "mission.routed": LiveLine._on_routed,

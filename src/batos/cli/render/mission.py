@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from batos.cli.render.voices import changes_lines, voices_lines
 from batos.protocol.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
 from batos.protocol.mission_documents import (
     CombinedDocument,
     LearningDocument,
+    LoadedModel,
     MissionDocument,
     PlacementDocument,
     ProvenanceDocument,
+    RouteDocument,
 )
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
@@ -31,7 +33,7 @@ _SHOWN: Final = 200
 _TOLD: Final = 3
 
 
-def retracted_text(keys: Mapping[str, Any]) -> str:
+def retracted_text(keys: Mapping[str, object]) -> str:
     """Tell why what was streamed no longer stands: without a path the attempt broke off, and is made again.
 
     >>> retracted_text({"mission": "m-1"})
@@ -66,13 +68,13 @@ def moment(at: str) -> datetime:
     return datetime.fromisoformat(at)
 
 
-def state_text(keys: Mapping[str, Any]) -> str:
+def state_text(keys: Mapping[str, object]) -> str:
     """Tell a state that a mind entered; a mind within another stands further to the right, with its name."""
     inner = str(keys.get("path") or "").split("/")[1:]
     return f"  {'  ' * len(inner)}{f'{inner[-1].upper()} ' if inner else ''}{keys['state']}"
 
 
-def partial_text(keys: Mapping[str, Any]) -> str:
+def partial_text(keys: Mapping[str, object]) -> str:
     """Tell that a part came back: a facet of the mind at work, or a mind within it."""
     facet = keys.get("facet")
     who = str(keys.get("persona") if facet is None else facet).removesuffix("_facet_")
@@ -81,26 +83,16 @@ def partial_text(keys: Mapping[str, Any]) -> str:
     return f"    {'  ' * depth}{who} {'answered' if keys['known'] else 'has no answer'}"
 
 
-def route_text(route: Mapping[str, Any]) -> str:
+def route_text(route: RouteDocument) -> str:
     """Write who takes it, with how much effort, and why."""
-    return (
-        f"{personas_text(route)} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
-    )
+    who = ", ".join(route["personas"])
+    return f"{who} at effort {route['effort']}, confidence {route['confidence']:.2f}: {route['reason']}"
 
 
 def _rules_text(provenance: ProvenanceDocument) -> str:
     """Tell which decisions a rule made in place of the model; nothing where it made none."""
     decided = dict.fromkeys(rule["decision"] for rule in provenance.get("rules", ()))
     return f"; by rule: {', '.join(decided)}" if decided else ""
-
-
-def personas_text(route: Mapping[str, Any]) -> str:
-    """Name the personas that think: all at effort council, else the leader and the second voice if there is one.
-
-    >>> personas_text({"personas": ["BABS", "BRICK"]}), personas_text({"personas": []})
-    ('BABS, BRICK', '')
-    """
-    return ", ".join(route["personas"])
 
 
 def cost_text(mission: MissionDocument) -> str:
@@ -159,7 +151,7 @@ def notes_text(mission: MissionDocument, *, voices: bool, named: bool = False) -
     return "\n".join(lines)
 
 
-def placement_text(placement: Mapping[str, Any]) -> str:
+def placement_text(placement: LoadedModel | PlacementDocument) -> str:
     """Tell where a model lies."""
     model, whole = placement["model"], placement["size"]
     if placement["where"] == "card":
@@ -204,7 +196,7 @@ def _combination_lines(provenance: ProvenanceDocument) -> list[str]:
     return [*undivided, f"combined {way}: the answer of {combined['winner']['name']} was chosen"]
 
 
-def _mark_of(recalled: Mapping[str, Any]) -> str:
+def _mark_of(recalled: Mapping[str, object]) -> str:
     return f" {recalled['standing']}" if "standing" in recalled else ""
 
 

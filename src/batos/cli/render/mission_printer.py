@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, cast
 
 from batos.cli.render.live import LiveLine
 from batos.cli.render.mission import (
@@ -23,7 +23,8 @@ from batos.cli.render.mission import (
 )
 from batos.cli.render.screen import screen_lines, summary_line, unseen_lines
 from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
-from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
+from batos.protocol.evidence_documents import CitationDocument
+from batos.protocol.mission_documents import MissionDocument, PlacementDocument, ProvenanceDocument, RouteDocument
 from batos.terminal.console import Console
 from batos.terminal.short_names import moment_text
 from batos.verbs.learnt_texts import learnt_lines
@@ -58,7 +59,7 @@ class MissionPrinter:
     _marked: tuple[str, int] = ("", 0)
     _alarmed: set[str] = field(default_factory=set)
 
-    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, object]) -> None:
         """Take an event."""
         if self.console.as_json:
             if event.partition(".")[0] in _TOLD and not self.quiet:
@@ -70,7 +71,7 @@ class MissionPrinter:
         elif event == "mission.token" and self.streams:
             self._token(str(keys["text"]))
         elif event == "mission.citation":
-            self._mark_citation(keys)
+            self._mark_citation(cast("CitationDocument", keys))
         elif event == "mission.retracted":
             self._print_retraction(keys)
         elif not self.quiet:
@@ -120,9 +121,9 @@ class MissionPrinter:
         self._streamed += text
         self.console.stream(text)
 
-    def _mark_citation(self, keys: Mapping[str, Any]) -> None:
+    def _mark_citation(self, keys: CitationDocument) -> None:
         """Mark a sentence, on a terminal, with the number of its document's footnote, unless the model wrote it."""
-        marked, mark = (str(keys["sentence"]), int(keys["document"])), f"[{keys['document']}]"
+        marked, mark = (keys["sentence"], keys["document"]), f"[{keys['document']}]"
         if self._line_open and self.has_live_line and marked != self._marked and mark not in marked[0]:
             self.console.stream(f" {mark}")
         self._marked = marked
@@ -132,45 +133,45 @@ class MissionPrinter:
             self.console.end_stream()
             self._line_open = False
 
-    def _warn_of_spill(self, keys: Mapping[str, Any]) -> None:
+    def _warn_of_spill(self, keys: Mapping[str, object]) -> None:
         """Warn of it, also where only the result is wanted; once a runner."""
         if keys["runner"] not in self._alarmed:
             self._alarmed.add(str(keys["runner"]))
             self._close_line()
             self.console.say(
-                f"warning: {placement_text(keys)}; every answer is many times slower.",
+                f"warning: {placement_text(cast('PlacementDocument', keys))}; every answer is many times slower.",
                 warn=True,
             )
             self.console.say("         Free memory on the card or lower num_ctx: see `batos budget`.")
 
-    def _print_retraction(self, keys: Mapping[str, Any]) -> None:
+    def _print_retraction(self, keys: Mapping[str, object]) -> None:
         self._close_line()
         # A person who was shown nothing need not know that it broke off.
         if self._streamed or (self.verbose and keys.get("path") is not None):
             self.console.say(f"{retracted_text(keys)}.", dim=True)
         self._streamed = ""
 
-    def _progress(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _progress(self, event: str, keys: Mapping[str, object]) -> None:
         """Tell people what they should know while they wait."""
         if event == "genesis.step" and (keys["status"] == "success" or str(keys["step"]).startswith("leave out")):
             # A model that was made because codex, adapters or the daemon changed: seldom, and it explains what comes.
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
         elif event == "mission.rule" and keys["decision"] == "mapping":
-            self.console.say(f"{keys['why'][:1].upper()}{keys['why'][1:]}.", dim=True)
+            self.console.say(f"{str(keys['why'])[:1].upper()}{str(keys['why'])[1:]}.", dim=True)
         elif event == "connection.lost":
             self._close_line()
             self.console.say("The server is gone; the mission is in the image, and this command waits for the server.")
         elif event == "connection.restored":
             self.console.say("The server is back.")
         elif event == "mission.status" and keys["status"] == "waiting":
-            self._print_waiting(keys.get("reason") or {})
+            self._print_waiting(cast("Mapping[str, object]", keys.get("reason") or {}))
 
-    def _step(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _step(self, event: str, keys: Mapping[str, object]) -> None:
         """Tell each step, for whoever wants to see them all."""
         if event == "mission.accepted":
             self.console.say(f"{keys['mission']} accepted", dim=True)
         elif event == "mission.routed":
-            self.console.say(route_text(keys), dim=True)
+            self.console.say(route_text(cast("RouteDocument", keys)), dim=True)
         elif event == "mission.state":
             self._close_line()
             self.console.say(state_text(keys), dim=True)
@@ -180,7 +181,7 @@ class MissionPrinter:
             self._close_line()
             self.console.say(f"    learning {keys['selector']} ...", dim=True)
 
-    def _print_waiting(self, reason: Mapping[str, Any]) -> None:
+    def _print_waiting(self, reason: Mapping[str, object]) -> None:
         """Tell, behind the state FAILED in which an attempt ended, that the mission waits and is tried again."""
         self._close_line()
         if reason.get("code") != ApprovalNeeded.code:  # that one ends the waiting for it, and is told then
@@ -252,7 +253,8 @@ class MissionPrinter:
             for line in learnt_lines(mission.get("provenance", ProvenanceDocument())):
                 self.console.say(line)
         # A mission that stands still goes on as it is: only an ended one needs another mission for what it paid for.
-        cost, reason = mission.get("cost"), mission.get("reason") or {}
+        reason: Mapping[str, object] = mission.get("reason") or {}
+        cost = mission.get("cost")
         # A call may have found nobody.
         paid = cost is not None and cost["calls"] and cost["prompt_tokens"] + cost["answer_tokens"]
         if "as_of" in mission:  # no mission of the image, and none can be its successor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from batos.cli.render.mission import cost_text, moment, notes_text, placements, states_text
 from batos.cli.render.voices import changes_lines
@@ -88,7 +88,7 @@ def _question_lines(mission: MissionDocument) -> Iterator[str]:
         yield f"file     {each['name']} ({each['sha256'][:12]})"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -165,6 +165,6 @@ def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument]
     return reveal("\n".join(lines))
 
 
-def _tokens(tokens: Mapping[str, Any]) -> str:
+def _tokens(tokens: Mapping[str, object]) -> str:
     """Write how many tokens went in and came out, as far as that is known."""
     return f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from batos.terminal.console import Console, count_text, size
 
@@ -43,11 +43,11 @@ class RememberProgress:
             self._tell("remember.progress", self.keys())
             self._draw(self.line())
 
-    def tell_document(self, line: Mapping[str, Any]) -> None:
+    def tell_document(self, line: Mapping[str, object]) -> None:
         """Tell a program what became of a document."""
         self._tell("remember.document", line)
 
-    def tell_skipped(self, line: Mapping[str, Any]) -> None:
+    def tell_skipped(self, line: Mapping[str, object]) -> None:
         """Tell a program what was skipped."""
         self._tell("remember.skipped", line)
 
@@ -59,7 +59,7 @@ class RememberProgress:
             self._tell("remember.vectors", {"missing": missing})
             self._draw(f"{_bar(done, self._missing)} {done:,} of {self._missing:,} new parts have a vector")
 
-    def keys(self) -> dict[str, Any]:
+    def keys(self) -> dict[str, int]:
         """Return the figures."""
         return {
             "files": self._files,
@@ -92,7 +92,7 @@ class RememberProgress:
         self._told = now
         return True
 
-    def _tell(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _tell(self, event: str, keys: Mapping[str, object]) -> None:
         if self._console.as_json and not self._quiet:
             self._console.event(event, keys)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from batos.cli.render.mission import computed_lines, moment, personas_text, placements
+from batos.cli.render.mission import computed_lines, moment, placements
 from batos.cli.render.voices import voices_lines
 from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import count_text
@@ -76,7 +76,7 @@ def summary_line(mission: MissionDocument, again: str) -> str:
     cost, route = mission["cost"], mission["route"]
     seconds = _seconds(mission)
     took = [
-        *([f"{personas_text(route)}, {route['effort']}"] if route["personas"] else []),
+        *([f"{', '.join(route['personas'])}, {route['effort']}"] if route["personas"] else []),
         count_text(cost["calls"], "call"),
         *([f"{count_text(cost['from_journal'], 'answer')} from the journal"] if cost["from_journal"] else []),
         f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s",

@@ -82,12 +82,12 @@ async def _check_bases(
     return found, [f"whether they fit {base}: Ollama does not have it yet" for base in absent]
 
 
-def _read_choices(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, Any]]]:
+def _read_choices(root: Root | None) -> tuple[Mapping[str, str | None], Mapping[str, Mapping[str, object]]]:
     """Return what the image knows: the choices, and the proxies by label."""
     return ({}, {}) if root is None else (repository.choices(root), repository.proxies(root))
 
 
-def _adapter_document(adapter: Adapter) -> dict[str, Any]:
+def _adapter_document(adapter: Adapter) -> dict[str, object]:
     return {
         "persona": adapter.persona,
         "name": adapter.name,

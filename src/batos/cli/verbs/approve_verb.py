@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import click
 
@@ -14,7 +14,7 @@ from batos.verbs.approval_verbs import APPROVE
 
 @take(APPROVE)
 @click.option("--all", "every", is_flag=True, help="All that wait and match --matching.")
-def approve(called: VerbCall, given: dict[str, Any], every: bool) -> int:
+def approve(called: VerbCall, given: Mapping[str, object], every: bool) -> int:
     """Approve the methods that are named, or with --all those that match."""
     if every != ("matching" in given) or every == ("approvals" in given):
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import click
@@ -17,6 +18,7 @@ from batos.cli.past_moments import as_of_option
 from batos.cli.render.mission import mission_error
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
+from batos.protocol.brief import File
 from batos.protocol.errors import BatosError
 from batos.protocol.mission_documents import MissionDocument
 from batos.verbs.mission_verbs import WAIT
@@ -51,13 +53,15 @@ def ask(called: VerbCall, options: BriefOptions, text: str | None, as_of: str | 
     return run(_ask(open_door(called), followed, brief, files), followed.parting)
 
 
-async def _ask_past(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any, as_of: str) -> int:
+async def _ask_past(
+    opened: Opened, followed: FollowedMission, brief: Mapping[str, object], files: Sequence[File], as_of: str
+) -> int:
     """Ask the mind as it was; nothing is learnt from that, and nothing follows."""
     async with opened as way:
         return await followed.run(way, "submit", {"brief": await hand_over(way, brief, files), "as_of": as_of})
 
 
-async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any) -> int:
+async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, object], files: Sequence[File]) -> int:
     async with opened as way:
         code = await followed.run(way, "submit", {"brief": await hand_over(way, brief, files)})
         if code == 0:
@@ -67,11 +71,9 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: dict[str, Any],
             followed.printer.console.say(
                 f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
             )
-            ended = await way.call("wait", {"mission": begun})
+            ended = cast("MissionDocument", await way.call("wait", {"mission": begun}))
             if ended["status"] != "done":
-                followed.printer.console.say(
-                    f"{begun} is {ended['status']}: {mission_error(cast('MissionDocument', ended)).message}"
-                )
+                followed.printer.console.say(f"{begun} is {ended['status']}: {mission_error(ended).message}")
         return code
 
 
@@ -95,7 +97,7 @@ def submit(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     return run(_submit(called, open_door(called), brief, files))
 
 
-async def _submit(called: VerbCall, opened: Opened, brief: dict[str, Any], files: Any) -> int:
+async def _submit(called: VerbCall, opened: Opened, brief: Mapping[str, object], files: Sequence[File]) -> int:
     async with opened as way:
         told = await way.call("submit", {"brief": await hand_over(way, brief, files), "follow": False})
         served = way.served
@@ -112,12 +114,12 @@ async def _submit(called: VerbCall, opened: Opened, brief: dict[str, Any], files
 @take(WAIT)
 @click.option("--voices", is_flag=True, help="Show each part beside the answer.")
 @click.option("--stream/--no-stream", default=None, help="Show the answer as it grows (default: on a terminal).")
-def wait(called: VerbCall, given: dict[str, Any], voices: bool, stream: bool | None) -> int:
+def wait(called: VerbCall, given: Mapping[str, object], voices: bool, stream: bool | None) -> int:
     """Follow a mission."""
     return run(_wait(open_door(called), follower(called, voices=voices, stream=stream), given))
 
 
-async def _wait(opened: Opened, followed: FollowedMission, args: dict[str, Any]) -> int:
+async def _wait(opened: Opened, followed: FollowedMission, args: Mapping[str, object]) -> int:
     async with opened as way:
         return await followed.wait(way, args)
 

@@ -49,7 +49,7 @@ def verify(called: VerbCall, anchors: tuple[str, ...]) -> int:
     return 0 if told["ok"] else 1
 
 
-def _verify(called: VerbCall, anchors: tuple[str, ...]) -> dict[str, Any]:
+def _verify(called: VerbCall, anchors: tuple[str, ...]) -> dict[str, object]:
     # Here alone: the help of the verb loads nothing of the database.
     from batos.history import record_chain
     from batos.image.transactions import snapshot

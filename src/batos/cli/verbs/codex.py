@@ -80,7 +80,7 @@ def _tell_row(console: Console, row: CodexRow) -> None:
     console.write(f"{row.entry.key}  [{source}]\n{shown}")
 
 
-def _line(value: Any) -> str:
+def _line(value: object) -> str:
     plain = origins.plain(value)
     if isinstance(plain, list):
         return ", ".join(map(str, plain))
@@ -160,7 +160,7 @@ def check(called: VerbCall) -> int:
     return 1 if faults else 0
 
 
-def _fault(fault: CodexError) -> dict[str, Any]:
+def _fault(fault: CodexError) -> dict[str, object]:
     return {
         "file": fault.file,
         "line": fault.line,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -15,6 +14,7 @@ from batos.cli.doors.following import FollowedMission, follower, hand_over
 from batos.cli.shared_options import examples
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.wrong_usage import DefaultVerb
+from batos.protocol.brief import File
 from batos.verbs import dream_verbs
 
 
@@ -53,7 +53,7 @@ def new(called: VerbCall, options: BriefOptions, text: str | None) -> int:
     return code
 
 
-async def _new(opened: Opened, followed: FollowedMission, brief: dict[str, Any], files: Any) -> int:
+async def _new(opened: Opened, followed: FollowedMission, brief: Mapping[str, object], files: Sequence[File]) -> int:
     async with opened as way:
         whole = await hand_over(way, brief, files)
         return await followed.run(way, "dream_new", {"brief": whole})

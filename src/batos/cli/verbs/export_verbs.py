@@ -83,7 +83,7 @@ def note_disarmed(called: VerbCall, told: Mapping[str, Any]) -> None:
         )
 
 
-async def _import(called: VerbCall, folder: Path) -> dict[str, Any]:
+async def _import(called: VerbCall, folder: Path) -> dict[str, object]:
     from batos.care import mind_export, plain_folders
     from batos.image.image import LivingImage, Opening
     from batos.image.storage import journal_uri, removing_new_files

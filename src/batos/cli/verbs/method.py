@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -21,7 +22,7 @@ method = group(METHOD_NOUN, method_verbs)
 
 @take(METHOD_SHOW)
 @click.option("--checks", is_flag=True, help="Only its checks, as a file for `batos method redefine --checks FILE`.")
-def show(called: VerbCall, given: dict[str, Any], checks: bool) -> int:
+def show(called: VerbCall, given: Mapping[str, object], checks: bool) -> int:
     """Show a method, or its checks as they can be given back."""
     found = ask_for(called, METHOD_SHOW, given)
     if checks and not called.console.as_json:
@@ -44,7 +45,7 @@ def show(called: VerbCall, given: dict[str, Any], checks: bool) -> int:
     shell_complete=file_names,
     help="JSON: the checks of your source (default: the present ones).",
 )
-def redefine(called: VerbCall, given: dict[str, Any], path: str | None, checks: str | None) -> int:
+def redefine(called: VerbCall, given: dict[str, object], path: str | None, checks: str | None) -> int:
     """Redefine a method by a wish, or by a source from a file."""
     if path is None and ("wish" not in given or checks is not None):
         raise click.UsageError("Give the new intent (--wish), or the source (--file).")

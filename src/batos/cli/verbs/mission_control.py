@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textwrap import shorten
-from typing import Any, Final
+from typing import Final, cast
 
 import click
 
@@ -15,6 +15,7 @@ from batos.cli.doors.following import FollowedMission, follower
 from batos.cli.shared_options import examples, given_name
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.errors import Refused
+from batos.protocol.mission_documents import MissionDocument
 from batos.verbs.mission_verbs import RESUME, steered_text
 
 #: Characters of a question that say which one it is.
@@ -90,7 +91,7 @@ def retry(called: VerbCall, mission: str, voices: bool, stream: bool | None) -> 
 
 async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: str) -> int:
     async with opened as way:
-        first = await way.call("show", {"mission": mission, "user": user})
+        first = cast("MissionDocument", await way.call("show", {"mission": mission, "user": user}))
         _check_retriable(first)
         code = await followed.run(way, "submit", {"brief": again(first, user)})
         if code == 0:
@@ -98,7 +99,7 @@ async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: 
         return code
 
 
-def _check_retriable(first: dict[str, Any]) -> None:
+def _check_retriable(first: MissionDocument) -> None:
     """Check that a mission is one of the mind's. Raises: Refused: a copy of the mind had it."""
     mission = first["id"]
     if first.get("dream"):
@@ -109,7 +110,7 @@ def _check_retriable(first: dict[str, Any]) -> None:
         raise Refused(f"{mission} asked the past, and the image has no such mission", field="mission", remedy=remedy)
 
 
-def again(first: dict[str, Any], user: str) -> dict[str, Any]:
+def again(first: MissionDocument, user: str) -> dict[str, object]:
     """Make the brief of a mission that asks the same, by this user, and does not pay again for what was paid."""
     asked = {name: value for name, value in first["brief"].items() if name not in _ITS_OWN}
     origin = {"door": "cli", "client": "batos retry"}

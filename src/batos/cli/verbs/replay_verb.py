@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,7 +17,7 @@ from batos.verbs.dream_verbs import REPLAY, replay_text
 
 @take(REPLAY, "codex")
 @click.option("--codex", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder: another codex.")
-def replay(called: VerbCall, given: dict[str, Any], codex: Path | None) -> int:
+def replay(called: VerbCall, given: Mapping[str, object], codex: Path | None) -> int:
     """Replay a mission, and show what came out otherwise."""
     args = given if codex is None else {**given, "codex": _read_codex(codex)}
     followed = follower(called, stream=False)

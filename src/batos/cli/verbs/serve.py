@@ -303,7 +303,7 @@ def _note(places: Places, by: str, settings: str) -> ServerRecord:
     )
 
 
-def _about(settings: Settings, mine: ServerRecord) -> dict[str, Any]:
+def _about(settings: Settings, mine: ServerRecord) -> dict[str, object]:
     return {
         "pid": mine.pid,
         "started": mine.started,

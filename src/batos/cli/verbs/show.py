@@ -28,7 +28,7 @@ _SERVER = "a server"
 @take(MISSIONS)
 @click.option("--mine", is_flag=True, help="Only those that you asked.")
 @click.option("--follow", "-f", "following", is_flag=True, help="Also print every change as it happens, until Ctrl-C.")
-def missions(called: VerbCall, given: dict[str, Any], mine: bool, following: bool) -> int:
+def missions(called: VerbCall, given: Mapping[str, object], mine: bool, following: bool) -> int:
     """List missions, or follow them."""
     args = {**given, "user": called.settings.asker} if mine else given
     if following:
@@ -55,10 +55,10 @@ async def _missions(opened: Opened, args: Mapping[str, object]) -> tuple[list[Mi
 @click.option("--voices", is_flag=True, help="Each part of the answer.")
 @click.option("--start", type=int, default=1, help="Of a conversation: the first turn; negative counts from the end.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, help="Of a conversation: most turns in the list.")
-def show(called: VerbCall, given: dict[str, Any], call: str | None, voices: bool, **page: Any) -> int:
+def show(called: VerbCall, given: dict[str, object], call: str | None, voices: bool, **page: Any) -> int:
     """Show a mission, or the turns of a conversation."""
     prompts = given.pop("prompts", False)
-    if given["mission"].startswith("c-"):
+    if str(given["mission"]).startswith("c-"):
         place = {"conversation": given.pop("mission")}
         turns = ask_for(called, TURNS, {**given, **place, **page})
         called.answer(turns, history_text)
@@ -89,9 +89,9 @@ async def _show(opened: Opened, args: Mapping[str, object]) -> tuple[MissionDocu
 
 @take(WHY)
 @click.option("--whole", is_flag=True, help="The whole tree, however long it is.")
-def why(called: VerbCall, given: dict[str, Any], whole: bool) -> int:
+def why(called: VerbCall, given: dict[str, object], whole: bool) -> int:
     """Show the tree as wide as the terminal is."""
-    given["what"] = given["what"].strip()
+    given["what"] = str(given["what"]).strip()
     if not given["what"]:
         raise BriefError("it is empty", field="what", remedy="Quote a sentence, or name a mission or OBJECT.SLOT.")
     found, width = ask_for(called, WHY, given), columns(called.console.out) or 80

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final, Literal
 
 import click
 
 from batos.cli.declared import ask_once
 from batos.cli.doors.choosing import chosen_server, open_door
-from batos.cli.render.mission import personas_text, placement_text
+from batos.cli.render.mission import placement_text
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.protocol.image_documents import genesis_text
+from batos.protocol.image_documents import CountsDocument, ErasureLine, NodeLine, RunningLine, genesis_text
+from batos.protocol.server_documents import JobLine
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, duration_text, size
 from batos.terminal.layout import table
@@ -22,7 +23,7 @@ from batos.verbs.server_verbs import STATUS
 #: The most running missions, and failures, that fit a screen.
 _SHOWN = 8
 #: The missions of a node, by the key of their number.
-_CLAIMED = {"running": "under way", "waiting": "waiting"}
+_CLAIMED: Final[Mapping[Literal["running", "waiting"], str]] = {"running": "under way", "waiting": "waiting"}
 
 
 @click.command()
@@ -128,7 +129,7 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield f"learning {count_text(waiting, 'method')} to be made{doing}"
 
 
-def _jobs(jobs: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[str]:
+def _jobs(jobs: Iterable[JobLine], now: datetime) -> Iterator[str]:
     """Yield the background work that this process does, with the reason of each failure."""
     known = [each for each in jobs if each["state"] != "stopped"]
     rows = [
@@ -142,20 +143,20 @@ def _jobs(jobs: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[str]:
         yield table(rows, ("jobs", "state", "last run", "next", "failed with"))
 
 
-def _erasure_text(erasure: Mapping[str, Any], now: datetime) -> str:
+def _erasure_text(erasure: ErasureLine, now: datetime) -> str:
     """Tell of an erasure that is under way, or was cut off, and how it goes on."""
     left = "history is still to be cut" if erasure["stage"] == "history" else "words are still there"
     when = f"of {erasure['by']}, begun {local_time(erasure['at'], now)}"
     return f"{when}, is not finished: {left}. A server (batos serve), or the next question, finishes it"
 
 
-def _nodes(nodes: Any, now: datetime) -> Iterator[str]:
+def _nodes(nodes: Iterable[NodeLine], now: datetime) -> Iterator[str]:
     """Yield a line for each node of a shared image; the age of a lease is told by the server's clock and ours."""
     for at, node in enumerate(nodes):
         yield f"{'' if at else 'nodes':8} {node['name']}{' (here)' if node['here'] else ''}: {_node_text(node, now)}"
 
 
-def _node_text(node: Mapping[str, Any], now: datetime) -> str:
+def _node_text(node: NodeLine, now: datetime) -> str:
     ago = _since(node["renewed"], now)
     told = {
         "live": f"lease renewed {ago} ago",
@@ -168,23 +169,18 @@ def _node_text(node: Mapping[str, Any], now: datetime) -> str:
     return ", ".join(parts)
 
 
-def _running(running: Any, now: datetime) -> Iterator[str]:
+def _running(running: Sequence[RunningLine], now: datetime) -> Iterator[str]:
     if not running:
         return
     names = short([each["id"] for each in running])
     rows = [
-        [names[each["id"]], each.get("state") or "", _personas_text(each), _since(each.get("since"), now),
-         str(each.get("calls", "")), each.get("text", "")]
+        [names[each["id"]], each.get("state") or "", ", ".join(each.get("personas") or ()),
+         _since(each.get("since"), now), str(each.get("calls", "")), each.get("text", "")]
         for each in running[:_SHOWN]
     ]  # fmt: skip
     yield table(rows, ("running", "state", "personas", "for", "calls", "question"))
     if len(running) > _SHOWN:
         yield f"and {len(running) - _SHOWN} more"
-
-
-def _personas_text(running: Mapping[str, Any]) -> str:
-    """Name the personas at work; none before the mission is routed."""
-    return personas_text({"personas": running.get("personas") or (), "effort": running.get("effort")})
 
 
 def _forms(forms: Mapping[str, str]) -> Iterator[str]:
@@ -199,7 +195,7 @@ def _since(moment: str | None, now: datetime) -> str:
     return duration_text(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds())) if moment else "?"
 
 
-def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
+def _totals(counters: CountsDocument) -> Iterator[str]:
     """Tell what was spent since the image was made, the time it took, and how it went for each persona."""
     if not counters:
         return
@@ -215,7 +211,7 @@ def _totals(counters: Mapping[str, Any]) -> Iterator[str]:
         yield f"{'unrouted' if persona == 'none' else persona.lower().ljust(8)} {told}"
 
 
-def _methods(counters: Mapping[str, Any]) -> Iterator[str]:
+def _methods(counters: CountsDocument) -> Iterator[str]:
     """Tell what came of intents: methods installed and retired, verdicts, repairs, kills, mutants."""
     verdicts, kills = counters.get("verdicts") or {}, sum((counters.get("kills") or {}).values())
     if not (verdicts or kills or counters.get("installs")):
@@ -240,13 +236,13 @@ _BESIDE = {
 }
 
 
-def _beside(count: Mapping[str, Any]) -> str:
+def _beside(count: Mapping[str, object]) -> str:
     return "".join(
         f", {count[name]:,} {one if count[name] == 1 else more}" for name, (one, more) in _BESIDE.items() if count[name]
     )
 
 
-def _mean(histogram: Mapping[str, Any]) -> float:
+def _mean(histogram: CountsDocument) -> float:
     many: int = sum(histogram["counts"])
     return float(histogram["seconds"]) / max(1, many)
 

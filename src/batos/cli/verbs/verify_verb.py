@@ -35,7 +35,7 @@ def verify(called: VerbCall) -> int:
     return 1 if found else 0
 
 
-def _verify(called: VerbCall) -> list[dict[str, Any]]:
+def _verify(called: VerbCall) -> list[dict[str, object]]:
     # Here alone: the help of the verb loads nothing of the database.
     from batos.care import verification
     from batos.image.views.read_only import check_is_there, open_read_only
@@ -64,7 +64,7 @@ def repair(called: VerbCall, dry_run: bool) -> int:
     return 1 if told["left"] else 0
 
 
-async def _repair(called: VerbCall) -> dict[str, Any]:
+async def _repair(called: VerbCall) -> dict[str, object]:
     from batos.care import verification
     from batos.image.image import LivingImage, Opening
     from batos.image.views.read_only import check_is_there
@@ -102,7 +102,7 @@ def upgrade(called: VerbCall, dry_run: bool, folder: Path | None, no_backup: boo
     return 0
 
 
-async def _upgrade(called: VerbCall, folder: Path | None, *, dry_run: bool, no_backup: bool) -> dict[str, Any]:
+async def _upgrade(called: VerbCall, folder: Path | None, *, dry_run: bool, no_backup: bool) -> dict[str, object]:
     # Here alone: the help of the verb loads nothing of the database.
     from batos.care.upgrading import home_upgrading, plan_upgrade
     from batos.image.evolution.evolving import Upgrading

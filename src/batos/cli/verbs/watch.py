@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from batos.cli.doors.door import Opened
 from batos.cli.render.mission import route_text
 from batos.cli.verb_options import VerbCall
 from batos.protocol.errors import NoServer
+from batos.protocol.mission_documents import RouteDocument
 from batos.terminal.console import Console
 
 #: The topics that are watched: all that happens to missions.
@@ -19,7 +20,7 @@ TOPICS = ("mission.",)
 _OVER = frozenset({"done", "failed", "cancelled", "parked", "undone"})
 
 
-async def follow(called: VerbCall, opened: Opened, args: Mapping[str, Any]) -> int:
+async def follow(called: VerbCall, opened: Opened, args: Mapping[str, object]) -> int:
     """Tell the newest missions, the newest last, then every change. Only Ctrl-C ends it, or NoServer.
 
     `args` are those of the verb `missions`.
@@ -95,7 +96,7 @@ def _notice_text(notice: Mapping[str, Any]) -> str:
         reason = notice.get("reason")
         return f"{notice['status']}: {reason['message']}" if reason else str(notice["status"])
     if event == "mission.routed":
-        return route_text(notice)
+        return route_text(cast("RouteDocument", notice))
     if event == "mission.state":
         path = notice.get("path")
         return f"{f'{path} ' if path else ''}{notice['state']}"

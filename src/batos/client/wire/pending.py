@@ -12,11 +12,11 @@ from batos.protocol.wire_messages import error_of
 if TYPE_CHECKING:
     from batos.client.wire.server_connection import ServerConnection
 
-OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
-OnAcknowledged: TypeAlias = Callable[[Mapping[str, Any]], None]
+OnEvent: TypeAlias = Callable[[str, Mapping[str, object]], None]
+OnAcknowledged: TypeAlias = Callable[[Mapping[str, object]], None]
 
 
-def nobody(*_told: Any) -> None:
+def nobody(*_told: object) -> None:
     """Do nothing with an event: a caller need not listen."""
 
 
@@ -65,7 +65,7 @@ class PendingCall:
                 self._leave_open()
             # Else it is a server that stops: it is asked again where it is back.
 
-    def _event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def _event(self, event: str, keys: Mapping[str, object]) -> None:
         if event == "beat":
             return
         if event in ("mission.token", "mission.retracted"):

@@ -7,7 +7,6 @@ import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from batos import private_files
 from batos.client.wire.addresses import parse_reachable
@@ -64,7 +63,7 @@ def read(home: Path) -> ServerRecord | None:
 
 
 def _sound(note: ServerRecord) -> bool:
-    kinds: dict[str, Any] = {"pid": int}
+    kinds: dict[str, object] = {"pid": int}
     if not all(type(value) is kinds.get(name, str) for name, value in asdict(note).items()):
         return False
     return _guarded(note.bind, note.bind_by) and _guarded(note.events, note.events_by)

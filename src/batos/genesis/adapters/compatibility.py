@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from batos.genesis.adapters.conversion import KNOWN
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterFaults, TensorPair
@@ -108,12 +107,12 @@ def _first(pairs: list[TensorPair]) -> str:
     return pairs[0].written if len(pairs) == 1 else f"{pairs[0].written} and {len(pairs) - 1} more"
 
 
-def _number(info: Mapping[str, Any], key: str) -> int | None:
+def _number(info: Mapping[str, object], key: str) -> int | None:
     found = info.get(f"{info.get('general.architecture', '')}.{key}")
     return found if type(found) is int and found > 0 else None
 
 
-def _derive_shape(info: Mapping[str, Any], tensor: str) -> tuple[int, int] | None:
+def _derive_shape(info: Mapping[str, object], tensor: str) -> tuple[int, int] | None:
     """Return the shape of a block's projection as it follows from the metadata; None if it does not follow."""
     width, heads = _number(info, "embedding_length"), _number(info, "attention.head_count")
     inner = _number(info, "feed_forward_length")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from batos.genesis.adapters import peft
 from batos.genesis.adapters.inventory import Adapter, TensorPair
@@ -26,7 +25,7 @@ _FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32}
 _PIECE = 1 << 20
 
 
-def convert(adapter: Adapter, info: Mapping[str, Any], target: Path) -> None:
+def convert(adapter: Adapter, info: Mapping[str, object], target: Path) -> None:
     """Write a sound PEFT adapter as a GGUF file for the base whose metadata is `info`, whole or not at all.
 
     AdapterError: it is no PEFT adapter, or nobody here knows the order of that base's rows. UsageError: the
@@ -83,7 +82,7 @@ def _write(target: Path, metadata: Sequence[tuple[str, str | int | float]], sour
         raise UsageError(f"the adapter changed while it was read: {error}", remedy="Try it again.") from error
 
 
-def _heads(info: Mapping[str, Any], pair: TensorPair) -> int:
+def _heads(info: Mapping[str, object], pair: TensorPair) -> int:
     """Return the number of heads by which the rows of a pair's second half are re-ordered; 0 if they stay.
 
     Raises: AdapterError: the base does not tell the order of these rows.

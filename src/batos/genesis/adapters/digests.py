@@ -103,7 +103,7 @@ def _read(path: Path) -> dict[str, tuple[FileMark, str]]:
         return {}
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     if isinstance(value, str) and len(value) == 71 and value.startswith("sha256:"):
         return value
     raise ValueError("no digest")

@@ -106,7 +106,7 @@ def _json(path: Path, faults: AdapterFaults) -> dict[str, Any] | None:
 # -- the configuration
 
 
-def _config(said: dict[str, Any], file: str, faults: AdapterFaults) -> tuple[str, ...]:
+def _config(said: Mapping[str, object], file: str, faults: AdapterFaults) -> tuple[str, ...]:
     """Add a fault for every key on which the daemon and PEFT would disagree; return the doubts."""
 
     def wrong(key: str, what: str, remedy: str) -> None:
@@ -150,7 +150,7 @@ _IGNORED: Mapping[str, str] = {
 _READ = ("lora_alpha", "lora_layers", "lora_parameters", "num_attention_heads", "num_key_value_heads")
 
 
-def _alpha(said: dict[str, Any], wrong: Callable[[str, str, str], None]) -> None:
+def _alpha(said: Mapping[str, object], wrong: Callable[[str, str, str], None]) -> None:
     value = said.get("lora_alpha")
     if isinstance(value, float) and isfinite(value) and value.is_integer() and 0 < value <= _MOST_ALPHA:
         wrong("lora_alpha", f"the daemon reads only whole numbers there and refuses {value}", f"Write {int(value)}.")
@@ -161,7 +161,7 @@ def _alpha(said: dict[str, Any], wrong: Callable[[str, str, str], None]) -> None
         wrong("lora_alpha", f"it is {_abbreviate(value)}, no whole number above 0", remedy)
 
 
-def _rslora_fault(said: dict[str, Any]) -> tuple[str, str]:
+def _rslora_fault(said: Mapping[str, object]) -> tuple[str, str]:
     """Return fault and remedy for rsLoRA, which divides alpha by the root of the rank; another alpha may be equal to
     it.
     """
@@ -173,7 +173,7 @@ def _rslora_fault(said: dict[str, Any]) -> tuple[str, str]:
     return what, "Train it with use_rslora false, or merge it into the base and name the merged model in the codex."
 
 
-def _doubts(said: dict[str, Any]) -> tuple[str, ...]:
+def _doubts(said: Mapping[str, object]) -> tuple[str, ...]:
     begun = said.get("init_lora_weights")
     if isinstance(begun, str) and begun.lower().startswith(_CHANGED_BASE):
         doubt = (
@@ -276,7 +276,7 @@ def _pair(
     return TensorPair(tensor, rank, (width_in, width_out), name_a)
 
 
-def _ranks(said: dict[str, Any], pairs: tuple[TensorPair, ...], file: str, faults: AdapterFaults) -> None:
+def _ranks(said: Mapping[str, object], pairs: tuple[TensorPair, ...], file: str, faults: AdapterFaults) -> None:
     """Add a fault if the written rank is not that of the tensors. The daemon uses the tensors' own, so a pattern is
     right.
     """
@@ -289,11 +289,11 @@ def _ranks(said: dict[str, Any], pairs: tuple[TensorPair, ...], file: str, fault
         faults.add(what, remedy, f"{file}: r")
 
 
-def _count(value: Any) -> TypeGuard[int]:
+def _count(value: object) -> TypeGuard[int]:
     return type(value) is int and value > 0
 
 
-def _abbreviate(value: Any) -> str:
+def _abbreviate(value: object) -> str:
     text = "missing" if value is None else json.dumps(value)
     return text if len(text) <= 40 else f"{text[:40]}..."
 

@@ -79,7 +79,7 @@ def proxies(root: Root) -> dict[str, dict[str, Any]]:
     return {label: dict(own_slots(proxy)) for label, proxy in (repository or {}).items()}
 
 
-def _write(repository: Any, label: str, slots: Mapping[str, Any]) -> list[str]:
+def _write(repository: Any, label: str, slots: Mapping[str, object]) -> list[str]:
     proxy = repository.get(label)
     if proxy is None:
         repository[label] = UvmObject(slots)

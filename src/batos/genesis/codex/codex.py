@@ -45,7 +45,7 @@ _PERSONA_FILES = {name: f"{name.lower()}.toml" for name in PILLARS}
 Prompts: TypeAlias = Annotated[
     dict[str, Text], BeforeValidator(meta_prompts.check_names), AfterValidator(meta_prompts.check_places)
 ]
-Options: TypeAlias = Annotated[dict[str, Any], AfterValidator(model_options.check)]
+Options: TypeAlias = Annotated[dict[str, object], AfterValidator(model_options.check)]
 
 
 @dataclass(frozen=True, slots=True)

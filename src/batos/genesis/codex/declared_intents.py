@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict
 
@@ -27,7 +27,7 @@ class IntentText:
     signature: OptionalText = ""
     examples: OptionalTexts = ()
     may_learn: Flag = True
-    when: Annotated[dict[str, Any], AfterValidator(protocol_conditions.check)] | None = None
+    when: Annotated[dict[str, object], AfterValidator(protocol_conditions.check)] | None = None
     #: "tool" where the protocol's product is one; a protocol without it changes the answer.
     makes: Literal["", "tool"] = ""
     #: "audit" or "cost" where a protocol is told of it beside the answer.

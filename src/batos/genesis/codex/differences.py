@@ -23,7 +23,7 @@ class Change:
     before: Any = None
     after: Any = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the change as plain data."""
         values = {"before": plain(self.before), "after": plain(self.after)}
         return {"owner": self.owner, "key": self.key, "kind": self.kind, **values}
@@ -45,7 +45,7 @@ class CodexDifferences:
     gone: tuple[str, ...] = ()
     profiles: tuple[str, str] | None = field(default=None)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the summary as plain data."""
         return {
             "changes": [each.as_dict() for each in self.changes],

@@ -34,7 +34,7 @@ SHAPES: Mapping[str, PromptShape] = {
 }
 
 
-def check_names(values: Any) -> Any:
+def check_names(values: object) -> Any:
     """Return a `prompts` table. Raises: PydanticCustomError: a template is absent or unknown."""
     if isinstance(values, dict):
         faults = [ValueFault("key", path=(name,), known=tuple(SHAPES)) for name in values if name not in SHAPES]

@@ -69,7 +69,7 @@ KIND_NAMES: Mapping[type, str] = {
 }
 
 
-def check(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def check(values: Mapping[str, object]) -> Mapping[str, object]:
     """Return the options of a table. Raises: PydanticCustomError: one is unknown or wrong."""
     faults: list[ValueFault] = []
     for name, value in values.items():
@@ -84,7 +84,7 @@ def check(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(values))
 
 
-def parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+def parameters(options: Mapping[str, object]) -> dict[str, object]:
     """Return Ollama's part of the options: the parameters of a made model and of a call."""
     return {name: value for name, value in options.items() if name not in OURS}
 
@@ -100,7 +100,7 @@ def bounds(option: Option) -> str:
     return f"{option.least:g} to {option.most:g}" if option.most < 1_000 else f"{option.least:g} to {option.most:,.0f}"
 
 
-def _fault_of_ours(name: str, value: Any) -> tuple[str, str] | None:
+def _fault_of_ours(name: str, value: object) -> tuple[str, str] | None:
     if name == "think":
         return None if isinstance(value, bool) else ("`think` must be true or false", "Write `think` as true or false.")
     if value in MODES:
@@ -139,7 +139,7 @@ def _fault_of_stop(value: list[str], option: Option) -> tuple[str, str] | None:
     return None
 
 
-def _is_of(value: Any, kind: type) -> bool:
+def _is_of(value: object, kind: type) -> bool:
     if kind is bool:
         return isinstance(value, bool)
     if kind is list:

@@ -154,7 +154,7 @@ def _written(values: Any, path: KeyPath) -> bool:
     return True
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert a value of a codex to JSON-compatible data."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}

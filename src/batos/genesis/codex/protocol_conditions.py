@@ -39,7 +39,7 @@ class Situation:
     has_evidence: bool
 
 
-def check(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def check(values: Mapping[str, object]) -> Mapping[str, object]:
     """Return the conditions of a `when` table. Raises: PydanticCustomError: one is wrong, or two contradict."""
     faults: list[ValueFault] = []
     found: dict[str, Any] = {}

@@ -129,7 +129,7 @@ class TomlSource:
         self.faults.append(CodexError(message, file=self.file, line=line, remedy=remedy))
         return {}
 
-    def _refuse_numbers(self, values: Mapping[str, Any]) -> None:
+    def _refuse_numbers(self, values: Mapping[str, object]) -> None:
         """Refuse numbers that JSON or the daemon cannot take: beyond 64 bits, infinite, or NaN."""
         pending: list[tuple[KeyPath, Any]] = [((), values)]
         while pending:

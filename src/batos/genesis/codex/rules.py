@@ -176,13 +176,13 @@ def refuse_intents(source: TomlSource, group: str) -> None:
                 source.fault((group, place, key), *fault)
 
 
-def text_of(table: Mapping[str, Any], key: str) -> str:
+def text_of(table: Mapping[str, object], key: str) -> str:
     """Return a text as it is written, stripped; "" where there is none."""
     value = table.get(key)
     return value.strip() if isinstance(value, str) else ""
 
 
-def tables_of(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def tables_of(table: Mapping[str, object], key: str) -> list[dict[str, object]]:
     """Return an array of tables as it is written; an empty one where there is none."""
     value = table.get(key)
     return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
@@ -220,7 +220,7 @@ def _refuse_signature(source: TomlSource, path: KeyPath, slot: str, signature: s
         source.fault(path, "a method's first parameter is `self`", f"Write it as `{slot}(self, query)`.")
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: object) -> str:
     return "left to the daemon" if value is None else str(value)
 
 

@@ -89,7 +89,7 @@ def _adapter(shape: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
 
 
-def read_as(shape: type[T], source: TomlSource, values: Mapping[str, Any]) -> T | None:
+def read_as(shape: type[T], source: TomlSource, values: Mapping[str, object]) -> T | None:
     """Return a file's values as an object of a class; None if they have faults, which are added to the file.
 
     A key that is there, but misspelt, is not said to be missing too.
@@ -131,7 +131,7 @@ def _faults(shape: type, told: Mapping[str, Any]) -> Iterator[ValueFault]:
         yield _wrong_type(shape, kind, loc, value)
 
 
-def _wrong_type(shape: type, kind: str, loc: KeyPath, value: Any) -> ValueFault:
+def _wrong_type(shape: type, kind: str, loc: KeyPath, value: object) -> ValueFault:
     """Return the fault of a value of another type than is wanted, or of an empty one."""
     wanted, is_empty = _WANTED.get(kind, "a table"), kind.endswith("too_short") or value in ("", [])
     if isinstance(loc[-1], int) and wanted == "a text":

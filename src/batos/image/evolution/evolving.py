@@ -145,7 +145,7 @@ def _make_batch(root: Root, *, step: EvolutionStep, after: str, most: int) -> tu
 
 def _finish(root: Root) -> None:
     kept: MutableMapping[str, Any] = root[roots.GENESIS]
-    told: Mapping[str, Any] = kept.pop(UNDER_WAY)
+    told: Mapping[str, object] = kept.pop(UNDER_WAY)
     made = {"from": told["from"], "to": roots.FORMAT, "at": told["at"], "version": __version__}
     kept[UPGRADES] = (*kept.get(UPGRADES, ()), {**made, "backup": told["backup"]})
     kept["format"] = roots.FORMAT

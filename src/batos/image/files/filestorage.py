@@ -206,7 +206,7 @@ class SoundFileStorage(FileStorage):
         self._tfile = io.BytesIO()
         self._tfmt = TempFormatter(self._tfile)
 
-    def store(self, oid: bytes, oldserial: bytes, data: bytes, version: str, transaction: Any) -> None:
+    def store(self, oid: bytes, oldserial: bytes, data: bytes, version: str, transaction: object) -> None:
         """Take a record. ZODB reads the header of the one that it replaces, to see whose that is; most are known here.
 
         Each read of the file would let another thread go on first, so that a commit waited for the loop many times.
@@ -218,7 +218,7 @@ class SoundFileStorage(FileStorage):
             finally:
                 self._storing = False
 
-    def _read_data_header(self, pos: int, oid: bytes | None = None, _file: Any = None) -> Any:
+    def _read_data_header(self, pos: int, oid: bytes | None = None, _file: object = None) -> Any:
         if _file is None and self._storing:  # the lock is held: a reader without it has a file of its own
             self._storing = False
             # Packed or cut back, it is another file, where other records stand.
@@ -227,7 +227,7 @@ class SoundFileStorage(FileStorage):
                 return known
         return super()._read_data_header(pos, oid, _file)
 
-    def tpc_vote(self, transaction: Any) -> Any:
+    def tpc_vote(self, transaction: object) -> Any:
         """Write the transaction; raises DiskFull, naming the bytes that it needs, when they do not fit."""
         size = self._thl + self._tfile.tell() + 8
         try:
@@ -240,7 +240,7 @@ class SoundFileStorage(FileStorage):
                 raise disk_full(error, Path(self._file_name), size) from error
             raise
 
-    def tpc_finish(self, transaction: Any, f: Callable[[bytes], object] | None = None) -> Any:
+    def tpc_finish(self, transaction: object, f: Callable[[bytes], object] | None = None) -> Any:
         """Make the transaction durable while others read, then let them see it; `f` is called with its id before that.
 
         Closes the storage if that fails, since nobody knows then what is on the disk.

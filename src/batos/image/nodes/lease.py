@@ -180,20 +180,20 @@ class NodeLease:
     def _hold(self, connection: Any) -> Any:
         record = connection.root()[roots.NODES].get(self.fence)
         if record is None or record["ended"]:
-            raise lease_error()
+            raise _lease_error()
         connection.readCurrent(record)
         return record
 
     def check_fresh(self) -> None:
         """Check that no other node can have ended this one's lease by now. Raises: ImageError: one may have."""
         if self._clock() - self._renewed >= self._seconds:
-            raise lease_error()
+            raise _lease_error()
 
     def renew(self) -> None:
         """Say that this node lives. Raises: ImageError: another node has ended the lease."""
         began = self._clock()
 
-        def beat(connection: Any) -> None:
+        def beat(connection: object) -> None:
             self._hold(connection)["beat"]["count"] += 1
 
         self._attempt(beat)
@@ -356,7 +356,7 @@ def _is_free(nodes: Any, publisher: Any) -> bool:
     return claims.has_ended(nodes, publisher["fence"])
 
 
-def lease_error() -> ImageError:
+def _lease_error() -> ImageError:
     """Make the error for a lease that another node has ended."""
     return ImageError(
         "the lease of this node on the image has ended, and others do its work",

@@ -18,13 +18,13 @@ from batos.notation import mask_passwords
 from batos.protocol.errors import ConfigError, ImageError
 
 #: A function that opens the storage, and the keyword arguments of its database.
-Resolved: TypeAlias = tuple[Callable[[], Any], dict[str, Any]]
+Resolved: TypeAlias = tuple[Callable[[], Any], dict[str, object]]
 
 #: Seconds that a database server may take to answer, a whole number.
-SERVER_SECONDS: Final = 5
+_SERVER_SECONDS: Final = 5
 #: Version of ZEO's protocol that has everything asked here, and of PostgreSQL as its server counts (13.0).
-OLDEST_ZEO: Final = 5
-OLDEST_POSTGRES: Final = 130_000
+_OLDEST_ZEO: Final = 5
+_OLDEST_POSTGRES: Final = 130_000
 
 #: Sessions of one database beside those of its connections: those of commits, and of a pack.
 _SESSIONS_BESIDE: Final = 4
@@ -50,12 +50,12 @@ def resolve_zeo(uri: str, installed: Callable[[str], object] = find_spec) -> Res
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     if "server_sync" in given:
         raise ValueError("unknown keyword 'server_sync'; it is always set")
-    wait = int(given.setdefault("wait_timeout", str(SERVER_SECONDS)))
+    wait = int(given.setdefault("wait_timeout", str(_SERVER_SECONDS)))
     opened, keywords = zodburi.resolve_uri(parts._replace(query=urlencode(given)).geturl())
     address = (parts.hostname or "", parts.port or _ZEO_PORT) if parts.netloc else unquote(parts.path)
 
     def opening() -> Any:
-        check_zeo(uri, address, wait)
+        _check_zeo(uri, address, wait)
         storage = opened()
         # The URI has no word for it, and the storage reads it anew at each transaction.
         storage.server_sync = True
@@ -65,7 +65,7 @@ def resolve_zeo(uri: str, installed: Callable[[str], object] = find_spec) -> Res
     return opening, keywords
 
 
-def check_zeo(uri: str, address: tuple[str, int] | str, seconds: float) -> None:
+def _check_zeo(uri: str, address: tuple[str, int] | str, seconds: float) -> None:
     """Read the first words of a ZEO server, which name its protocol; nothing that it sends is unpickled.
 
     Raises: ImageError: nothing answers, it is no ZEO server, it is too old, or it speaks pickle.
@@ -80,9 +80,9 @@ def check_zeo(uri: str, address: tuple[str, int] | str, seconds: float) -> None:
             f"what answers at {mask_passwords(uri)} is no ZEO server",
             remedy="Correct the address: it is the one that `runzeo -a` was given.",
         )
-    if int(found[2]) < OLDEST_ZEO:
+    if int(found[2]) < _OLDEST_ZEO:
         raise ImageError(
-            f"the ZEO server at {mask_passwords(uri)} is too old (protocol {int(found[2])}, needed {OLDEST_ZEO})",
+            f"the ZEO server at {mask_passwords(uri)} is too old (protocol {int(found[2])}, needed {_OLDEST_ZEO})",
             remedy="Install ZEO 6 where it runs.",
         )
     if found[1] == b"Z":
@@ -126,7 +126,7 @@ def resolve_postgres(uri: str, connections: int, installed: Callable[[str], obje
             "an image keeps its history: undo, as-of and audit read it", field="image", remedy="Drop keep_history."
         )
     given.setdefault("shared_blob_dir", "false")
-    given.setdefault("connect_timeout", str(SERVER_SECONDS))
+    given.setdefault("connect_timeout", str(_SERVER_SECONDS))
     given.setdefault("driver", "psycopg2")
     opened, keywords = zodburi.resolve_uri(parts._replace(query=urlencode(given)).geturl())
 
@@ -158,7 +158,7 @@ def count_sessions(image: str, journal: str, connections: tuple[int, int]) -> tu
     return sum(each + _SESSIONS_BESIDE for each in connections[: 1 + is_same]), limit - reserved
 
 
-def check_postgres(uri: str, sessions: int, oldest: int = OLDEST_POSTGRES) -> None:
+def check_postgres(uri: str, sessions: int, oldest: int = _OLDEST_POSTGRES) -> None:
     """Ask a PostgreSQL server if an image can live there and `sessions` of it are free.
 
     Raises: ImageError: it does not answer, refuses the account or is too old. ConfigError: it ends long transactions,
@@ -197,7 +197,7 @@ def _connect(parts: SplitResult) -> Any:
         "user": parts.username and unquote(parts.username),
         "password": parts.password and unquote(parts.password),
         "dbname": parts.path[1:],
-        "connect_timeout": int(dict(parse_qsl(parts.query)).get("connect_timeout", SERVER_SECONDS)),
+        "connect_timeout": int(dict(parse_qsl(parts.query)).get("connect_timeout", _SERVER_SECONDS)),
     }
     return import_module("psycopg2").connect(**{name: value for name, value in given.items() if value})
 

@@ -31,7 +31,7 @@ class FrozenStorage:
     def _alone(self, read: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of the storage that waits until no other thread reads it."""
 
-        def read_alone(*arguments: Any, **keywords: Any) -> Any:
+        def read_alone(*arguments: object, **keywords: object) -> Any:
             with self._reading:
                 return read(*arguments, **keywords)
 

@@ -96,7 +96,7 @@ def kept_span(db: DB) -> KeptSpan:
         getattr(commits, "close", lambda: None)()
 
 
-class PastDB:
+class _PastDB:
     """A database as of a commit: each connection that it opens sees that state, and takes no change."""
 
     def __init__(self, db: DB, tid: bytes) -> None:
@@ -127,7 +127,7 @@ class PastImage(ReadableImage):
 
     def __init__(self, image: ReadableImage, tid: bytes) -> None:
         self.tid, self._today = tid, image
-        super().__init__(image.uri, cast("DB", PastDB(image.db, tid)), cast("DB", PastDB(image.journal_db, tid)))
+        super().__init__(image.uri, cast("DB", _PastDB(image.db, tid)), cast("DB", _PastDB(image.journal_db, tid)))
 
     @contextmanager
     def snapshot(self) -> Iterator[Root]:
@@ -167,7 +167,7 @@ class PastImage(ReadableImage):
         raise Refused("the mind had not been made at that moment", field="as_of", remedy=remedy)
 
     def _find_reason(self) -> BatosError | None:
-        span = cast("PastDB", self.db).lacks()
+        span = cast("_PastDB", self.db).lacks()
         return None if span is None else before_span(span)
 
 

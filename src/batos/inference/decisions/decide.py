@@ -91,7 +91,7 @@ async def decide(deciding: Deciding[V], messages: Messages) -> tuple[V, str]:
     return await _attempt(deciding, replace(request, options=options), deciding.step.again(AGAIN, why), last=True)
 
 
-def sample_differently(options: Mapping[str, Any]) -> dict[str, Any]:
+def sample_differently(options: Mapping[str, Any]) -> dict[str, object]:
     """Return the options with another seed and another temperature, always the same ones."""
     warm = float(options.get("temperature", 0.0)) >= WARMER
     return {**options, "seed": int(options.get("seed", 0)) + 1, "temperature": COOLER if warm else WARMER}

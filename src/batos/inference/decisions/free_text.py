@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from batos.inference.decisions.schema import SLACK_TOKENS, Mode
 from batos.inference.decisions.shapes import tokens_of
@@ -18,7 +18,7 @@ class ReplyShape(Protocol[V_co]):
     """The shape that a reply is asked for in: a decision by a schema, or free text, whose `format` is None."""
 
     @property
-    def format(self) -> dict[str, Any] | None:
+    def format(self) -> dict[str, object] | None:
         """Return the schema that the daemon enforces."""
         ...
 

@@ -113,9 +113,9 @@ class Decision(Generic[M]):
         """Return the reasoning at the head of a reply in mode `reason_field`, "" in other modes."""
         return str(self._map_back(text)[_REASONING]) if self.mode == "reason_field" else ""
 
-    def _map_back(self, text: str) -> dict[str, Any]:
+    def _map_back(self, text: str) -> dict[str, object]:
         try:
-            value: dict[str, Any] = self._shape.back(_parse_json(text), "")
+            value: dict[str, object] = self._shape.back(_parse_json(text), "")
         except ShapeMismatch as mismatch:
             raise _invalid(str(mismatch), mismatch.path) from mismatch
         return value
@@ -149,8 +149,8 @@ def _parse_json(text: str) -> Any:
         raise _invalid(f"no valid JSON: {wrong}") from wrong
 
 
-def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, object]:
+    made: dict[str, object] = {}
     for key, value in pairs:
         if key in made:
             raise ShapeMismatch(key, "the key is given twice")

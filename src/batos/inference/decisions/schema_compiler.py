@@ -194,7 +194,7 @@ def _integer(node: Node, path: str) -> Leaf:
         low = max(node["exclusiveMinimum"] + 1, low if low is not None else node["exclusiveMinimum"] + 1)
     if "exclusiveMaximum" in node:
         high = min(node["exclusiveMaximum"] - 1, high if high is not None else node["exclusiveMaximum"] - 1)
-    made: dict[str, Any] = {"type": "integer"}
+    made: dict[str, object] = {"type": "integer"}
     if low is not None:
         made["minimum"] = low
     if high is not None:

@@ -30,11 +30,11 @@ def tokens_of(characters: int) -> int:
 class Leaf:
     """A string, number, boolean, null or enumeration; `words` says in prose what is allowed."""
 
-    format: dict[str, Any]
+    format: dict[str, object]
     tokens: int
     words: str
 
-    def back(self, value: Any, path: str) -> Any:
+    def back(self, value: object, path: str) -> Any:
         """Return the value unchanged: pydantic checks it."""
         return value
 
@@ -52,9 +52,9 @@ class Array:
     most: int
 
     @property
-    def format(self) -> dict[str, Any]:
+    def format(self) -> dict[str, object]:
         """Return the schema for the daemon."""
-        bound: dict[str, Any] = {"type": "array", "items": self.item.format, "maxItems": self.most}
+        bound: dict[str, object] = {"type": "array", "items": self.item.format, "maxItems": self.most}
         return {**bound, "minItems": self.least} if self.least else bound
 
     @property
@@ -67,7 +67,7 @@ class Array:
         """Describe the shape in prose."""
         return f"a list of {self.least or 'up'} to {self.most}, each {self.item.words}"
 
-    def back(self, value: Any, path: str) -> Any:
+    def back(self, value: object, path: str) -> Any:
         """Map every item back.
 
         Raises: Mismatch: the value is no list.
@@ -109,7 +109,7 @@ class Object:
         """Describe the shape in prose."""
         return "an object of " + "; ".join(f"`{self.keys[name]}`: {part.words}" for name, part in self.fields.items())
 
-    def back(self, value: Any, path: str) -> Any:
+    def back(self, value: object, path: str) -> Any:
         """Map the fields back to their own names.
 
         Raises: Mismatch: the value is no object, a key is missing, or there is an unknown key.
@@ -143,7 +143,7 @@ class Union:
     choices: tuple[Shape, ...]
 
     @property
-    def format(self) -> dict[str, Any]:
+    def format(self) -> dict[str, object]:
         """Return the schema for the daemon."""
         return {"anyOf": [choice.format for choice in self.choices]}
 
@@ -157,7 +157,7 @@ class Union:
         """Describe the shape in prose."""
         return " or ".join(choice.words for choice in self.choices)
 
-    def back(self, value: Any, path: str) -> Any:
+    def back(self, value: object, path: str) -> Any:
         """Map the value back by the first choice that has its shape.
 
         Raises: Mismatch: no choice has its shape.

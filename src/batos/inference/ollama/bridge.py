@@ -143,7 +143,7 @@ class Bridge:
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
         return refuse_cut(request, answer)
 
-    async def _whole_reply(self, asked: Mapping[str, Any]) -> ChatResponse:
+    async def _whole_reply(self, asked: Mapping[str, object]) -> ChatResponse:
         return part_of(await self._exchange.whole("POST", "/api/chat", asked))
 
     async def count(self, request: ChatRequest) -> int:
@@ -159,7 +159,7 @@ class Bridge:
         model: str,
         texts: Sequence[str],
         *,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         keep_alive: float | str | None = None,
     ) -> Embedding:
         """Return one vector for each text. A text longer than the window raises ContextOverflow and is never cut.
@@ -227,7 +227,7 @@ class Bridge:
         *,
         from_: str,
         system: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         adapters: Mapping[str, str] | None = None,
         template: str | None = None,
     ) -> AsyncGenerator[PullProgress, None]:
@@ -310,7 +310,7 @@ class Bridge:
         checked_model(model)
         await self._reply(self._ready().delete(model), model)
 
-    async def load(self, model: str, options: Mapping[str, Any], keep_alive: float | str | None = None) -> None:
+    async def load(self, model: str, options: Mapping[str, object], keep_alive: float | str | None = None) -> None:
         """Bring a model into memory with the options that its calls will have, else those will load it again."""
         checked_model(model)
         sent = checked_options(options, self._cpu_threads, num_predict=None)
@@ -350,14 +350,14 @@ class Bridge:
         return names
 
     async def _touch_runner(
-        self, model: str, options: dict[str, Any] | None, keep_alive: float | str | None, phase: str, seconds: float
+        self, model: str, options: Mapping[str, object] | None, keep: float | str | None, phase: str, seconds: float
     ) -> None:
         client, pulse = self._ready(), self._chats if phase == "load" else None
         try:
-            call = client.chat(model=model, messages=[], options=options, keep_alive=keep_alive)
+            call = client.chat(model=model, messages=[], options=options, keep_alive=keep)
             await self._ask(call, phase, seconds, model, pulse)
         except ModelUnsuitable:  # an embedding model: an empty list of texts only loads it
-            again = client.embed(model=model, input=[], options=options, keep_alive=keep_alive)
+            again = client.embed(model=model, input=[], options=options, keep_alive=keep)
             await self._ask(again, phase, seconds, model, pulse)
 
     def _ready(self) -> AsyncClient:
@@ -384,7 +384,7 @@ class Bridge:
     async def _reply(self, call: Awaitable[T], model: str = "") -> T:
         return await self._ask(call, "reply", self.deadlines.reply, model)
 
-    async def _plain(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
+    async def _plain(self, method: str, path: str, sent: Mapping[str, object] | None = None) -> bytes:
         """Return the body of a reply to a request that the client library cannot send."""
         self._ready()
         return await self._reply(self._exchange.whole(method, path, sent), str((sent or {}).get("model", "")))

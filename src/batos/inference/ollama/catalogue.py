@@ -202,7 +202,7 @@ def _tensor(row: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
     return clean(row["name"]), tuple(check_count(side, "side of a tensor") for side in row["shape"])
 
 
-def _clean_value(value: Any) -> Any:
+def _clean_value(value: object) -> Any:
     """Return a value of the metadata unchanged or with clean text.
 
     Raises: WireError: a number that no file's header can hold.

@@ -86,7 +86,7 @@ def checked_messages(messages: Sequence[Mapping[str, str]]) -> None:
             raise UsageError("a message needs a role, and texts for all it says", field="messages")
 
 
-def chat_body(request: ChatRequest, options: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+def chat_body(request: ChatRequest, options: Mapping[str, object], *, stream: bool) -> dict[str, object]:
     """Return what /api/chat is sent: what the request leaves open is not named, and no prompt is cut."""
     named = {"format": request.schema, "keep_alive": request.keep_alive, "think": request.think}
     return {
@@ -116,7 +116,7 @@ def checked_model(model: str) -> str:
     return model
 
 
-def checked_options(options: Mapping[str, Any], cpu_threads: int, *, num_predict: int | None) -> dict[str, Any]:
+def checked_options(options: Mapping[str, object], cpu_threads: int, *, num_predict: int | None) -> dict[str, Any]:
     """Return the options to send: with a window that the daemon uses unchanged, a limit for every answer, and free
     cores.
 
@@ -152,7 +152,7 @@ def default_cpu_threads() -> int:
     return max(1, (os.cpu_count() or 1) // 2)
 
 
-def runner_key(model: str, options: Mapping[str, Any]) -> tuple[object, ...]:
+def runner_key(model: str, options: Mapping[str, object]) -> tuple[object, ...]:
     """Return the values on which a reload depends: the model and the options with which its runner was started."""
     return (model, *(options.get(key) for key in _RELOAD_KEYS))
 

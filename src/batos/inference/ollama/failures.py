@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 import pydantic
@@ -81,7 +80,7 @@ def progress_error(raw: Exception, peer: DaemonPeer, *, model: str, began: bool)
     return failed.advise(_GOES_ON) if isinstance(failed, StreamCut) else failed
 
 
-def refusal(error: Any, status: int | None, model: str = "") -> OllamaError:
+def refusal(error: object, status: int | None, model: str = "") -> OllamaError:
     """Return the error for a refusal. `error` is text or the client's dict; inside a stream the status is -1."""
     text, detail = unfold(error)
     code = None if status is None or status < 0 else status
@@ -104,12 +103,12 @@ def refusal(error: Any, status: int | None, model: str = "") -> OllamaError:
     return RequestRejected(f"Ollama refused: {text or 'it gave no reason'}", code)
 
 
-def unfold(error: Any) -> tuple[str, Mapping[str, Any]]:
+def unfold(error: object) -> tuple[str, Mapping[str, object]]:
     """Return text and details of the daemon's `error` value: errors of llama-server come as JSON text inside it.
 
     `'{"error":{"code":400,"message":"too long","n_ctx":256}}'` -> `("too long", {"code": 400, ...})`.
     """
-    detail: Mapping[str, Any] = {}
+    detail: Mapping[str, object] = {}
     for _ in range(4):
         if isinstance(error, str) and error.lstrip().startswith("{"):
             try:
@@ -193,7 +192,7 @@ def _fact(raw: Exception) -> str:
     return _clip(f"{type(raw).__name__}: {raw}")
 
 
-def _count(detail: Mapping[str, Any], key: str) -> int | None:
+def _count(detail: Mapping[str, object], key: str) -> int | None:
     value = detail.get(key)
     return value if type(value) is int and 0 <= value <= MOST else None
 
@@ -206,7 +205,7 @@ def _clip(text: str) -> str:
     return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
 
 
-def _dump(value: Any) -> str:
+def _dump(value: object) -> str:
     try:
         return json.dumps(value, default=str)
     except (ValueError, RecursionError):

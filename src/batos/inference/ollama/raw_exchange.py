@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import httpx
 
@@ -36,7 +36,7 @@ class RawExchange:
         #: The addresses in use: to read one from its text costs more than to send a request.
         self._urls: dict[str, httpx.URL] = {}
 
-    async def whole(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> bytes:
+    async def whole(self, method: str, path: str, sent: Mapping[str, object] | None = None) -> bytes:
         """Send a request and return the body of its reply."""
         response = await self._send(method, path, sent)
         try:
@@ -44,7 +44,7 @@ class RawExchange:
         finally:
             await stream_of(response).aclose()
 
-    async def lines(self, path: str, sent: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
+    async def lines(self, path: str, sent: Mapping[str, object]) -> AsyncGenerator[bytes, None]:
         """Post a request and yield each line of its reply; leave early only through `contextlib.aclosing`."""
         response = await self._send("POST", path, sent)
         stream = stream_of(response)
@@ -55,7 +55,7 @@ class RawExchange:
         finally:
             await stream.aclose()
 
-    async def _send(self, method: str, path: str, sent: Mapping[str, Any] | None) -> httpx.Response:
+    async def _send(self, method: str, path: str, sent: Mapping[str, object] | None) -> httpx.Response:
         """Send a request and return a reply that is none of an error, its body unread."""
         url = self._urls.get(path)
         if url is None:
@@ -81,7 +81,7 @@ class RawExchange:
         return response
 
 
-def encode(sent: Mapping[str, Any]) -> bytes:
+def encode(sent: Mapping[str, object]) -> bytes:
     """Return a request's body as JSON, with the forms that its parts have; UsageError for what JSON cannot hold."""
     plain = {name: value for name, value in sent.items() if not isinstance(value, EncodedMessages | EncodedSchema)}
     forms = [b'"%b":%b' % (name.encode(), form_of(sent[name])) for name in sent if name not in plain]

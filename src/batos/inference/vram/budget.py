@@ -67,7 +67,7 @@ class Cache:
 _MOST_LAYERS = 1 << 14
 
 
-def cache_of(info: Mapping[str, Any]) -> Cache | None:
+def cache_of(info: Mapping[str, object]) -> Cache | None:
     """Compute the cache from a model's metadata (`show`'s model_info); return None if the metadata does not tell.
 
     A value that is null stands for an array with a number for each layer, which only a verbose `show` contains.
@@ -91,14 +91,14 @@ def cache_of(info: Mapping[str, Any]) -> Cache | None:
     return Cache(sum(cached) * row, trained if _is_positive(trained) else None, bound, alone, len(cached))
 
 
-def lacks_arrays(info: Mapping[str, Any]) -> bool:
+def lacks_arrays(info: Mapping[str, object]) -> bool:
     """Test if the metadata leaves out an array that the cache's size depends on."""
     architecture = info.get("general.architecture")
     keys = (f"{architecture}.attention.{name}" for name in ("head_count_kv", "head_count"))
     return any(key in info and info[key] is None for key in keys)
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: object) -> bool:
     return type(value) is int and value > 0
 
 
@@ -117,7 +117,7 @@ def _row(key: Any, value: Any, width: Any, heads: Any) -> int | None:
     return None if None in sides else sum(each for each in sides if each is not None)
 
 
-def _bound_note(info: Mapping[str, Any], architecture: str, cached: Sequence[int]) -> str:
+def _bound_note(info: Mapping[str, object], architecture: str, cached: Sequence[int]) -> str:
     if 0 in cached or any(key.startswith(f"{architecture}.ssm.") for key in info):
         return "at most: some of its layers keep no cache"
     if _is_positive(info.get(f"{architecture}.attention.sliding_window")):

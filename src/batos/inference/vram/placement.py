@@ -112,11 +112,11 @@ class Watch:
         self._bases = Bases(daemon)
         self._seen: set[str] = set()
 
-    async def look(self, model: str, digest: str, options: Mapping[str, Any], load_seconds: float) -> Placement | None:
+    async def look(self, model: str, digest: str, options: Mapping[str, object], loaded: float) -> Placement | None:
         """Find where the model lies; return None if there is no reason to look or nothing to see. Failures are
         ignored.
         """
-        if digest in self._seen and load_seconds < LOADED:
+        if digest in self._seen and loaded < LOADED:
             return None
         self._seen.add(digest)
         try:

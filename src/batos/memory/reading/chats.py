@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -102,7 +102,7 @@ def _read_conversations(file: IO[bytes], name: str, emit: Emit) -> bool:
     return teller.count > 0
 
 
-def _unwrap(values: Iterator[Any]) -> Iterator[Any]:
+def _unwrap(values: Iterator[object]) -> Iterator[Any]:
     """Yield values, those of a list inside a single object (`{"conversations": [...]}`) in its place."""
     first = next(values, None)
     if isinstance(first, dict):
@@ -138,7 +138,7 @@ class ChatTeller:
             self.count += 1
 
 
-def _conversations_of(value: Any) -> Iterator[Conversation]:
+def _conversations_of(value: object) -> Iterator[Conversation]:
     """Yield the conversation that a value is: an export's, a list of messages, a message alone, or a row of `llm`."""
     if isinstance(value, list):
         value = {"messages": value}
@@ -162,7 +162,7 @@ def _conversations_of(value: Any) -> Iterator[Conversation]:
         yield Conversation(named, title if "title" in value else "", [turn])
 
 
-def row_of(row: dict[str, Any]) -> Conversation:
+def row_of(row: Mapping[str, object]) -> Conversation:
     """Return a row of llm's log: a question and its answer."""
     at, name = moment_of(row.get("datetime_utc")), str(row.get("id") or "")
     turns = [
@@ -172,7 +172,7 @@ def row_of(row: dict[str, Any]) -> Conversation:
     return Conversation(str(row.get("conversation_id") or ""), one_line(row.get("conversation_name") or ""), turns)
 
 
-def _web_ui_turns(chat: dict[str, Any]) -> list[ChatTurn]:
+def _web_ui_turns(chat: Mapping[str, object]) -> list[ChatTurn]:
     messages = chat.get("messages")
     if isinstance(messages, list) and messages:
         return [turn for each in messages if (turn := _turn_of(each)) is not None]
@@ -196,7 +196,7 @@ def _branch(nodes: dict[str, Any], last: Any, parent: str) -> list[ChatTurn]:
     return turns[::-1]
 
 
-def _turn_of(message: Any) -> ChatTurn | None:
+def _turn_of(message: object) -> ChatTurn | None:
     """Return a message as a turn; None where it is none, or nobody said it."""
     if not isinstance(message, dict):
         return None
@@ -216,7 +216,7 @@ def _turn_of(message: Any) -> ChatTurn | None:
     return ChatTurn(one_line(role), text, at, one_line(message.get("id") or ""))
 
 
-def _content_text(content: Any) -> str:
+def _content_text(content: object) -> str:
     """Return the text of a message's content: a text, a list of parts, or ChatGPT's object with parts."""
     if isinstance(content, dict):
         if content.get("content_type") not in {None, "text", "multimodal_text", "code"}:

@@ -40,7 +40,7 @@ class ArchivedPart(NamedTuple):
     marks: tuple[tuple[Any, ...], ...] = ()
 
     @classmethod
-    def read(cls, number: int, start: int, heading: str, text: str, marks: Sequence[Sequence[Any]]) -> ArchivedPart:
+    def read(cls, number: int, start: int, heading: str, text: str, marks: Sequence[Sequence[object]]) -> ArchivedPart:
         """Return a part of what JSON has of it."""
         return cls(number, start, heading, text, tuple(map(tuple, marks)))
 
@@ -199,7 +199,7 @@ def _object_of(root: Root, document: UvmObject, part: ArchivedPart) -> UvmObject
     return UvmObject({"document": document, **part.slots()}, parents)
 
 
-def with_standing(row: Sequence[Any], standing: str) -> tuple[Any, ...]:
+def with_standing(row: Sequence[object], standing: str) -> tuple[Any, ...]:
     """Return a range with another standing, which stands where ChunkRange has it."""
     return (*row[:5], standing, *row[6:])
 

@@ -80,7 +80,7 @@ def note_marked(document: UvmObject, name: str) -> None:
         document.marked_in = (*known, name)
 
 
-def stated_at(slots: Mapping[str, Any]) -> str:
+def stated_at(slots: Mapping[str, object]) -> str:
     """Return when a document was said, or else remembered, by its slots: that is when it holds from."""
     return str(slots["said_at"] or slots["remembered_at"])
 

@@ -66,5 +66,5 @@ def _list_shown(root: Root, mission: str) -> Mapping[int, str]:
 
 def _provenance(root: Root, mission: str) -> Mapping[str, Any]:
     record = roots.find_record(root, mission)
-    nothing: Mapping[str, Any] = {"recalled": (), "citations": ()}
+    nothing: Mapping[str, object] = {"recalled": (), "citations": ()}
     return nothing if record is None else own_slots(record.thought).get("provenance", nothing)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from batos.image import roots
 from batos.image.number_ranges import has_number
@@ -222,14 +222,14 @@ def _leave(root: Root, name: str, place: str) -> range:
     return range(first, first)
 
 
-def document_slots(document: NewDocument, first: int) -> dict[str, Any]:
+def document_slots(document: NewDocument, first: int) -> dict[str, object]:
     """Return the slots of a document whose chunks are numbered from `first` on."""
     last = first + len(document.chunks) - 1
     kept = {name: getattr(document, name) for name in _KEPT}
     return {**kept, "remembered_at": document.at, "chunks": (first, last), "standing": "current"}
 
 
-def chunk_slots(document: UvmObject, number: int, chunk: ChunkText) -> dict[str, Any]:
+def chunk_slots(document: UvmObject, number: int, chunk: ChunkText) -> dict[str, object]:
     """Return the slots of a chunk of a document."""
     return {"document": document, "number": number, **chunk._asdict()}
 

@@ -40,7 +40,7 @@ class SizeBudget:
     has_objects: bool = False
 
 
-def data_of(value: Any, what: str, room: SizeBudget | None = None) -> Data:
+def data_of(value: object, what: str, room: SizeBudget | None = None) -> Data:
     """Return a copy of a slot's value in exact types; tuples and sets become lists, UvmObjects stay as they are.
 
     `what` names the slot in errors. The size of the copy is subtracted from `room`.
@@ -85,7 +85,7 @@ def _text(value: str, what: str, room: SizeBudget) -> str:
     return value
 
 
-def _key(key: Any, what: str, room: SizeBudget) -> str:
+def _key(key: object, what: str, room: SizeBudget) -> str:
     """Return the key of a mapping and subtract its length. Raises: MethodFailed: the key is no text."""
     if type(key) is not str:
         raise MethodFailed(f"{what} has a key that is a {type(key).__name__}: only text is one for a method")
@@ -99,14 +99,14 @@ def _too_large(what: str) -> MethodFailed:
     )
 
 
-def _no_data(what: str, value: Any) -> MethodFailed:
+def _no_data(what: str, value: object) -> MethodFailed:
     kind = "a number out of bounds" if type(value) in (int, float) else f"a {type(value).__name__}"
     if isinstance(value, Behaviour):
         return MethodFailed(f"{what} holds behaviour ({kind}): send it as a message instead of reading it")
     return MethodFailed(f"{what} holds {kind}, which is not plain data: a method cannot be shown it")
 
 
-def check_size(value: Any, what: str, room: SizeBudget) -> None:
+def check_size(value: object, what: str, room: SizeBudget) -> None:
     """Subtract the size of plain data from the budget.
 
     The check ends at the limit, so that huge data is not walked whole.
@@ -125,7 +125,7 @@ def check_size(value: Any, what: str, room: SizeBudget) -> None:
             _text(text, what, room)
 
 
-def matches(value: Any, data: Data) -> bool:
+def matches(value: object, data: Data) -> bool:
     """Test if a copy of the slot's value would equal this data, without making the copy."""
     kind = type(value)
     if kind is str or kind is int or value is None:
@@ -143,12 +143,12 @@ def matches(value: Any, data: Data) -> bool:
     return same(value, data)
 
 
-def describe_type(value: Any) -> str:
+def describe_type(value: object) -> str:
     """Return the type of a value in words, for an error."""
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-def is_record(value: Any) -> bool:
+def is_record(value: object) -> bool:
     """Test if the slot's value is one of the kernel's containers, which no method replaces."""
     return isinstance(value, _RECORDS)
 

@@ -11,6 +11,7 @@ import structlog
 
 from batos.agency.payloads import payload_of
 from batos.agency.records import capabilities, staged_effects
+from batos.agency.records.staged_effects import EffectData
 from batos.gate import citations
 from batos.memory.evidence import Evidence
 from batos.memory.exchanges import IndexedDocument
@@ -66,7 +67,7 @@ class ModelQuestion:
     options: Mapping[str, int | float]
 
 
-def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuestion:
+def parse_question(args: Sequence[object], kwargs: Mapping[str, object]) -> ModelQuestion:
     """Return the question in the arguments of `infer_`.
 
     Raises: ObjectError: an argument is wrong; the message names it.
@@ -85,7 +86,7 @@ def parse_question(args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelQuest
     )
 
 
-def _option(name: str, value: Any) -> int | float:
+def _option(name: str, value: object) -> int | float:
     """Return an option's value if a method may set it so.
 
     Raises: ObjectError: the option is unknown or out of its bounds.
@@ -137,7 +138,7 @@ def _task(context: MindContext, intent: Intent | None, question: ModelQuestion) 
     return task_of(context.mind.voice, intent, question.prompt)
 
 
-async def recall(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Evidence:
+async def recall(invocation: Invocation[ToMethod], args: Sequence[object], kwargs: Mapping[str, object]) -> Evidence:
     """Recall the evidence for a query within `room` bytes, and note it as seen by the mission.
 
     Raises: ObjectError: the arguments are wrong, or the persona's `recall_` answers no evidence.
@@ -161,7 +162,7 @@ def recalled_texts(found: Evidence) -> list[str]:
     return [*passages, *older, *turns]
 
 
-def log(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def log(invocation: Invocation[ToMethod], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
     """Log a line of a method as data.
 
     A long line is cut to LONGEST_LINE characters; lines after MOST_LINES are dropped.
@@ -183,7 +184,7 @@ def log(invocation: Invocation[ToMethod], args: Sequence[Any], kwargs: Mapping[s
 
 
 def index_document(
-    context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any], trust: str, *, is_evidence: bool
+    context: MindContext, args: Sequence[object], kwargs: Mapping[str, object], trust: str, *, is_evidence: bool
 ) -> None:
     """Note a document that is remembered once the mission is done. Of one text in a mission the first counts.
 
@@ -205,7 +206,7 @@ def index_document(
     context.trace.indexed.append(document)
 
 
-def forget(context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+def forget(context: MindContext, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
     """Note documents of which a person is asked whether they may be forgotten, and return "asked".
 
     Ids, sources, or the mission that left them name documents; all are the mission's user's, and in its scope.
@@ -233,7 +234,7 @@ def forget(context: MindContext, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 async def embed(
-    context: MindContext, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    context: MindContext, path: str, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> list[list[float]] | list[float]:
     """Return the vector of a text, or those of a list of texts; `path` is their place in the journal.
 
@@ -252,7 +253,7 @@ async def embed(
     return found[0] if isinstance(texts, str) else found
 
 
-def _check_text(name: str, value: Any, most: int, selector: str = "index_document_") -> str:
+def _check_text(name: str, value: object, most: int, selector: str = "index_document_") -> str:
     if not isinstance(value, str) or not value.strip():
         raise ObjectError(f"`{selector}` takes its {name} as a text that is not empty")
     if len(value) > most:
@@ -273,7 +274,7 @@ def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[s
 # -- effects on the world: a capability is found, an effect staged
 
 
-def find_capability(context: MindContext, args: Sequence[Any]) -> UvmObject:
+def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
     """Return a capability by the name of its grant.
 
     Raises: ObjectError: the mission's brief does not name the grant, or it is revoked.
@@ -288,7 +289,7 @@ def find_capability(context: MindContext, args: Sequence[Any]) -> UvmObject:
 
 
 def stage(
-    context: MindContext, capability: UvmObject, operation: str, args: Sequence[Any], staged: list[dict[str, Any]]
+    context: MindContext, capability: UvmObject, operation: str, args: Sequence[Any], staged: list[EffectData]
 ) -> str:
     """Add an effect to those that this run stages, and return `staged`, or `repeated` for one that its lineage had.
 
@@ -309,8 +310,9 @@ def stage(
         raise ObjectError(f"a mission has at most {MOST_EFFECTS} effects on the world")
     if staged_effects.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
-    effect = {"grant": name, "oid": reference(capability), "operation": operation, "payload": payload}
-    staged.append({**effect, capabilities.NONCE: capabilities.nonce_of(capability), "fingerprint": fingerprint})
+    oid, nonce = reference(capability), capabilities.nonce_of(capability)
+    effect = EffectData(grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint)
+    staged.append(effect)
     return STAGED
 
 

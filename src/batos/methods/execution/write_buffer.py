@@ -16,11 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from ZODB.utils import z64
 
+from batos.agency.records.staged_effects import EffectData
 from batos.image import ownership
 from batos.image.protection import protected_slots
 from batos.image.records import SLOT_TRUST, TRUST, least_trust
 from batos.methods.execution.plain_data import Data, SizeBudget, data_of, matches, replace_leaves
 from batos.objects.prototype import UvmObject, delegation, label, own_slots, reference
+from batos.protocol.evidence_documents import WrittenSlot
 
 #: Trust classes that are not recorded for a slot, since no slot is trusted more than a model's text.
 _USUAL: Final = ("user", "model")
@@ -70,7 +72,7 @@ class WriteBuffer:
         self._written: dict[UvmObject, dict[str, BufferedWrite]] = {}
         self._seen: dict[tuple[UvmObject, str], _SeenValue] = {}
         #: Effects on the world that the run staged: they are merged with its writes, or dropped with them.
-        self.effects: list[dict[str, Any]] = []
+        self.effects: list[EffectData] = []
 
     # -- reading
 
@@ -130,7 +132,7 @@ class WriteBuffer:
                 return f"{slot!r} of {label(receiver)}"
         return None
 
-    def merge_down(self) -> list[dict[str, Any]]:
+    def merge_down(self) -> list[WrittenSlot]:
         """Merge the changes into the buffer below, or into the image, and return the changes of the image.
 
         Each change is {oid, slot, had, former}, with the former `trust` if that was an unusual one. A slot that
@@ -158,7 +160,7 @@ class WriteBuffer:
         below = () if self._below is not None else self._seen.items()
         return list_shared((seen.holder, slot) for (_, slot), seen in below)
 
-    def list_staged(self) -> list[dict[str, Any]]:
+    def list_staged(self) -> list[EffectData]:
         """Return the effects that reach the mission with this merge: none while another buffer lies below."""
         return self.effects if self._below is None else []
 
@@ -187,14 +189,14 @@ def _own_slot(holder: UvmObject, slot: str, buffers: Sequence[WriteBuffer], user
     return None if value is ownership.ABSENT else BufferedSlot(holder, value, trust_of(slots, slot))
 
 
-def trust_of(slots: Mapping[str, Any], slot: str) -> str:
+def trust_of(slots: Mapping[str, object], slot: str) -> str:
     """Return the trust class of a slot: the lower of its own class and the object's lineage class."""
     kept = slots.get(SLOT_TRUST)
     classes = (slots.get("lineage_trust"), kept.get(slot) if isinstance(kept, Mapping) else None)
     return least_trust("model", *(each for each in classes if each in TRUST))
 
 
-def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[dict[str, Any]]:
+def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str) -> list[WrittenSlot]:
     """Change the object in the image, and return each changed slot with its former value."""
     slots, changed = own_slots(receiver), []
     trusts = dict(slots.get(SLOT_TRUST) or {})
@@ -211,7 +213,7 @@ def _apply(receiver: UvmObject, changes: Mapping[str, BufferedWrite], user: str)
             setattr(receiver, slot, written.value)
         elif slot in slots:
             delattr(receiver, slot)
-        change = {"oid": reference(receiver), "slot": slot, "had": had, "former": with_references(former)}
+        change = WrittenSlot(oid=reference(receiver), slot=slot, had=had, former=with_references(former))
         changed.append(change | ({"trust": trusts[slot]} if slot in trusts else {}))
         trusts.pop(slot, None)
         if written.value is not DELETED and written.trust not in _USUAL:

@@ -25,15 +25,8 @@ from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Trial, TrialResult
 from batos.protocol.event_payloads import METHOD_TRIED, MethodTried
 from batos.protocol.method_documents import MethodProvenance
+from batos.protocol.mission_documents import LearningDocument
 from batos.records.candidates import Candidate
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationCost:
-    """The cost of one generation in this process; answers that the journal already had cost nothing."""
-
-    calls: int = 0
-    tokens: int = 0
 
 
 @dataclass(slots=True)
@@ -168,7 +161,7 @@ class GenerationDeps:
         )
 
 
-def cost_of(session: Session) -> GenerationCost:
-    """Return the cost of a session so far."""
+def cost_of(session: Session) -> LearningDocument:
+    """Return the cost of a generation in this process so far; answers that the journal already had cost nothing."""
     cost = session.cost
-    return GenerationCost(cost.calls, cost.prompt_tokens + cost.answer_tokens)
+    return LearningDocument(calls=cost.calls, tokens=cost.prompt_tokens + cost.answer_tokens)

@@ -199,7 +199,7 @@ def _is_method(called: ast.expr, selector: str) -> bool:
     return bool(name) and name.strip("_") == selector.strip("_")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a literal with lists for tuples, as plain data has them."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]

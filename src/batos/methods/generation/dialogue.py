@@ -184,7 +184,7 @@ class Dialogue:
         options["num_predict"] = self._answer_tokens()
         return ChatRequest(coder.model, messages, options, schema=self._schema(), think=False)
 
-    def _schema(self) -> dict[str, Any] | None:
+    def _schema(self) -> dict[str, object] | None:
         """Return the schema that the daemon enforces; None for free text."""
         return self.decision.format
 

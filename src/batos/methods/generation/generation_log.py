@@ -53,10 +53,10 @@ def current(journal: Journal, log: str, *, reopens: bool = False) -> Round:
     return Round(log, number, tuple(paid), ended[-1] if ended else None)
 
 
-async def close(journal: Journal, round_: Round, ended: str, at: str, failed: Mapping[str, Any] | None = None) -> None:
+async def close(journal: Journal, round_: Round, ended: str, at: str, why: Mapping[str, object] | None = None) -> None:
     """Record the end of a round. The record is durable when this returns."""
     entry: dict[str, Any] = {"round": round_.number, "ended": ended, "at": at}
-    journal.note(round_.log, entry if failed is None else {**entry, "failed": dict(failed)})
+    journal.note(round_.log, entry if why is None else {**entry, "failed": dict(why)})
     await journal.flush(round_.log)
 
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from batos.approvals import reasons
 from batos.approvals.desk import Approvals
@@ -15,7 +15,7 @@ from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_log
-from batos.methods.generation.attempt import GenerationCost, GenerationDeps, cost_of
+from batos.methods.generation.attempt import GenerationDeps, cost_of
 from batos.methods.generation.generation_log import Round
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.quota import GenerationQuota
@@ -24,18 +24,11 @@ from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Method
 from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
 from batos.protocol.event_payloads import METHOD_GENERATING, MethodGenerating
-from batos.protocol.mission_documents import LearntDocument
+from batos.protocol.mission_documents import LearningDocument, LearntDocument
 from batos.records.candidates import Candidate
 
 #: The number of candidates that are kept while they wait for a person; the oldest are dropped.
 _KEPT: Final = 64
-
-
-class _Wish(NamedTuple):
-    """The wish of a mission that waits for a method: whether its policy lets the method be installed."""
-
-    mission: str
-    installs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +36,7 @@ class GenerationOutcome:
     """The end of a generation: an installed method, a candidate that is not installed, or the error."""
 
     outcome: str
-    spent: GenerationCost
+    spent: LearningDocument
     result: Method | Candidate | BatosError
 
 
@@ -127,7 +120,7 @@ class Generations:
         candidate = self._waiting.get(log)
         if candidate is None:
             made = await self._run_generation(request)
-            request.told["calls"], request.told["tokens"] = made.spent.calls, made.spent.tokens
+            request.told["calls"], request.told["tokens"] = made.spent["calls"], made.spent["tokens"]
             request.told["outcome"] = made.outcome
             if isinstance(made.result, BatosError):
                 raise made.result
@@ -166,9 +159,9 @@ class Generations:
             ),
         )
         made: GenerationOutcome = await self.single_flight.run_once(
-            wanted.key, lambda flight: self._fly(flight, request), _Wish(request.mission, request.installs)
+            wanted.key, lambda flight: self._fly(flight, request), (request.mission, request.installs)
         )
-        return made if request.told.get("began") else replace(made, spent=GenerationCost())
+        return made if request.told.get("began") else replace(made, spent=LearningDocument(calls=0, tokens=0))
 
     async def _install_or_ask(self, request: GenerationRequest, candidate: Candidate) -> Method | None:
         """Install a candidate, or ask a person about it and return None."""
@@ -213,16 +206,16 @@ class Generations:
             await self._fail(opened, error, session.journal)
             return GenerationOutcome("failed", cost_of(session), error)
         except asyncio.CancelledError:  # cancelled before anything was paid: not counted
-            if not cost_of(session).tokens:
+            if not cost_of(session)["tokens"]:
                 self.limit.give_back()
             raise
         except BatosError as error:  # Ollama, a limit or a missing cell: no fault of the intent
-            if not cost_of(session).tokens:
+            if not cost_of(session)["tokens"]:
                 self.limit.give_back()
             return GenerationOutcome("failed", cost_of(session), error)
-        wishes = [each for each in flight.wishes if isinstance(each, _Wish)]
-        candidate = candidate.with_missions({each.mission for each in wishes})
-        if not any(each.installs for each in wishes):
+        wishes = [each for each in flight.wishes if isinstance(each, tuple)]
+        candidate = candidate.with_missions({mission for mission, _ in wishes})
+        if not any(installs for _, installs in wishes):
             self._remember(request.log, candidate)
             return GenerationOutcome("made", cost_of(session), candidate)
         try:
@@ -256,7 +249,7 @@ class Generations:
         await self.close(opened, "failed", failed, journal)
 
     async def close(
-        self, opened: Round, ended: str, failed: Mapping[str, Any] | None = None, journal: Journal | None = None
+        self, opened: Round, ended: str, failed: Mapping[str, object] | None = None, journal: Journal | None = None
     ) -> None:
         """Record the end of a round; the next request starts another. A copy of the mind ends none."""
         if self.quota is None:

@@ -201,7 +201,7 @@ class MethodGenerator:
         *,
         wish: str | None = None,
         source: str | None = None,
-        checks: Sequence[Mapping[str, Any]] | None = None,
+        checks: Sequence[Mapping[str, object]] | None = None,
     ) -> Candidate:
         """Return a candidate for a new intent (None: the current one), or of a person's own source.
 

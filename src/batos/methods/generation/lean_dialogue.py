@@ -149,7 +149,7 @@ class LeanDialogue(Dialogue):
         """Return the request with these messages; of a reply that repeats itself the method before the loop stands."""
         return replace(Dialogue._request(self, messages), keep=None if self._asks_checks else whole_method)
 
-    def _schema(self) -> dict[str, Any] | None:
+    def _schema(self) -> dict[str, object] | None:
         """Return None: the reply is free text."""
         return None
 

@@ -83,7 +83,7 @@ class Check:
         }
 
     @classmethod
-    def from_dict(cls, shown: Mapping[str, Any]) -> Check:
+    def from_dict(cls, shown: Mapping[str, object]) -> Check:
         """Return the check of a dict from `as_dict` or from a person.
 
         Raises: UsageError: a field is unknown or wrong; the message names it.
@@ -227,7 +227,7 @@ def _no_constant(name: str) -> NoReturn:
     raise _Wrong(f"JSON holds {name}, which is not a number")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     """Return a JSON object's pairs as a dict. Raises: _Wrong: a key is there twice."""
     made = dict(pairs)
     if len(made) < len(pairs):

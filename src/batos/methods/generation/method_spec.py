@@ -44,7 +44,7 @@ _UNSEEN: Final = frozenset({DIGESTS, SLOT_TRUST, SLOT_USERS, "lineage_trust", "t
 #: The slots of an object's identity, which only the codex writes.
 IDENTITY: Final = ("name", "core_identity", "core_method")
 #: The sampling options for code; the runner options are the persona's, so that no model is reloaded.
-SAMPLING: Final[Mapping[str, Any]] = {"temperature": 0.2}
+SAMPLING: Final[Mapping[str, object]] = {"temperature": 0.2}
 _LISTS: Final = (list, tuple, set, frozenset, PersistentList)
 _DICTS: Final = (dict, PersistentMapping, OOBTree)
 

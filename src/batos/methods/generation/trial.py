@@ -6,7 +6,7 @@ import asyncio
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from batos.cell import program as programs
 from batos.cell.cell import Cell
@@ -40,7 +40,7 @@ class TrialResult:
     """
 
     faults: tuple[str, ...]
-    refused: tuple[Mapping[str, Any], ...] = ()
+    refused: tuple[Mapping[str, object], ...] = ()
     source: str = ""
     verdict: Verdict | None = None
     checks: tuple[Check, ...] = ()

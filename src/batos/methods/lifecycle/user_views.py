@@ -29,7 +29,7 @@ _NAMED: Final = re.compile(r"(?<=^undone) with .*|(?<=^retracted) with .*|, appr
 _NOBODY: Final = frozenset({"genesis", "the ledger"})
 
 
-def provenance_for(root: Root, provenance: Mapping[str, Any], user: str | None) -> MethodProvenance:
+def provenance_for(root: Root, provenance: Mapping[str, object], user: str | None) -> MethodProvenance:
     """Return the origin of a method without missions and people that are not this user's; None sees all."""
     found: dict[str, Any] = dict(provenance)
     if user is None:

@@ -168,8 +168,8 @@ class Dispatcher:
         self._about = cast("ServerDocument", about)
 
     async def handle(
-        self, verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
-    ) -> dict[str, Any]:
+        self, verb: str, args: Mapping[str, object], on_event: OnEvent, on_acknowledged: OnAcknowledged
+    ) -> dict[str, object]:
         """Do what a verb says and give its result; raises as `answer`.
 
         `on_event` is told the events that the request follows, `on_acknowledged` once that a mission is durable.
@@ -191,25 +191,25 @@ class Dispatcher:
         return await self._accept_and_follow(brief, files, told, given.user)
 
     async def _accept_and_follow(
-        self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None = None
+        self, brief: Mapping[str, object], files: Sequence[File], told: EventRelay, user: str | None = None
     ) -> MissionDocument | SubmittedMission:
         """Accept a mission and hand it to the workers, whether its asker stays or not; then tell its end.
 
         `user` is whose files they are, where they are not the home's.
         """
         try:
-            mission = await self._run_shielded(self._accept(brief, files, told, user))
+            mission = await self._run_shielded(self._accept(brief, files, told, user or ""))
             if told.follow:
                 return self._wait_for_end(await self.uvm.missions.wait_for_end(mission))
             return {"mission": mission, "status": (await self._reader.report(mission))["status"]}
         finally:
             told.leave()
 
-    async def _accept(self, brief: dict[str, Any], files: Sequence[File], told: EventRelay, user: str | None) -> str:
+    async def _accept(self, brief: Mapping[str, object], files: Sequence[File], told: EventRelay, user: str) -> str:
         told.listen(self.uvm.events)
         works = told.follow or self._works
         mission = await self.uvm.missions.submit(brief, files, begin=works)
-        await self.uploads.forget((file.ref.sha256 for file in files), user or "")
+        await self.uploads.forget((file.ref.sha256 for file in files), user)
         told.acknowledge(mission)
         if works:
             with suppress(Refused):  # a key named one that has ended, or stands still: it is what it is
@@ -237,7 +237,7 @@ class Dispatcher:
             )
         return found
 
-    async def _files(self, refs: Any, user: str | None) -> list[File]:
+    async def _files(self, refs: object, user: str | None) -> list[File]:
         """Fetch the files that a brief's attachments name: sent before, or in the image and this user's. BriefError."""
         if not isinstance(refs, list | tuple):
             raise BriefError("attachments: it must be a list", field="attachments", remedy="Send a list of files.")
@@ -384,8 +384,8 @@ class Dispatcher:
 
 def _refuse_idle(found: MissionDocument) -> None:
     """Refuse to wait for what nobody goes on with; what waits for a person is told at once."""
-    asks = found["status"] == "waiting" and (found.get("reason") or {}).get("code") == ApprovalNeeded.code
-    if found["status"] in _IDLE and not asks:
+    why = found["reason"]["code"] if found["status"] == "waiting" and "reason" in found else ""
+    if found["status"] in _IDLE and why != ApprovalNeeded.code:
         raise NoServer(
             f"no server runs, so no process runs {found['id']} ({found['status']})",
             remedy=f"Start one with `batos serve`, or run it here: `batos resume {found['id']}`.",

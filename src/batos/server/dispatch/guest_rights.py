@@ -23,7 +23,7 @@ def guest(came_in: str) -> str | None:
     return None if kind != "key" or name == OWN else f"key {name}"
 
 
-def limit_guest(verb: str, args: Mapping[str, Any], came_in: str) -> Mapping[str, Any]:
+def limit_guest(verb: str, args: Mapping[str, object], came_in: str) -> Mapping[str, Any]:
     """Limit a request to what this client may ask: a guest asks as the user of its key, whatever user it names.
 
     Refused for what only the home itself may.

@@ -31,7 +31,7 @@ def bind(
 
 
 async def answer(
-    verbs: Mapping[str, Handler], verb: str, args: Mapping[str, Any], on_event: OnEvent, on_acknowledged: OnAcknowledged
+    verbs: Mapping[str, Handler], verb: str, args: Mapping[str, object], on_event: OnEvent, on_ack: OnAcknowledged
 ) -> dict[str, Any]:
     """Do what a verb says and give its result.
 
@@ -41,4 +41,4 @@ async def answer(
     given = read_args(verb, args)
     if verb not in verbs:
         raise NoServer(f"no server runs, and {verb} does more than read the image")
-    return dict(await verbs[verb](given, on_event, on_acknowledged))
+    return dict(await verbs[verb](given, on_event, on_ack))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, closing, contextmanager
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from ZODB.DB import DB
 
@@ -43,10 +43,10 @@ class Looking:
         self._verbs = {**self._reader.verbs(), **dict((bind(STATUS, self._status),))}
 
     async def handle(
-        self, verb: str, args: Mapping[str, Any], on_event: OnEvent = nobody, on_acknowledged: OnAcknowledged = nobody
-    ) -> dict[str, Any]:
+        self, verb: str, args: Mapping[str, object], on_event: OnEvent = nobody, on_ack: OnAcknowledged = nobody
+    ) -> dict[str, object]:
         """Run a verb that only reads and give its result; NoServer for anything else."""
-        return await answer(self._verbs, verb, args, on_event, on_acknowledged)
+        return await answer(self._verbs, verb, args, on_event, on_ack)
 
     def is_whole(self) -> bool:
         """Test if there is a mind in the image, in the present form. Raises: ImageError: it cannot be read."""

@@ -26,7 +26,7 @@ from batos.missions.readings import Readings
 from batos.protocol.dream_documents import DreamDiff
 from batos.protocol.effect_documents import EffectList
 from batos.protocol.errors import BriefError, NotFound
-from batos.protocol.image_documents import ConversationPage, InspectedDocument, ReasonTree, RootNames, WhyNode
+from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
 from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
 from batos.protocol.method_documents import (
     ApprovalDocument,
@@ -163,7 +163,7 @@ class Reader:
         """Return the id of the mission that is meant."""
         return await self.resolve_mission(given.mission, given.user)
 
-    async def with_missions(self, brief: Mapping[str, Any]) -> dict[str, Any]:
+    async def with_missions(self, brief: Mapping[str, Any]) -> dict[str, object]:
         """Return a brief with the ids of the missions that it names; raises as `resolve_mission`."""
         meant = dict(brief)
         user = str(meant.get("user") or self._of.settings.asker)
@@ -228,7 +228,7 @@ class Reader:
         found = await self.read(of.lifecycle.describe, given.method, given.revision, given.user)
         return {**found, **said}
 
-    async def _explain(self, given: WhyArgs, *_told: object) -> ReasonTree:
+    async def _explain(self, given: WhyArgs, *_told: object) -> WhyNode:
         of, said = await self.as_of(given)
         found = await self.read(explain, of, given.what, given.user)
         return {**found, **said}

@@ -45,7 +45,7 @@ class Bulletin:
         self.mechanism = self._gate.guard(socket, address, EVENTS)
         return socket, bind_socket(socket, address, "events")
 
-    def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
+    def on_event(self, event: str, keys: Mapping[str, object]) -> None:
         """Tell watchers of an event."""
         if event in _PRIVATE:
             return

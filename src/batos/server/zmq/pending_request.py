@@ -49,7 +49,7 @@ class PendingRequest:
         """Note that the last reply is being made: nothing may follow it."""
         self.is_ending = True
 
-    def reply(self, kind: Kind, **fields: Any) -> dict[str, Any]:
+    def reply(self, kind: Kind, **fields: object) -> dict[str, Any]:
         """Make the next reply; it takes the next number, even if it never reaches the peer."""
         self._seq += 1
         return {"v": VERSION, "id": self.name, "kind": kind, "seq": self._seq, "attempt": self.attempt, **fields}
@@ -58,7 +58,7 @@ class PendingRequest:
         """Return an encoded reply as it goes over the wire after the peer's identity."""
         return [b"", data] if self.is_delimited else [data]
 
-    def say(self, kind: Kind, **fields: Any) -> list[bytes]:
+    def say(self, kind: Kind, **fields: object) -> list[bytes]:
         """Make the next reply and return its frames."""
         return self.frames(encode(self.reply(kind, **fields)))
 
@@ -69,7 +69,7 @@ class PendingRequest:
             return self.say("error", error=lost.as_dict())
         return self.frames(data)
 
-    def event_frames(self, event: str, keys: Mapping[str, Any]) -> list[bytes] | None:
+    def event_frames(self, event: str, keys: Mapping[str, object]) -> list[bytes] | None:
         """Make a reply of an event and return its frames; None: the peer takes no events, or has no room.
 
         The `attempt` of later replies follows the mission's.

@@ -292,7 +292,7 @@ class Server:
         """Wrap a callback so that any thread may call it: sockets are the loop's alone."""
         loop = asyncio.get_running_loop()
 
-        def tell(*args: Any) -> None:
+        def tell(*args: object) -> None:
             if threading.get_ident() == self._thread:
                 told(*args)
             else:
