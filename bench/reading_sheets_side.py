@@ -17,13 +17,15 @@ _XML: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _R: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
+_KIND: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _FORMS: Final = (0, 14, 10, 164, 22, 9, 165, 166, 20, 167)
 _XFS: Final = "".join(f'<xf numFmtId="{form}" applyNumberFormat="1"/>' for form in _FORMS)
 _STYLES: Final = (
     f'{_XML}<styleSheet xmlns="{_MAIN}"><numFmts count="4"><numFmt numFmtId="164" formatCode="dd\\.mm\\.yyyy"/><numFmt'
     ' numFmtId="165" formatCode="[$-407]d\\.\\ mmmm\\ yyyy"/><numFmt numFmtId="166" formatCode="#,##0.00&quot;'
     ' kr&quot;"/><numFmt numFmtId="167" formatCode="&quot;Day &quot;0"/></numFmts><fonts'
-    ' count="1"><font/></fonts><fills count="1"><fill/></fills><borders count="1"><border/></borders><cellStyleXfs'
+    ' count="1"><font/></fonts><fills count="1"><fill><patternFill patternType="none"/></fill></fills>'
+    '<borders count="1"><border/></borders><cellStyleXfs'
     f' count="1"><xf/></cellStyleXfs><cellXfs>{_XFS}</cellXfs></styleSheet>'
 )
 DATE, PERCENT, GERMAN_DATE, MOMENT, WHOLE_PERCENT, LONG_DATE, CROWNS, CLOCK, DAY = range(1, 10)
@@ -122,8 +124,9 @@ def xlsx(sheets: Mapping[str, Sheet | Sequence[Sequence[Cell]]], about: str = ""
                 f'{_XML}<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels"'
                 ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml"'
                 ' ContentType="application/xml"/><Override PartName="/xl/workbook.xml"'
-                f' ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>'
-                f"{types}</Types>"
+                f' ContentType="{_KIND}.sheet.main+xml"/>'
+                f'{types}<Override PartName="/xl/styles.xml" ContentType="{_KIND}.styles+xml"/>'
+                f'<Override PartName="/xl/sharedStrings.xml" ContentType="{_KIND}.sharedStrings+xml"/></Types>'
             ),
             "_rels/.rels": (
                 f'{_XML}<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1"'
@@ -302,9 +305,14 @@ def ods(tables: str, styles: str = "") -> bytes:
         f' office:version="1.3"><office:automatic-styles>{styles}</office:automatic-styles><office:body>'
         f"<office:spreadsheet>{tables}</office:spreadsheet></office:body></office:document-content>"
     )
-    return make_archive(
-        {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content}, "mimetype"
+    media = "application/vnd.oasis.opendocument.spreadsheet"
+    manifest = (
+        f'{_XML}<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+        "<manifest:file-entry"
+        f' manifest:full-path="/" manifest:media-type="{media}"/><manifest:file-entry'
+        ' manifest:full-path="content.xml" manifest:media-type="text/xml"/></manifest:manifest>'
     )
+    return make_archive({"mimetype": media, "content.xml": content, "META-INF/manifest.xml": manifest}, "mimetype")
 
 
 def _table(name: str, rows: Sequence[Sequence[str]], about: str = "") -> str:

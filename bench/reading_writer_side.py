@@ -40,7 +40,8 @@ def odt(body: str, styles: str = "", more: Mapping[str, str | bytes] | None = No
     manifest = (
         f"{_XML}<manifest:manifest"
         ' xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry'
-        ' manifest:full-path="/" manifest:media-type="application/vnd.oasis.opendocument.text"/></manifest:manifest>'
+        ' manifest:full-path="/" manifest:media-type="application/vnd.oasis.opendocument.text"/>'
+        '<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/></manifest:manifest>'
     )
     return make_archive(
         {
