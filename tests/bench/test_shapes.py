@@ -77,6 +77,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "needed",
         "places",
     ),
+    "reading.py": ("found", "told", "false", "ended", "by_format", "slowest_s", "peak_mb", "wrong"),
     "chunking.py": ("embedder", "questions", "chunkers"),
     "routing.py": (
         "accuracy",
@@ -244,6 +245,13 @@ def check_poison(document: Mapping[str, Any]) -> None:
     assert document["places"]["method"] == 4
 
 
+def check_reading(document: Mapping[str, Any]) -> None:
+    """One file of each format was read, each figure is a share, and the reading process outlived them all."""
+    assert document["files"] == document["formats"] == len(document["by_format"]) == 19
+    assert all(0 <= document[key] <= 1 for key in ("found", "told", "false"))
+    assert document["ended"] == 0
+
+
 CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "attribution.py": check_attribution,
     "mission_overhead.py": check_overhead,
@@ -256,6 +264,7 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     "guardian.py": check_guardian,
     "poison.py": check_poison,
     "first_minute.py": check_minute,
+    "reading.py": check_reading,
     "replay_law.py": check_replay_law,
     "wire.py": check_wire,
 }
