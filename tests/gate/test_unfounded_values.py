@@ -42,7 +42,7 @@ FILM = Evidence(
         (FILM, "Who directed the film Red Dune?", "Ada Brandt", False),
         (LEASE, "When did the plumber change the boiler?", "12 March", True),
         (LEASE, "When did the plumber change the boiler?", "20 June", False),
-        (LEASE, "When was the boiler changed, and what was loud?", "12 March", True),
+        (LEASE, "When was the boiler changed, and what was the fault?", "12 March", True),
     ],
 )
 def test_a_name_strays_that_stands_far_from_what_is_asked(

@@ -56,8 +56,8 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     language = draft.language
     asked = frozenset(each for each in stems(ground.question, language) if not is_number(each))
     split = (frozenset(stems(part, language)) & asked for part in _PARTS.split(ground.question))
-    parts = [each for each in (asked, *split) if each]
     index, best = ground.index, _passages_of_best(ground, asked)
+    parts = [each for each in (asked, *split) if any(map(index.has, each))]
     for_name = _FOR_NAME.search(ground.question) is not None
     for sentence in attribution.select("not_carried"):
         said = frozenset(each for each in stems(sentence.text, language) if not is_number(each))
