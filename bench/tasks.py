@@ -21,9 +21,9 @@ memory and written files, but in no sandbox.
 prompt of a reflex (`shown`), and the `content` that the prompt's own text gets, beside that of the documents. `beyond`
 has the tasks whose files do not fit the window.
 
-    python bench/tasks.py [--data DIR] [--gguf FILE|smollm2 | --url URL] [--arms A,B] [--n N] [--window TOKENS]
-                          [--form auto|full|lean] [--vectors] [--run-code] [--resume] [--label TEXT] [--results FILE]
-                          [--prompts] [--deadline S] [--quick] [--json FILE]
+    python bench/tasks.py [--data DIR] [--gguf FILE|smollm2 | --url URL] [--arms A,B] [--n N] [--kinds K,L]
+                          [--window TOKENS] [--form auto|full|lean] [--vectors] [--run-code] [--resume]
+                          [--label TEXT] [--results FILE] [--prompts] [--deadline S] [--quick] [--json FILE]
 """
 
 from __future__ import annotations
@@ -168,6 +168,8 @@ async def measure_prompts(run: Run) -> dict[str, Any]:
 async def measure(given: argparse.Namespace, data: TaskData, folder: Path) -> dict[str, Any]:
     """Ask what was asked for; `folder` is where answers are kept."""
     picked = pick(data.tasks, QUICK if given.quick else given.n)
+    if given.kinds:
+        picked = [each for each in picked if each["kind"] in given.kinds.split(",")]
     tasks = [each for each in picked if given.run_code or given.prompts or not runs_code(each)]
     profile = "default" if given.gguf or given.url else "small"
     settings = {"profile": profile, **FORMS[given.form]}
@@ -205,6 +207,7 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("--gguf", metavar="FILE|smollm2", help="the real model of an emulator that answers")
     found.add_argument("--arms", default=",".join(ARMS), metavar="A,B", help=f"of {', '.join(ARMS)}")
     found.add_argument("--n", type=int, default=0, metavar="N", help="an equal share of each kind and language; 0: all")
+    found.add_argument("--kinds", default="", metavar="K,L", help="of these tasks those of some kinds alone")
     found.add_argument("--window", type=int, default=0, metavar="TOKENS", help="of all arms; 0: that of the codex")
     found.add_argument("--form", choices=sorted(FORMS), default="auto", help="the form of the prompts")
     found.add_argument("--vectors", action="store_true", help="the daemon embeds what is remembered")

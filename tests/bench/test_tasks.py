@@ -227,7 +227,10 @@ def asked_in(told: str) -> list[str]:
 
 
 def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An answer is not asked for again, unless the version of the code is another, or nothing is to be resumed."""
+    """An answer is not asked for again, unless the version of the code is another, or nothing is to be resumed.
+
+    Only the kinds that are named are asked.
+    """
     data = written(tmp_path / "data", *DATA.tasks)
     given = ["--data", str(data), "--arms", "bare,reflex", "--results", str(tmp_path / "results.jsonl")]
     whole, told = run(capsys, *given)
@@ -241,6 +244,8 @@ def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixt
     bare = [*given[:-3], "bare", *given[-2:]]
     assert len(asked_in(run(capsys, *bare, "--resume", "--label", "other")[1])) == 3
     assert len(asked_in(run(capsys, *bare)[1])) == 3
+    only = asked_in(run(capsys, *bare, "--kinds", "lookup,follow_up")[1])
+    assert {each.split()[-2] for each in only} == {"lookup", "follow_up"}
 
 
 def test_tasks_that_run_code_are_asked_only_where_that_is_allowed(

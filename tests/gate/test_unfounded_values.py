@@ -6,7 +6,7 @@ import pytest
 from tests.gate.test_checks import MET, draft
 
 from batos.gate import checks
-from batos.memory.evidence import Evidence
+from batos.memory.evidence import Evidence, Passage
 from batos.memory.passages import passages
 
 RULES = (
@@ -14,6 +14,15 @@ RULES = (
     "It sings in the old hall. Scores are lent for a year. A lost one costs eight kroner.\n\n"
 )
 PRESIDENT = Evidence(passages([("s", "a" * 64, RULES + MET)]))
+TERM = "Renewal 12 March 2026, 18:30, room 4\n\n"
+LEASE = Evidence(
+    (
+        Passage(1, "lease.txt", "a" * 64, 0, TERM),
+        Passage(
+            2, "lease.txt", "a" * 64, len(TERM), "The boiler was changed by the plumber on 20 June 2025. It was loud."
+        ),
+    )
+)
 FILM = Evidence(
     passages(
         [
@@ -31,6 +40,9 @@ FILM = Evidence(
         (PRESIDENT, "Who met Anna Lund?", "Ludwig van Beethoven met her.", False),
         (FILM, "When did the director of the film Red Dune die?", "14 May 1950", False),
         (FILM, "Who directed the film Red Dune?", "Ada Brandt", False),
+        (LEASE, "When did the plumber change the boiler?", "12 March", True),
+        (LEASE, "When did the plumber change the boiler?", "20 June", False),
+        (LEASE, "When was the boiler changed, and what was the fault?", "12 March", True),
     ],
 )
 def test_a_name_strays_that_stands_far_from_what_is_asked(

@@ -27,8 +27,8 @@ _TRIED = 40
 _HEAD = re.compile(r"\W{0,4}[^\W\d_]{2,20}[^\S\n]?[:：]")
 #: Words that ask, in questions of several things.
 _ASKING = re.compile(
-    r"\b(?:who|what|which|when|where|how|wer|was|welche\w*|wann|wo|wie|qui|que|quel\w*|quand|où|combien|quién|qué|cuál\w*|cuándo|cuánt\w*"
-    r"|chi|che|quale|quando|dove|quant\w*|wie|wat|welke?|wanneer|waar|hoe\w*)\b",
+    r"\b(?:who|what|which|when|where|how|wer|welche\w*|wann|wo|wie|qui|que|quel\w*|quand|où|combien|quién|qué|cuál\w*|cuándo|cuánt\w*"
+    r"|chi|che|quale|quando|dove|quant\w*|wie|wat|welke?|wanneer|waar|hoe\w*|(?:(?<!\w )|(?<=\bund ))was)\b",
     re.IGNORECASE,
 )
 #: Questions for the name of somebody.
@@ -56,8 +56,8 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
     language = draft.language
     asked = frozenset(each for each in stems(ground.question, language) if not is_number(each))
     split = (frozenset(stems(part, language)) & asked for part in _PARTS.split(ground.question))
-    parts = [each for each in (asked, *split) if each]
     index, best = ground.index, _passages_of_best(ground, asked)
+    parts = [each for each in (asked, *split) if any(map(index.has, each))]
     for_name = _FOR_NAME.search(ground.question) is not None
     for sentence in attribution.select("not_carried"):
         said = frozenset(each for each in stems(sentence.text, language) if not is_number(each))
@@ -65,7 +65,7 @@ def stray(draft: Draft, attribution: Attribution) -> Iterator[Spot]:
             continue
         found = [*_values(sentence, ground), *(_names(sentence, ground, language) if for_name else ())]
         for value, places in found:
-            told = [at for at in places if index.own_languages[index.document_of[at]] == language]
+            told = [at for at in places if index.language_of(at) == language]
             own = frozenset(stems(value, language))
             words = [each for part in parts for each in (part | (said - own), part)]
             if not words or not places or told != places:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.minds.conftest import Mind
-from tests.minds.scripted import BAD, TRIMS, WINDS, ask
+from tests.minds.scripted import BAD, LAMP, TRIMS, WINDS, ask
 
 RISKS = "How does the keeper keep the lamp burning, and what could go wrong with it?"
 BOTH = f"{WINDS}. {TRIMS.capitalize()}."
@@ -49,3 +49,10 @@ async def test_who_listens_has_the_answer_and_its_citations(
     cited = {(each["document"], each["span"][0]) for each in shown["provenance"]["citations"]}
     assert cited
     assert streamed(mind) == (shown["answer"], cited)
+
+
+@pytest.mark.parametrize(("files", "is_exact"), [((LAMP,), True), ((), False)], ids=["a document", "nothing"])
+async def test_what_documents_say_is_no_matter_of_chance(mind: Mind, files: tuple[Any, ...], is_exact: bool) -> None:
+    """The likeliest words answer beside a document; without one the persona's own temperature holds."""
+    await ask(mind.uvm, RISKS, files=files, effort="reflex")
+    assert (mind.bridge.history[-1].options["temperature"] == 0) == is_exact

@@ -40,7 +40,7 @@ OLLAMA: Mapping[str, Option] = {
     "num_keep": Option(int, -1, LARGEST_WINDOW, "tokens kept when a window slides, which BAT OS does not allow"),
     "use_mmap": Option(bool, 0, 1, "true: the weights are mapped from the disk"),
     "seed": Option(int, -1, 2**32 - 1, "the same seed and prompt give the same answer; -1 is a new seed each time"),
-    "temperature": Option(float, 0, 5, "randomness of the choice: 0 takes the likeliest token"),
+    "temperature": Option(float, 0, 5, "randomness: 0 takes the likeliest token, as answers beside documents do"),
     "top_k": Option(int, 0, 100_000, "choose among this many likeliest tokens: 0 is all"),
     "top_p": Option(float, 0, 1, "choose among the likeliest tokens whose probabilities add up to this share"),
     "min_p": Option(float, 0, 1, "leave out tokens less likely than this share of the likeliest token's probability"),

@@ -57,7 +57,8 @@ def attributor_of(synthesis: Synthesis, ground: Ground) -> Attributor:
 
 async def say(interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question) -> MindAnswer:
     """Ask for the mission's answer; its text is told as it grows."""
-    shape = decisions.answer_shape(inner=context.mind.inner)
+    inner = context.mind.inner
+    question, shape = replace(question, is_exact=not inner), decisions.answer_shape(inner=inner)
     spoken = await infer_streamed(interpreter, context, synthesis, question, shape)
     return MindAnswer(spoken.text, was_cut=spoken.was_cut)
 

@@ -29,8 +29,8 @@ class Question:
 
     `on_token` gets the reply as it grows, `on_again` the reason if that text is withdrawn. `shorter` returns the task
     with so many bytes less, and the number of shortened parts; None if nothing may be shortened. A question that
-    `is_short` is the task alone: no persona, form of the reply or time. `fault` returns the reason
-    why a valid reply is of no use, "" if it is of use.
+    `is_short` is the task alone: no persona, form of the reply or time. Beside passages the words of one that
+    `is_exact` are the likeliest ones. `fault` returns the reason why a valid reply is of no use, "" if it is of use.
     """
 
     path: str
@@ -40,6 +40,7 @@ class Question:
     on_again: Callable[[str], None] | None = None
     shorter: Callable[[int], tuple[Task, int]] | None = None
     is_short: bool = False
+    is_exact: bool = False
     fault: Callable[[Any], str] = no_fault
 
 
@@ -83,8 +84,7 @@ class _Call:
         evidence = self.shared.evidence
         if context.mind.voice.form == "full":
             return replace(self, shared=self.shared.with_evidence(evidence.lighten(context.mission.brief.text, excess)))
-        fewer = evidence.without_turns(excess)
-        call = replace(self, shared=self.shared.with_evidence(fewer))
+        call = replace(self, shared=self.shared.with_evidence(evidence.without_turns(excess)))
         freed = prompt.size(self.messages(context)) - prompt.size(call.messages(context))
         if freed >= excess or not evidence.passages:
             return call
@@ -92,9 +92,7 @@ class _Call:
         return replace(call, most=max(0, shown - (excess - freed)))
 
     def lighter(self, context: MindContext, most: int) -> _Call:
-        """Shorten the call to at most so many bytes, as far as possible: first recalled passages, then old turns, then
-        parts.
-        """
+        """Shorten the call to so many bytes if possible: recalled passages first, then old turns, then parts."""
         call = self
         excess = prompt.size(call.messages(context)) - most
         if excess > 0:
@@ -160,8 +158,9 @@ def _deciding(context: MindContext, evidence: Evidence, question: Question, deci
     thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
-    if decision.format is not None and context.mind.voice.form == "lean":
-        options["temperature"] = 0.0  # a small model decides best by its likeliest words
+    # A small model decides best by its likeliest words, and what documents say is no matter of chance.
+    if (question.is_exact and evidence.passages) or (decision.format is not None and context.mind.voice.form == "lean"):
+        options["temperature"] = 0.0
     request = ChatRequest(
         thinking.model,
         (),

@@ -121,7 +121,7 @@ async def _ask(
     evidence = Evidence(passages=share, turns=synthesis.recalled.turns, view=synthesis.recalled.view)
     part = PartResult(number, f"{number}_{DECISION}_", f"{number}/{of}", context.mind.question, persona=voice.name)
     try:
-        spoken, _ = await infer(interpreter, context, evidence, Question(path, task), decisions.WHOLE)
+        spoken, _ = await infer(interpreter, context, evidence, Question(path, task, is_exact=True), decisions.WHOLE)
     except WORDLESS as wordless:
         part = replace(part, failure=wordless)
     else:
