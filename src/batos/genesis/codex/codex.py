@@ -247,19 +247,16 @@ def install(folder: Path) -> list[str]:
 def choose_model(folder: Path, profile: str, name: str) -> None:
     """Write a model into the codex as that of every persona that names none.
 
-    Raises: UsageError: it is no name of a model, or the profile names another. CodexError: the codex has no such line,
-    or cannot be written.
+    Raises: UsageError: no model has this name, or the profile names another. CodexError: it cannot be written.
     """
-    fault = model_names.fault(name)
+    path, fault = folder / MIND, model_names.fault(name)
     if fault is not None:
         raise UsageError(fault[0], field="model", remedy=fault[1])
     install(folder)
-    path = folder / MIND
     text = path.read_text(encoding="utf-8")
     if tomllib.loads(text).get("profiles", {}).get(profile, {}).get("model"):
-        raise UsageError(
-            f"the profile {profile} names its own model", field="model", remedy=f"Edit [profiles.{profile}] in {path}."
-        )
+        remedy = f"Edit [profiles.{profile}] in {path}."
+        raise UsageError(f"the profile {profile} names its own model", field="model", remedy=remedy)
     changed, count = _DEFAULT_MODEL.subn(lambda _: f"default_model = {json.dumps(name)}", text)
     if count != 1:
         raise CodexError("there is no line of `default_model` to write into", file=str(path), remedy="Add one.")
