@@ -27,7 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from batos.cli.remembering.memory_files import FileReader, SkippedFile
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
@@ -145,7 +145,7 @@ def read(texts: FileTexts, path: Path, given: GivenFile) -> FileReading:
     seconds = time.perf_counter() - begun
     about = [str(each.about.get(key, "")) for each in got for key in ("title", "speaker", "said_at")]
     text = plain("\n".join([*about, *(each.data.decode() for each in got)]))
-    phrases = [phrase for each in got for phrase in each.about.get("left_out", ())]
+    phrases = [phrase for each in got for phrase in cast("list[str]", each.about.get("left_out", []))]
     told = plain("\n".join(phrases + [f"{each.source.removeprefix(str(path))} {each.reason}" for each in skipped]))
     refused = not got and bool(given.refused)
     return FileReading(

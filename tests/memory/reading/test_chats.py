@@ -183,3 +183,23 @@ def test_thoughts_in_rows_of_llm_are_not_read(tmp_path: Path) -> None:
     """A row's response is a model's word too."""
     found = read(tmp_path / "a.jsonl", {"prompt": "How many?", "response": "<think>999?</think>There are 41."})
     assert told(found) == [("user", "How many?"), ("assistant", "There are 41.")]
+
+
+def test_a_session_of_llama_cpp_is_the_branch_that_was_chosen(tmp_path: Path) -> None:
+    """Its lines are one conversation each; a message of another branch is left out, and two sessions are two."""
+
+    def lines(name: str, chosen: str) -> list[dict[str, object]]:
+        told = [("m0", None, "system", ""), ("m1", "m0", "user", f"{name}?"), ("m2", "m1", "assistant", "Wrong."),
+                ("m3", "m1", "assistant", f"{name}!")]  # fmt: skip
+        messages = [
+            {"convId": name, "id": each, "parent": parent, "role": role, "content": text, "timestamp": 1715667200000}
+            for each, parent, role, text in told
+        ]
+        session: dict[str, object] = {"type": "session", "id": name, "name": name, "currNode": chosen}
+        wrapped: list[dict[str, object]] = [{"type": "message", "message": each} for each in messages]
+        return [session, *wrapped]
+
+    data = "".join(f"{json.dumps(each)}\n" for each in [*lines("peat", "m3"), *lines("turf", "m3")])
+    found = read_all(chats.read, tmp_path / "a.jsonl", data.encode())
+    assert texts_of(found) == ["peat?", "peat!", "turf?", "turf!"]
+    assert {each.conversation for each in found if isinstance(each, ReadText)} == {"peat", "turf"}

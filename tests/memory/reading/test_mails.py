@@ -119,11 +119,16 @@ def test_a_text_that_is_attached_is_read_and_another_file_is_named(tmp_path: Pat
 
 def test_a_page_is_read_where_the_text_only_says_that_there_is_one(tmp_path: Path) -> None:
     """A stub is no text; a text that says the same as the page is taken alone."""
-    made = mail("News", "Please view this mail in a browser.")
-    made.add_alternative(f"<p>{'The lamp burns all night. ' * 20}", subtype="html")
+    for times in (1, 20):
+        made = mail("News", "Please view this mail in a browser.")
+        made.add_alternative(f"<p>{'The lamp burns all night. ' * times}", subtype="html")
+        (text,) = texts_of(read_all(mails.read, tmp_path / "a.eml", bytes(made)))
+        assert "burns all night" in text
+        assert "browser" not in text
+    made = mail("Oil", "The oil is dear now, says Maro.")
+    made.add_alternative("<p>The oil is <b>dear</b> now, says Maro.", subtype="html")
     (text,) = texts_of(read_all(mails.read, tmp_path / "a.eml", bytes(made)))
-    assert "burns all night" in text
-    assert "browser" not in text
+    assert text.endswith("The oil is dear now, says Maro.")
 
 
 @pytest.mark.parametrize(

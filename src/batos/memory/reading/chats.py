@@ -83,7 +83,7 @@ def _read_conversations(file: IO[bytes], name: str, emit: Emit) -> bool:
     teller = ChatTeller(emit, name)
     strange = 0
     try:
-        for value in _unwrap(json_values(file)):
+        for value in _join_sessions(_unwrap(json_values(file))):
             if isinstance(value, BrokenLine):
                 emit(UnreadPart(f"line {value.number}", "it is not JSON"))
                 continue
@@ -110,6 +110,29 @@ def _unwrap(values: Iterator[object]) -> Iterator[Any]:
             if isinstance(first.get(key), list):
                 return chain(iter(first[key]), values)
     return chain([first], values)
+
+
+def _join_sessions(values: Iterator[object]) -> Iterator[object]:
+    """Yield values, in the place of a line `session` with its lines `message` (llama.cpp) one conversation."""
+    session: dict[str, object] | None = None
+    nodes: dict[str, object] = {}
+    for value in values:
+        kind = value.get("type") if isinstance(value, dict) else None
+        message = value.get("message") if isinstance(value, dict) else None
+        if session is not None and kind == "message" and isinstance(message, dict):
+            nodes[str(message.get("id"))] = {"message": message, "parent": message.get("parent")}
+            continue
+        if session is not None:
+            yield session
+            session = None
+        if isinstance(value, dict) and kind == "session" and "currNode" in value:
+            nodes = {}
+            named = {"id": value.get("id"), "title": value.get("name")}
+            session = {**named, "mapping": nodes, "current_node": value["currNode"]}
+        else:
+            yield value
+    if session is not None:
+        yield session
 
 
 class ChatTeller:

@@ -25,7 +25,7 @@ _BETWEEN: Final = re.compile(
 _HEADER: Final = re.compile(rb"[!-9;-~]+:|\s*\Z")
 #: A line of a mail that a mailbox marks, so that it is no line between two.
 _MARKED: Final = re.compile(rb"^>(>*From )", re.MULTILINE)
-#: A plain text of so many words stands for a page with far more, if it only says that there is one.
+#: A plain text of fewer words may only say that there is a page; so it does beside one of so many times its words.
 _STUB, _FAR_MORE = 40, 4
 #: Mails within mails at most; what is within these is named.
 _DEEP: Final = 8
@@ -211,11 +211,17 @@ def _bodies(parts: list[_MailPart]) -> Iterator[str]:
     plain = "\n\n".join(each.text.strip() for each in parts if each.kind != "text/html" and not each.name).strip()
     pages = [each.text.strip() for each in parts if each.kind == "text/html" and not each.name]
     page = "\n\n".join(filter(None, pages))
-    words = len(plain.split())
-    yield page if page and (not plain or (words < _STUB and len(page.split()) > _FAR_MORE * words)) else plain
+    yield page if page and (not plain or _is_stub(plain, page)) else plain
     for each in parts:
         if each.name:
             yield f"## Attachment {each.name}\n\n{each.text.strip()}"
+
+
+def _is_stub(plain: str, page: str) -> bool:
+    """Test if a short text only says that there is a page: it has few words of it, or the page has far more."""
+    words, said = set(plain.casefold().split()), page.casefold().split()
+    is_short = len(plain.split()) < _STUB
+    return is_short and (len(said) > _FAR_MORE * len(plain.split()) or 2 * len(words.intersection(said)) < len(words))
 
 
 def _header(mail: EmailMessage, name: str) -> str:
