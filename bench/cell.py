@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import MessageAnswer, Writes
-from batos.cell.limits import CellLimits
+from batos.cell.host import CellLimits, MessageAnswer, Writes
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
 from batos.guardian.verdict import SlotUse

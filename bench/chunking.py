@@ -26,8 +26,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.memory.document_chunks import structural_chunks
-from batos.memory.passages import passages
+from batos.memory.passages import passages, structural_chunks
 from batos.memory.text_units import CHARACTERS, Chunk, chunks_of, units_of
 from report import Goal, report
 from routing import EMULATORS, emulator, missing

@@ -23,7 +23,7 @@ from typing import Any
 
 from batos.guardian.audit import Context, audit
 from batos.guardian.parsing import parse
-from batos.methods.generation import generation_log
+from batos.methods.generation import generation_limits
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.method_checks import REPLY, Check
 from batos.methods.generation.method_spec import Coder, MethodSpec, spec_of_intent
@@ -31,7 +31,7 @@ from batos.methods.generation.trial import Trial, TrialResult
 from batos.methods.generation.written_source import WrittenSource, read_source
 from batos.objects.method import Intent
 from batos.protocol.errors import BatosError, DecisionInvalid
-from batos.records.candidates import Candidate
+from batos.records.approval_subjects import Candidate
 from batos.uvm import UVM
 from report import Goal, report
 from tools_side import TOOLS, WantedTool
@@ -93,7 +93,7 @@ class Workshop:
 async def write(shop: Workshop, tool: WantedTool, tally: CoderTally) -> None:
     """Let the coder write a tool, and count what came of it."""
     wanted, checks = shop.specify(tool), tool.checks
-    opened = generation_log.current(shop.deps.journal, wanted.log("bench"))
+    opened = generation_limits.current_round(shop.deps.journal, wanted.log("bench"))
     session = shop.deps.session(wanted, opened, lambda: None)
     began = time.perf_counter()
     made: Candidate | None = None

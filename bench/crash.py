@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import servers_side
-from batos.agency.records import capabilities
+from batos.agency.records import effect_records
 from batos.care import verification
 from batos.config import Settings
 from batos.history import record_chain
+from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
-from batos.image.views.read_only import open_read_only
 from batos.uvm import open_uvm
 from crash_world_side import CALL, Process, Serving, World
 from report import Goal, report
@@ -216,7 +216,7 @@ async def prepare(world: World) -> None:
 
         def change(root: Any) -> None:
             for name, kind, target, sink in targets:
-                capabilities.add(root, name, kind, target, sink, ("tester", ""))  # type: ignore[arg-type]
+                effect_records.add_capability(root, name, kind, target, sink, ("tester", ""))  # type: ignore[arg-type]
 
         await uvm.image.writer.apply(change)
 

@@ -24,7 +24,7 @@ from ZODB.Connection import Connection
 from batos.config import Settings
 from batos.events import Events
 from batos.image import roots
-from batos.image.files.filestorage import SoundFileStorage, fsync
+from batos.image.filestorage import SoundFileStorage, fsync
 from batos.image.image import LivingImage, Opening
 from batos.image.storage import file_of
 from batos.inference.journal import Journal, Record

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from batos.minds.calls import degenerate
+from batos.minds.calls import decisions
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError
 from batos.uvm import UVM
@@ -117,7 +117,7 @@ async def divide(uvm: UVM, rules: Rules, asked: AttachedQuestion, tally: Tally) 
         tally.excuse(rules.why[mission])
     elif own:
         parts = [str(text) for text in json.loads(text_of(records[-1].response)).values()]
-        tally.alike += any(degenerate.alike(one, other) for one, other in combinations(parts, 2))
+        tally.alike += any(decisions.alike(one, other) for one, other in combinations(parts, 2))
         print(f"{asked.text}\n    {parts}", file=sys.stderr, flush=True)
 
 

@@ -24,7 +24,7 @@ from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.care.erasure import HISTORY, IMAGE, JOURNAL, SEARCH, Erasure, ErasureRequest
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.inference.journal import MissionLog, Record
 from batos.protocol.errors import NoServer
 from batos.server.dispatch.erasing import erasure_parts

@@ -15,7 +15,7 @@ import httpx
 from batos.inference.ollama.bridge import Answer, Bridge, ChatRequest
 from batos.inference.ollama.chat import REPEATED, chat_body
 from batos.inference.ollama.repetition import BLANK_TOKENS, LONGEST_UNIT, LOOP_TOKENS, TIMES
-from batos.memory.sentences import whole_sentences
+from batos.memory.segmentation import whole_sentences
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, Runaway
 from batos.uvm import UVM, Seams

@@ -30,16 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batos import Client
-from batos.client.wire import server_file
+from batos.client import addresses
 from batos.image.ids import document_id, iso, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.memory import backfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.exchanges import MEMORABLE, IndexedDocument, pack
-from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
-from batos.missions.voters import VOTERS
+from batos.memory.search.metadata import MemoryReach
+from batos.missions.commits import VOTERS
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -172,7 +172,7 @@ def serve(home: Path) -> dict[str, float]:
     places = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
     with subprocess.Popen([*batos, "serve", "-q", *places], env=environ) as server:
         try:
-            while server_file.running_server(home) is None:
+            while addresses.running_server(home) is None:
                 if server.poll() is not None:
                     raise RuntimeError("the server did not start")
                 time.sleep(0.05)

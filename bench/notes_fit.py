@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery, coverage
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import EVIDENCE, GIVEN
 from batos.objects.prototype import own_slots
 from batos.uvm import UVM

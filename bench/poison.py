@@ -39,7 +39,7 @@ from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.corrections import Corrections
 from batos.memory.known_texts import Incoming
-from batos.memory.records import memory_pins, memory_records
+from batos.memory.records import memory_records, memory_standings
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 from batos.testing import ScriptedBridge, method_reply, plain_reply, scripted_uvm, wanted_selector
@@ -213,7 +213,7 @@ async def _retract(uvm: UVM, data: PoisonData) -> tuple[list[tuple[str, str]], l
 def _places(root: Root, words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the places of the present image in which a planted word is in force: what kind of place, and the word."""
     sought, documents = list(words), root[roots.DOCUMENTS]
-    pinned = set(memory_pins.list_pinned(root, USER))
+    pinned = set(memory_standings.list_pinned(root, USER))
     texts: list[tuple[str, str]] = [("codex", str(dict(root[roots.GENESIS].get("codex_texts", {}))))]
     for name, document in documents.items():
         if own_slots(document)["standing"] == "current":

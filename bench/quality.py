@@ -36,7 +36,7 @@ from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.known_texts import Incoming
 from batos.memory.passages import passages
-from batos.memory.sentences import sentence_spans
+from batos.memory.segmentation import sentence_spans
 from batos.protocol.brief import DEFAULT_SCOPE, NO_MEMORY, as_file
 from batos.protocol.errors import BatosError
 from batos.protocol.mission_documents import MissionDocument

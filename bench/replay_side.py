@@ -23,7 +23,7 @@ from batos.config import Settings
 from batos.events import Events
 from batos.inference.canonical import canonical
 from batos.inference.journal import Record, is_embedding
-from batos.minds.choices import choices_in
+from batos.minds.trace import choices_in
 from batos.uvm import open_uvm
 
 #: The keys that tell one step of a kind from another: it is a state, a call that ended, or a method that was installed.

@@ -42,10 +42,10 @@ from batos.inference.ollama.bridge import Bridge
 from batos.memory.backfill import VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.known_texts import Incoming
-from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import chunk_count, find_chunk
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.search.linked_recall import RecallMode
+from batos.memory.search.metadata import MemoryReach
 from batos.objects.prototype import own_slots
 from report import Goal, report
 from routing import EMULATORS, MINILM, emulator, missing

@@ -34,7 +34,7 @@ from batos.image.image import LivingImage, Opening
 from batos.inference import model_names
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge, Embedding
-from batos.routing.lessons import lessons_of
+from batos.routing.lexical import lessons_of
 from batos.routing.router import Route, Router, make_router
 from report import Goal, report
 

@@ -27,8 +27,8 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from batos.client.asynchronous import AsyncClient
-from batos.client.wire import server_address, server_file
+from batos.client import addresses, keys
+from batos.client.clients import AsyncClient
 from batos.config import Settings
 from batos.events import Events
 from batos.protocol.brief import as_file
@@ -66,7 +66,7 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
     process = await asyncio.create_subprocess_exec(*command, env=environ)
     try:
         async with asyncio.timeout(60):
-            while server_file.running_server(home) is None:
+            while addresses.running_server(home) is None:
                 if process.returncode is not None:
                     raise RuntimeError("the server did not start")
                 await asyncio.sleep(0.05)
@@ -111,7 +111,7 @@ async def submit(client: AsyncClient, text: str, tally: Tally) -> str:
 
 async def rude(home: Path, texts: list[str], *, slow: float) -> None:
     """Submit and follow everything at once over a bare socket, read nothing for so many seconds, and leave."""
-    found = server_address.home_address(home)
+    found = keys.home_address(home)
     context = zmq.asyncio.Context()
     socket = context.socket(zmq.DEALER)
     socket.rcvhwm, socket.rcvbuf = 1, 4096

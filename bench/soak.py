@@ -31,12 +31,12 @@ from batos.events import Events
 from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage, Opening
 from batos.memory import backfill
-from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
-from batos.memory.reach import OWN_WORDS, WITH_SUMMARISED, MemoryReach
+from batos.memory.fold_store import FoldStore
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery
+from batos.memory.search.metadata import OWN_WORDS, WITH_SUMMARISED, MemoryReach
 from memory_scale import DIGEST, PARTS, Texts, document, hybrid, in_a_process, in_this_process, queries, rss_mb, size_mb
 from report import Goal, report
 

@@ -34,8 +34,8 @@ from batos.image.ids import iso, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.memory.document_store import DocumentStore
 from batos.memory.known_texts import FactKey, Incoming, fact_of
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import RecallView, Recollection
 from report import Goal, report
 

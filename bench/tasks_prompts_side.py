@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from batos.memory.sentences import sentence_spans
+from batos.memory.segmentation import sentence_spans
 from batos.uvm import UVM
 from report import Goal
 from tasks_arms_side import BareModel, MissionHome

@@ -13,8 +13,8 @@ from batos.gate import checks
 from batos.gate.attribution import Attributor
 from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex
 from batos.gate.ground import Draft, Ground
-from batos.memory.search.focus import focus
-from batos.memory.sentences import sentence_spans
+from batos.memory.search.recall import focus
+from batos.memory.segmentation import sentence_spans
 from thresholds_sets_side import (
     OF_ONE_FACT,
     TODAY,

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from attribution import kind, read, statement
-from batos.gate.rivals import spans_of
+from batos.gate.carrying import spans_of
 from batos.memory.evidence import Evidence, Passage, scores
 from batos.memory.passages import passages
-from batos.memory.sentences import sentence_spans
+from batos.memory.segmentation import sentence_spans
 from batos.reckoning.reckon import reckon
 from tasks_data_side import read_data
 from tasks_side import score

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.memory.document_chunks import MOST
+from batos.memory.passages import MOST
 from batos.memory.text_units import Chunk, Unit, chunks_of, tokens_of
 
 #: The price of a part, in nearness: a sentence alone is a part only where it is far from both of its neighbours.

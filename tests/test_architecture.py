@@ -327,12 +327,12 @@ def test_every_rule_is_shown_to_fail() -> None:
 #: Paragraphs of a neighbour that would be too long with them: none may come to these.
 PARAGRAPHS = frozenset(
     """
-    batos.agency.effect_places
-    batos.cli.doctor.cellcheck
-    batos.image.files.stored_files
-    batos.inference.ollama.truncation
-    batos.server.dispatch.mission_undo
-    batos.server.zmq.request_counts
+    batos.agency.releaser
+    batos.cli.doctor.doctor
+    batos.image.attached_files
+    batos.inference.ollama.chat
+    batos.server.dispatch.history_changes
+    batos.server.zmq.pending_request
     """.split()
 )
 

@@ -19,8 +19,8 @@ from tests.composing import ROOT, dockerfile, filled, laid_over, read, sent, var
 
 import batos
 from batos.cli import entry
-from batos.cli.wrong_usage import DefaultVerb
-from batos.client.wire.addresses import parse_listening
+from batos.cli.command_line import DefaultVerb
+from batos.client.addresses import parse_listening
 from batos.config import Settings, load
 from batos.genesis.daemon_listing import OLDEST
 

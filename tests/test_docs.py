@@ -20,8 +20,8 @@ from pydantic_core import PydanticUndefined
 from batos.cli import entry
 from batos.config import Settings
 from batos.gate import thresholds as gate_thresholds
-from batos.genesis.codex import model_options
-from batos.guardian import dialect
+from batos.genesis.codex import value_checks
+from batos.guardian import policy
 from batos.memory import thresholds as memory_thresholds
 from batos.protocol import errors, wire_messages
 from batos.protocol.brief import MissionBrief
@@ -81,16 +81,16 @@ def decisions_table() -> str:
 
 
 def options_table() -> str:
-    """One row an option that a persona may set, in the order of codex/model_options.py; then those that are ours."""
+    """One row an option that a persona may set, in the order of codex/value_checks.py; then those that are ours."""
     rows = ["| option | type | bounds | default | meaning |", "|---|---|---|---|---|"]
-    for name, option in model_options.OLLAMA.items():
-        default = f"`{model_options.DEFAULTS[name]}`" if name in model_options.DEFAULTS else ""
-        runner = " (runner)" if name in model_options.RUNNER else ""
-        kind = model_options.KIND_NAMES[option.kind]
-        rows.append(f"| `{name}` | {kind} | {model_options.bounds(option)} | {default} | {option.what}{runner} |")
-    modes = ", ".join(f"`{mode}`" for mode in model_options.MODES)
+    for name, option in value_checks.OLLAMA.items():
+        default = f"`{value_checks.DEFAULTS[name]}`" if name in value_checks.DEFAULTS else ""
+        runner = " (runner)" if name in value_checks.RUNNER else ""
+        kind = value_checks.KIND_NAMES[option.kind]
+        rows.append(f"| `{name}` | {kind} | {value_checks.bounds(option)} | {default} | {option.what}{runner} |")
+    modes = ", ".join(f"`{mode}`" for mode in value_checks.MODES)
     rows.append(
-        f"| `mode` | a text | {modes} | `{model_options.DEFAULTS['mode']}` | the form of a request for decisions |"
+        f"| `mode` | a text | {modes} | `{value_checks.DEFAULTS['mode']}` | the form of a request for decisions |"
     )
     rows.append("| `think` | true or false | true, false | `false` | true: a model that can think may do so |")
     return "\n".join(rows)
@@ -174,7 +174,7 @@ def protocol_schema() -> str:
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "decisions": decisions_table,
-    "dialect": lambda: dialect.document().rstrip(),
+    "dialect": lambda: policy.dialect_document().rstrip(),
     "errors": errors_table,
     "events": events_table,
     "options": options_table,

@@ -163,7 +163,7 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
     for event, keys in heard:
         assert set(EVENTS[event].keys) <= keys.keys() <= EVENTS[event].known_keys, event
     # Nothing is remembered here: tests/memory/test_backfill.py has what is told of vectors.
-    # A scripted model lies nowhere: tests/inference/vram/test_placement.py has what is told of memory.
+    # A scripted model lies nowhere: tests/inference/test_placement.py has what is told of memory.
     generation = {name for name in EVENTS if name.startswith(("approval.", "cell.", "effect.", "guardian.", "method."))}
     assert heard.names == set(EVENTS) - {*ELSEWHERE, *generation}
 
@@ -219,7 +219,7 @@ async def test_a_conflict_is_told(tmp_path: Path) -> None:
 #: making. The log is in `Events` itself.
 WATCHERS = {
     "batos/uvm.py": 1,
-    "batos/missions/event_relay.py": 2,
+    "batos/missions/mission_events.py": 2,
     "batos/server/dispatch/method_changes.py": 1,
     "batos/server/zmq/server.py": 1,
 }

@@ -14,7 +14,7 @@ from tests.model_files.building import lora
 
 from batos.config import Settings
 from batos.events import Events
-from batos.genesis import register
+from batos.genesis import persona_models
 from batos.genesis.codex import codex as codices
 from batos.inference.ollama.bridge import Bridge
 from batos.protocol.brief import as_file
@@ -50,7 +50,7 @@ async def mind(home: Path, window: int = WINDOW, tensor: str = "") -> AsyncGener
                 yield uvm, bridge, model
             finally:
                 with uvm.image.snapshot() as root:
-                    made = list(register.read_record(root).models)
+                    made = list(persona_models.read_record(root).models)
                 for name in {*made, shipped_models()[1]} - before:
                     try:
                         await bridge.delete(name)

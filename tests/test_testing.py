@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from batos.genesis.codex import codex as codices
 from batos.image import roots
-from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import ChatRequest
-from batos.methods.generation.coder_prompt import HEAD
+from batos.inference.schema import Decision
+from batos.methods.generation.dialogue import HEAD
 from batos.methods.generation.method_checks import REPLY, parse
 from batos.minds.calls import decisions
 from batos.protocol.errors import BatosError, StreamCut

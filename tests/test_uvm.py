@@ -28,7 +28,7 @@ from batos.protocol.errors import (
     OllamaTimeout,
     OllamaUnreachable,
 )
-from batos.routing.lessons import lessons_of
+from batos.routing.lexical import lessons_of
 from batos.testing import ScriptedBridge, scripted_uvm, shipped_models
 from batos.uvm import UVM, Seams, open_uvm
 

@@ -4,9 +4,8 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from batos.client.asynchronous import AsyncClient
+    from batos.client.clients import AsyncClient, Client
     from batos.client.named_documents import Mission
-    from batos.client.synchronous import Client
     from batos.protocol.brief import as_file
     from batos.protocol.errors import BatosError
 
@@ -15,9 +14,9 @@ __all__ = ["AsyncClient", "BatosError", "Client", "Mission", "as_file"]
 
 #: Loaded when they are first asked for: `import batos` alone loads no library.
 _PLACES = {
-    "AsyncClient": "batos.client.asynchronous",
+    "AsyncClient": "batos.client.clients",
     "BatosError": "batos.protocol.errors",
-    "Client": "batos.client.synchronous",
+    "Client": "batos.client.clients",
     "Mission": "batos.client.named_documents",
     "as_file": "batos.protocol.brief",
 }

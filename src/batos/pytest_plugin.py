@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from batos.client.synchronous import Client
+    from batos.client.clients import Client
     from batos.config import Settings
     from batos.uvm import UVM
     from ollama_emulator.emulator import Emulator, Options
@@ -47,7 +47,7 @@ class BatosServer:
 
     def client(self) -> Client:
         """Make a client for the test itself; the program under test makes its own."""
-        from batos.client.synchronous import Client
+        from batos.client.clients import Client
 
         return Client(self.home)
 

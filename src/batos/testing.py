@@ -23,10 +23,10 @@ from batos.genesis.codex import codex as codices
 from batos.image.ids import utc_now
 from batos.image.image import Opening
 from batos.inference import thoughts
-from batos.inference.ollama import blobs
+from batos.inference.ollama import transport
 from batos.inference.ollama.bridge import Answer, ChatRequest, Embedding, ModelCard, PullProgress
 from batos.inference.ollama.catalogue import ModelRow, RunnerRow
-from batos.methods.generation.coder_prompt import HEAD
+from batos.methods.generation.dialogue import HEAD
 from batos.protocol.errors import BatosError, ConfigError, ModelMissing, ModelUnsuitable, OllamaUnreachable
 from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.emulator import Emulator, Options
@@ -204,7 +204,7 @@ class ScriptedBridge:
         self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
     ) -> str:
         """Return the file's digest and store nothing."""
-        return blobs.measure(path, digest).digest
+        return transport.measure_file(path, digest).digest
 
     async def unload(self, model: str) -> bool:
         """Return True: no model is in memory."""

@@ -13,52 +13,48 @@ from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
-from batos.autotelic.curator import Curator
-from batos.autotelic.model_summaries import ModelSummaries
+from batos.autotelic.curator import Curator, ModelSummaries
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
-from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.concurrency.jobs import Job
+from batos.concurrency.threads import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
-from batos.genesis import integrity, standing
+from batos.genesis import daemon_listing, integrity
 from batos.genesis.auditing import Auditing
 from batos.genesis.past_reconciler import PastMind, PastReconciler
 from batos.genesis.reconcile import Reconciler
 from batos.history.copies import MindCopy
 from batos.image import node_lines
-from batos.image.evolution.evolving import Upgrading
+from batos.image.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.publisher import Publisher
-from batos.image.views.overlay import Overlay
-from batos.image.views.past import PastImage
+from batos.image.past import Overlay, PastImage
+from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
 from batos.memory.backfill import BackfillState, VectorBackfill
-from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
-from batos.methods.lifecycle.active_methods import Rules
-from batos.methods.lifecycle.lifecycle import MethodLifecycle
+from batos.memory.fold_store import FoldStore
+from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.stopping import StopRequest
+from batos.missions.commits import VOTERS
 from batos.missions.counters import Counters
-from batos.missions.followups import APPLIERS, FollowUps
+from batos.missions.followups import APPLIERS, FollowUps, MissionMemory
 from batos.missions.late_methods import LateMethods, LearningParts
-from batos.missions.mission_memory import MissionMemory
+from batos.missions.mission_events import RunningMissions
 from batos.missions.missions import Missions
-from batos.missions.progress import RunningMissions
 from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Doing, Readings
 from batos.missions.recovery import Recovery
 from batos.missions.sharing import Sharing
-from batos.missions.voters import VOTERS
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.protocol.server_documents import MindStatus, StandingStatus
-from batos.records import forget_questions
+from batos.records import approval_subjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,7 @@ class UVM(OpenedImage):
     async def standing(self, found: MindStatus) -> StandingStatus:
         """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
         refusing = self.image.refusing
-        return await standing.add_standing(found, self.bridge, [] if refusing is None else [refusing.as_dict()])
+        return await daemon_listing.add_standing(found, self.bridge, [] if refusing is None else [refusing.as_dict()])
 
 
 @asynccontextmanager
@@ -267,7 +263,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     sharing, store = Sharing(image, workers, missions.recovery, events), DocumentStore(image, clock)
     then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
-    publisher.register(forget_questions.KIND, approvals.fold_forgetting)
+    publisher.register(approval_subjects.FORGET_KIND, approvals.fold_forgetting)
     making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(

@@ -13,7 +13,7 @@ from tests.agency.acting import acting
 
 from batos.agency.releaser import Point
 from batos.image.image import Opening
-from batos.image.nodes.hosts import HostIdentity
+from batos.image.nodes.lease import HostIdentity
 from batos.uvm import Seams
 
 

@@ -19,8 +19,7 @@ from tests.image.lease_clock import LEASE, Clock
 from tests.image.open_image import say
 from tests.waiting import a_moment
 
-from batos.agency.records.capabilities import SinkClass
-from batos.agency.records.staged_effects import EffectData
+from batos.agency.records.effect_records import EffectData, SinkClass
 from batos.agency.releaser import Point
 from batos.agency.sinks import Check, Outcome, Sink, check_nothing
 from batos.objects.prototype import UvmObject

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.agency.records.staged_effects import EffectData
+from batos.agency.records.effect_records import EffectData
 from batos.agency.sinks import EffectDelayed, Sink, class_of
 
 

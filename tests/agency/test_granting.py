@@ -20,20 +20,20 @@ from tests.waiting import HANG
 
 from batos.agency import granting
 from batos.agency.payloads import append_payload, is_order
-from batos.agency.records import staged_effects
-from batos.agency.records.staged_effects import EffectData
-from batos.client.wire import server_file
-from batos.client.wire.server_file import ServerRecord
+from batos.agency.records import effect_records
+from batos.agency.records.effect_records import EffectData
+from batos.client import addresses
+from batos.client.addresses import ServerRecord
 from batos.config import Settings
 from batos.guardian.audit import audit
 from batos.guardian.policy import SHIPPED
 from batos.image import roots, storage
-from batos.image.protection import WHOLE, protected_changes
+from batos.image.guards import WHOLE, protected_changes
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
 from batos.protocol.errors import BatosError, BriefError, NotFound, ObjectError, Refused
-from batos.server.dispatch.guest_rights import limit_guest
+from batos.server.dispatch.guests import limit_guest
 from batos.testing import ScriptedBridge, plain_reply
 
 
@@ -132,8 +132,8 @@ async def test_an_effect_whose_grant_the_brief_does_not_name_is_not_staged(tmp_p
         def change(root: Root) -> str:
             record = roots.mission_record(root, sent["id"])
             record.brief.drop_grants()
-            (first,) = staged_effects.list_all(root, sent["id"])
-            staged_effects.fold(root, sent["id"], cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}))
+            (first,) = effect_records.list_all_effects(root, sent["id"])
+            effect_records.fold(root, sent["id"], cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}))
             return str(root[roots.EFFECTS][f"e-{sent['id'][2:]}-09"]["state"])
 
         assert await mind.uvm.image.shared.apply(change) == "failed"
@@ -217,7 +217,7 @@ async def test_no_port_of_the_mind_or_of_its_models_is_granted(tmp_path: Path, p
     """By it calls would be made that no journal has: of the settings, and of a server that listens elsewhere."""
     settings = Settings(home=tmp_path)
     note = ServerRecord(1, "1", "", "tcp://127.0.0.1:7799", "tcp://127.0.0.1:7800", "plain", "plain", "0.1")
-    server_file.write(tmp_path, note)
+    addresses.write_record(tmp_path, note)
     ports = granting.own_ports(settings)
     with pytest.raises(Refused, match=f"port {port}"):
         granting.check_target("http", f"http://127.0.0.1:{port}/x", tmp_path, (), ports)
@@ -325,24 +325,24 @@ async def _lineage(steps: list[tuple[str, int]]) -> None:
                     {},
                 )
                 payload = {"path": "a", "text": str(which)}
-                fingerprint = staged_effects.fingerprint_of("oid:0x1", "effect.append", payload)
+                fingerprint = effect_records.fingerprint_of("oid:0x1", "effect.append", payload)
                 effect = EffectData(grant="g", oid="oid:0x1", operation="effect.append", payload=payload)
                 for _ in range(2):  # a publication that is repeated adds nothing
-                    staged_effects.fold(root, mission, {**effect, "fingerprint": fingerprint, "number": 1})
-                made = staged_effects.find(root, f"e-{mission[2:]}-01")
-                key = staged_effects.lineage_of(root, mission), fingerprint
+                    effect_records.fold(root, mission, {**effect, "fingerprint": fingerprint, "number": 1})
+                made = effect_records.find_effect(root, f"e-{mission[2:]}-01")
+                key = effect_records.lineage_of(root, mission), fingerprint
                 if made["state"] == "staged":
                     if what == "fail":
-                        staged_effects.become(root, made, "failed", "")
+                        effect_records.become(root, made, "failed", "")
                     elif what == "withdraw":
-                        assert staged_effects.withdraw(root, mission, "") == [made["effect"]]
+                        assert effect_records.withdraw(root, mission, "") == [made["effect"]]
                     else:
-                        staged_effects.become(root, made, "released", "")
+                        effect_records.become(root, made, "released", "")
                         happened[key] = happened.get(key, 0) + 1
                 else:
                     assert (made["state"], happened.get(key)) == ("repeated", 1)
                 last = mission
-            assert staged_effects.list_waiting(root) == []
+            assert effect_records.list_waiting(root) == []
             assert len(root[roots.FIRED]) == len(happened)
 
         await image.writer.apply(change)

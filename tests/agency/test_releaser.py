@@ -15,7 +15,7 @@ from tests.image.installing import install
 from tests.image.open_image import child
 from tests.waiting import HANG
 
-from batos.agency.records import staged_effects
+from batos.agency.records import effect_records
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.image.roots import Root
 from batos.protocol.errors import NotFound, Refused
@@ -131,7 +131,7 @@ async def test_effects_happen_in_the_order_of_their_missions(tmp_path: Path) -> 
         assert await mind.states() == ["released"] * 5
         assert mind.lines() == [f"Line {number}." for number in range(5)]
         with mind.uvm.image.snapshot() as root:
-            assert staged_effects.list_waiting(root) == []
+            assert effect_records.list_waiting(root) == []
 
 
 async def test_twelve_effects_of_a_mission_happen_in_their_order(tmp_path: Path) -> None:

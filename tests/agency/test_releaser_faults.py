@@ -14,9 +14,8 @@ from tests.agency.acting import Acting, acting, by_hand, patient
 from tests.agency.http_target import Target, listening
 from tests.agency.test_releaser import killed
 
-from batos.agency.records import staged_effects
-from batos.agency.records.capabilities import SinkClass
-from batos.agency.records.staged_effects import EffectData
+from batos.agency.records import effect_records
+from batos.agency.records.effect_records import EffectData, SinkClass
 from batos.agency.releaser import MOST_ATTEMPTS
 from batos.agency.sinks import Check, EffectDelayed, EffectRefused, Outcome, Sink, check_nothing
 from batos.care.verification import find_faults
@@ -305,7 +304,7 @@ async def test_an_effect_whose_words_were_erased_is_given_up(tmp_path: Path, tar
             await mind.send("notes", "log.txt", "A line.")
 
             def erase(root: Root) -> None:
-                for each in staged_effects.list_all(root):
+                for each in effect_records.list_all_effects(root):
                     each.update(payload={}, outcome=None)
 
             await mind.uvm.image.shared.apply(erase)

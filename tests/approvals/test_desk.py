@@ -13,7 +13,7 @@ from tests.image.open_image import open_image
 from tests.image.questions import made
 from tests.waiting import until
 
-from batos.approvals import reasons
+from batos.approvals import documents
 from batos.approvals.desk import Approvals, Consequences
 from batos.events import Events
 from batos.image.ids import utc_now
@@ -169,7 +169,7 @@ async def test_a_late_yes_is_a_no(desk: Desk) -> None:
     desk.clock.pass_(7)
     late = (await desk.approvals.approve([name], "ada")).answers[0]
     assert (late.word, late.changed, desk.slot()) == ("expired", False, None)
-    assert str(reasons.refusal(late)).endswith("nobody answered until 2026-11-29T10:00:00.000Z")
+    assert str(documents.refusal(late)).endswith("nobody answered until 2026-11-29T10:00:00.000Z")
 
 
 async def test_what_is_active_already_needs_no_person(desk: Desk) -> None:
@@ -209,17 +209,17 @@ async def test_several_are_answered_together(desk: Desk) -> None:
     assert answered.woken == ("m-0", "m-1")
     assert desk.slot() == "def say_(self):\n    return 0\n"
     with pytest.raises(GenerationFailed, match="revision 1 is active"):
-        raise reasons.disapproval(answered.answers[1])
+        raise documents.disapproval(answered.answers[1])
 
 
 def test_reasons_name_every_question() -> None:
     """A mission whose parts wait for two says so, in the order in which they came, each once."""
-    one, two = reasons.approval_error(["a-1"], "this"), reasons.approval_error(["a-2", "a-1", "a-2"], "that")
+    one, two = documents.approval_error(["a-1"], "this"), documents.approval_error(["a-2", "a-1", "a-2"], "that")
     assert (one.approval, one.others) == ("a-1", ())
     assert (two.approval, two.others) == ("a-2", ("a-1",))
-    both = reasons.combine_reasons([one, two])
+    both = documents.combine_reasons([one, two])
     assert (both.approval, both.others) == ("a-1", ("a-2",))
-    assert reasons.combine_reasons([one, one]) is one
+    assert documents.combine_reasons([one, one]) is one
     assert isinstance(both, ApprovalNeeded)
     for error in (one, two, both):
         assert isinstance(error, BatosError)

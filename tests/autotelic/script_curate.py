@@ -18,7 +18,7 @@ import structlog
 from tests.image.open_image import say
 
 from batos.autotelic.curator import CurationWish
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
 

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.memory.curation.test_fold_store import logs
 from tests.memory.test_document_store import incoming
+from tests.memory.test_fold_store import logs
 
 from batos.autotelic.curator import CurationWish, Curator
 from batos.events import Events
 from batos.image.ids import utc_now
-from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
+from batos.memory.fold_store import FoldStore
 from batos.protocol.errors import NotFound
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.image.open_image import child, heard
-from tests.memory.curation.test_fold_store import ARCHIVED, logs
 from tests.memory.test_document_store import EVERYONE, find, incoming
+from tests.memory.test_fold_store import ARCHIVED, logs
 
 from batos.autotelic.curator import CurationWish
-from batos.memory.reach import MemoryReach
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import Recollection
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

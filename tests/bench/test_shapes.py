@@ -183,7 +183,7 @@ def check_minute(document: Mapping[str, Any]) -> None:
 def check_replay_law(document: Mapping[str, Any]) -> None:
     """A mission that learns, killed at steps of its, pays nothing twice and changes no choice.
 
-    It is killed at every one of them in tests/minds/test_choices.py, in one process.
+    It is killed at every one of them in tests/minds/test_trace_choices.py, in one process.
     """
     assert document["kills"] == document["points"] > 1
     assert (document["paid_twice"], document["changed_choices"]) == (0, 0)

@@ -17,7 +17,7 @@ from tests.care.secret_mind import SECRET, tell, told_mind
 from ZODB.Connection import Connection
 
 from batos.image import roots
-from batos.records import unfinished_erasure
+from batos.records import redaction
 
 
 async def main(folder: Path, image: str, journal: str, stage: str) -> None:
@@ -26,7 +26,7 @@ async def main(folder: Path, image: str, journal: str, stage: str) -> None:
 
     def end_at_stage(self: Connection, transaction: Any) -> None:
         finish(self, transaction)
-        left = unfinished_erasure.describe(roots.root_of(self))
+        left = redaction.describe_erasure(roots.root_of(self))
         if left is not None and left["stage"] == stage:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -11,9 +11,9 @@ from tests.waiting import HANG
 from ZODB.Connection import Connection
 
 from batos.cli import entry
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.image import roots
-from batos.records import unfinished_erasure
+from batos.records import redaction
 
 
 def main(number: int, stage: str, *arguments: str) -> int:
@@ -22,7 +22,7 @@ def main(number: int, stage: str, *arguments: str) -> int:
 
     def signal_at_stage(self: Connection, transaction: Any) -> None:
         finish(self, transaction)
-        left = unfinished_erasure.describe(roots.root_of(self))
+        left = redaction.describe_erasure(roots.root_of(self))
         if left is not None and left["stage"] == stage and not told.is_set():
             os.kill(os.getpid(), number)
             told.wait(HANG)

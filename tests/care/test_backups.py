@@ -17,7 +17,7 @@ from tests.history.test_undoing import asked
 from tests.image.open_image import child, heard
 from tests.waiting import a_moment
 
-from batos.care import backups, database_copies, verification
+from batos.care import backups, verification
 from batos.history import record_chain
 from batos.image.ids import utc_now
 from batos.image.transactions import snapshot
@@ -98,7 +98,7 @@ async def test_a_backup_beside_another_one_is_refused(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "folder"
     await grown(home)
     folder.mkdir()
-    with database_copies.hold_folder(folder), pytest.raises(Busy, match="another backup"):
+    with backups.hold_folder(folder), pytest.raises(Busy, match="another backup"):
         await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
     await asyncio.to_thread(backups.make_backup, home, folder, full=False, clock=utc_now)
 

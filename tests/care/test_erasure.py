@@ -16,14 +16,14 @@ from tests.agency.acting import FACET
 from tests.care.byte_scan import files_with, has
 from tests.care.secret_mind import OTHER, SECRET, ask, memory, tell, told_mind
 from tests.history import lived
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.image.installing import install
 
 from batos.autotelic.curator import CurationWish
 from batos.care import verification
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
 from batos.care.packing import Packer
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.roots import Root
@@ -32,7 +32,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.records import memory_segments
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, BriefError, NotFound, OllamaError, Refused
-from batos.server.dispatch.guest_rights import limit_guest
+from batos.server.dispatch.guests import limit_guest
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 

@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 from tests.care.byte_scan import files_with
 from tests.care.secret_mind import OTHER, SECRET, ask, bridge, memory, told_mind
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.methods.generation.learning import MESSAGE, SAID, SPEAKS, learning
 from tests.waiting import HANG
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
-from batos.cli.doctor import consistency
-from batos.concurrency.long_work import LongWork
+from batos.cli.doctor import home_checks
+from batos.concurrency.threads import LongWork
 from batos.history import dreams, promotion, record_chain
 from batos.image import roots
+from batos.image.read_only import open_read_only
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
-from batos.image.views.read_only import open_read_only
 from batos.inference import erasure_mark
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.chat import Answer
 from batos.objects.method import Intent
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound, Refused, WordsErased
-from batos.server.dispatch.dreaming import promotion_parts
 from batos.server.dispatch.erasing import finish_one
+from batos.server.dispatch.history_changes import promotion_parts
 from batos.testing import ScriptedBridge, author
 from batos.uvm import UVM
 
@@ -160,7 +160,7 @@ async def test_an_erased_dream_is_no_mission_that_the_image_lacks(tmp_path: Path
         told = await mind.ask("dream_new", brief=QUESTION)
         await mind.ask("erase", target=told["id"], user="tester")
     with open_read_only(f"file://{home}/live_image.fs", f"file://{home}/journal.fs") as pair, pair.root() as root:
-        assert {each.id: each.ok for each in consistency.findings(pair, root)}["image.moment"]
+        assert {each.id: each.ok for each in home_checks.consistency_findings(pair, root)}["image.moment"]
 
 
 def wish_for_the_secret(root: Root) -> None:

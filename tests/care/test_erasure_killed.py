@@ -21,11 +21,11 @@ from batos.cli.doors.in_process import open_here
 from batos.cli.verbs.status import status_text
 from batos.config import Settings
 from batos.history import record_chain
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.image.ids import utc_now
 from batos.image.image import Opening
 from batos.image.transactions import snapshot
-from batos.records import unfinished_erasure
+from batos.records import redaction
 from batos.server.dispatch.looking import read_status
 from batos.uvm import UVM, Seams
 
@@ -121,7 +121,7 @@ async def erased(place: Path, told: Callable[[Acting, Path], Any], target: str) 
         assert done["found"] == []
         assert await asyncio.to_thread(files_with, home, NEEDLE) == set()
         with mind.uvm.image.snapshot() as root:
-            assert unfinished_erasure.read(root) is None
+            assert redaction.read_erasure(root) is None
     return killed
 
 
@@ -132,7 +132,7 @@ async def finished(home: Path) -> str:
         assert door.uvm is not None
         assert await asyncio.to_thread(faults, door.uvm) == []
         with door.uvm.image.snapshot() as root:
-            assert unfinished_erasure.read(root) is None
+            assert redaction.read_erasure(root) is None
     return "" if told is None else str(told["stage"])
 
 
@@ -188,7 +188,7 @@ async def test_an_unfinished_erasure_is_told_without_its_words(tmp_path: Path) -
 
         def begin(root: Any) -> None:
             request = asdict(ErasureRequest(SECRET, "tester", "tester"))
-            unfinished_erasure.begin(root, request, unfinished_erasure.Lines((SECRET,), ()), "2026-11-28T04:00:00.000Z")
+            redaction.begin_erasure(root, request, redaction.Lines((SECRET,), ()), "2026-11-28T04:00:00.000Z")
 
         await mind.uvm.image.writer.apply(begin)
         waiting = await mind.uvm.missions.submit({"text": "Why?", "user": "tester"})

@@ -15,17 +15,17 @@ from tests.care.byte_scan import files_with
 from tests.care.secret_mind import OTHER, SECRET, ask, bridge, tell, told_mind
 from tests.care.test_erasure_copies import begin, held
 from tests.care.test_erasure_storages import rows_with, table_files_with
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.image.open_image import child
 from tests.image.servers import ask_postgres, postgres_server, zeo_server, zeo_uri
 from tests.waiting import HANG
 
 from batos.care import verification
 from batos.image import roots
-from batos.image.views.read_only import open_read_only
+from batos.image.read_only import open_read_only
 from batos.inference.ollama.bridge import ChatRequest
 from batos.protocol.errors import BatosError, OllamaError, WordsErased
-from batos.records import unfinished_erasure
+from batos.records import redaction
 from batos.server.dispatch import erasing
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -126,14 +126,14 @@ async def test_an_erasure_of_a_killed_node_is_finished_by_the_next(tmp_path: Pat
         assert process.returncode == -signal.SIGKILL
         assert await asyncio.to_thread(find)
         with open_read_only(places["image"], places["journal"]) as pair, pair.root() as root:
-            left = unfinished_erasure.describe(root)
+            left = redaction.describe_erasure(root)
         assert left is not None
         assert left["stage"] == stage
         home = tmp_path / "first" / "home"
         async with scripted_uvm(home, bridge(), memory=False, **{**places, "lease": SHORT}) as uvm:
             await erasing.keep_finishing(uvm)  # as a server does
             with uvm.image.snapshot() as root:
-                assert unfinished_erasure.describe(root) is None
+                assert redaction.describe_erasure(root) is None
             assert await asyncio.to_thread(find) == set()
             assert await asyncio.to_thread(verification.find_faults, uvm.image.db) == []
         assert await asyncio.to_thread(files_with, home, NEEDLE) == set()

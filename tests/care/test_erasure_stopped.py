@@ -17,7 +17,7 @@ from tests.waiting import HANG, until
 
 from batos import AsyncClient
 from batos.care.erasure import Erasure, ErasureRequest
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.protocol.errors import BatosError, NoServer
 from batos.server.dispatch.erasing import erasure_parts
 from batos.server.dispatch.looking import read_status

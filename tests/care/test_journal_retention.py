@@ -17,15 +17,15 @@ from tests.history.test_undoing import asked
 from batos.care import verification
 from batos.care.packing import Packer, erase_old_words, list_due
 from batos.cli.render.mission_record import prompts_text
-from batos.history import record_chain, replays
+from batos.history import copies, record_chain
 from batos.image import roots
 from batos.image.transactions import snapshot
 from batos.inference.journal import MISSIONS
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.dispatch.reads import explain
 from batos.uvm import UVM
-from batos.verbs.care_verbs import packed_text
-from batos.verbs.dream_verbs import replay_text
+from batos.verbs.history_verbs import replay_text
+from batos.verbs.server_verbs import packed_text
 
 DAY = timedelta(days=1)
 
@@ -125,7 +125,7 @@ async def test_a_retry_of_a_mission_without_words_asks_the_model_again(tmp_path:
         await packer.pack()
         again = await asked(uvm, "Who winds the lamp?", ancestor=first["id"])
         assert (again["status"], again["cost"]["from_journal"]) == ("done", 0)
-        told = replays.compare(cast("MissionDocument", first), cast("MissionDocument", again), uvm.journal)
+        told = copies.compare(cast("MissionDocument", first), cast("MissionDocument", again), uvm.journal)
         assert told["erased"] == len(words_of(uvm, first["id"]))
         assert f"the words of {told['erased']} call" in replay_text(told, answered=True)
 

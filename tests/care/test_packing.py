@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from tests.care.test_verification import bridge
 from tests.history import lived
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.history.test_undoing import asked
 
 from batos.care import verification
 from batos.care.packing import Packer, PackerParts
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.history import record_chain
 from batos.image import roots
 from batos.image.transactions import snapshot

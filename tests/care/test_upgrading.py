@@ -17,11 +17,10 @@ from batos.care.upgrading import backup_folder, home_upgrading, plan_upgrade
 from batos.config import Settings
 from batos.history import record_chain
 from batos.image import roots
-from batos.image.evolution.evolving import Upgrading
-from batos.image.evolution.steps import STEPS
+from batos.image.evolving import STEPS, Upgrading
 from batos.image.image import LivingImage, Opening
+from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
-from batos.image.views.read_only import open_read_only
 from batos.inference.journal import Entries, Record
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import OldFormat, UsageError

@@ -15,7 +15,7 @@ from ZODB.FileStorage import FileStorage
 from batos.care.upgrading import home_upgrading, plan_upgrade
 from batos.config import Settings
 from batos.image import roots
-from batos.image.evolution.evolving import Upgrading
+from batos.image.evolving import Upgrading
 from batos.image.nodes.storage_servers import resolve_postgres
 from batos.protocol.errors import OldFormat
 from batos.testing import emulated_uvm

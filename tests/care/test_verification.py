@@ -20,7 +20,7 @@ from ZODB.FileStorage import FileStorage
 
 from batos.autotelic.curator import CurationWish
 from batos.care import verification
-from batos.care.references import read_graph
+from batos.care.image_faults import read_graph
 from batos.care.verification import delete_record
 from batos.image.transactions import snapshot
 from batos.memory.records.memory_segments import trees_of

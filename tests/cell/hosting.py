@@ -11,8 +11,7 @@ from typing import Any
 from tests.waiting import HANG
 
 from batos.cell.cell import Cell, MethodCall, Outcome
-from batos.cell.host import MessageAnswer, RaisedError, Writes
-from batos.cell.limits import CellLimits
+from batos.cell.host import CellLimits, MessageAnswer, RaisedError, Writes
 from batos.cell.program import Program, prepare
 from batos.cell.values import Ref
 

@@ -12,7 +12,7 @@ from tests.cell.hosting import Answers, method, outcome
 
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.program import prepare
-from batos.guardian import dialect
+from batos.guardian import policy
 from batos.guardian.audit import audit
 from batos.guardian.policy import SHIPPED
 
@@ -232,5 +232,5 @@ def test_the_forms_are_all_of_the_syntax() -> None:
 @pytest.mark.parametrize(("told", "source"), REFUSED.items(), ids=REFUSED.keys())
 def test_what_a_model_is_told_not_to_write_is_refused(told: str, source: str) -> None:
     """Each thing that the text forbids, it forbids in these words, and the guardian refuses it."""
-    assert told in dialect.text()
+    assert told in policy.dialect_text()
     assert not audit(source).accepted

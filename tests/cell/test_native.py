@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batos.cell.library.reading import served_names
-from batos.cell.lowering import lowered_names
+from batos.cell.lowering import statement_lowering
 from batos.cell.worker_pool import interpreter
 
 _TYPE = "class A:\n    x = 1\na = A()\n"
@@ -30,8 +30,8 @@ FEATURES: dict[str, tuple[str, str]] = {
     "statistics": ("import statistics\nstatistics.mean([1, 3]) == 2", "library/statistics.py"),
     "string": ("import string\nstring.digits == '0123456789'", "library/string.py"),
     "textwrap": ("import textwrap\ntextwrap.dedent('  a') == 'a'", "library/textwrap.py"),
-    "yield": ("def g():\n    yield 1\nlist(g()) == [1]", "lowering/generators.py"),
-    "yield from": ("def g():\n    yield from [1]\nlist(g()) == [1]", "lowering/generators.py"),
+    "yield": ("def g():\n    yield 1\nlist(g()) == [1]", "lowering/waiting.py"),
+    "yield from": ("def g():\n    yield from [1]\nlist(g()) == [1]", "lowering/waiting.py"),
     "async for": (
         (
             "class A:\n    def __aiter__(self):\n        return self\n    async def __anext__(self):\n"
@@ -73,7 +73,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     ),
 }
 #: Modules of lowering that hold no feature of their own.
-_SHARED = {"__init__", lowered_names.__name__.rpartition(".")[2]}
+_SHARED = {"__init__", statement_lowering.__name__.rpartition(".")[2]}
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_no_lowered_feature_has_become_native(bare: Callable[..., Any], name: st
 
 def test_each_module_that_lowers_or_serves_has_a_row() -> None:
     """A new module brings the text by which it is known to be needed."""
-    folder = Path(lowered_names.__file__).parent
+    folder = Path(statement_lowering.__file__).parent
     modules = {f"lowering/{path.name}" for path in folder.glob("*.py") if path.stem not in _SHARED}
     modules |= {f"library/{name}.py" for name in served_names()}
     assert {ours.partition(" ")[0] for _, ours in FEATURES.values()} >= modules

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.cell.lowering.lowered_names import is_allowed_selector, is_allowed_slot
+from batos.cell.lowering.statement_lowering import is_allowed_selector, is_allowed_slot
 from batos.cell.values import MARK, Ref, decode, differences, encode, plain, same
 from batos.protocol.errors import MethodFailed
 

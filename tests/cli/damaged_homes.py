@@ -14,17 +14,17 @@ from tests.image.installing import install
 from ZODB.DB import DB
 from ZODB.FileStorage.FileStorage import FileStorage
 
-from batos.agency.records import staged_effects
-from batos.agency.records.staged_effects import EffectData
-from batos.client.wire import server_file
+from batos.agency.records import effect_records
+from batos.agency.records.effect_records import EffectData
+from batos.client import addresses
 from batos.config import Settings
-from batos.genesis import measures
+from batos.genesis import measuring
 from batos.genesis.adapters import repository
 from batos.image.roots import Root, root_of
 from batos.inference.journal import canonical_bodies
 from batos.inference.ollama.bridge import Bridge
 from batos.protocol.brief import as_file
-from batos.records import unfinished_erasure
+from batos.records import redaction
 from batos.records.methods import lineage_of
 from batos.uvm import open_uvm
 
@@ -134,8 +134,8 @@ async def modelfile_edited(patient: Patient) -> None:
 
 async def thinking_embedder(patient: Patient) -> None:
     def dull(root: Any) -> None:
-        known = measures.recorded_measures(root)
-        measures.record(root, {digest: replace(each, capabilities=()) for digest, each in known.items()})
+        known = measuring.recorded_measures(root)
+        measuring.record_measures(root, {digest: replace(each, capabilities=()) for digest, each in known.items()})
 
     await patient.change(dull)
 
@@ -314,16 +314,16 @@ async def effect_unknown(patient: Patient) -> None:
         effect = EffectData(grant="dark", oid="oid:0x1", operation="effect.post", payload={"data": 1}, number=1)
 
         def change(root: Root) -> None:
-            staged_effects.fold(root, mission, {**effect, "fingerprint": "f"})
-            made = staged_effects.find(root, f"e-{mission[2:]}-01")
-            staged_effects.become(root, made, "unknown", "", {"reason": "its process ended"})
+            effect_records.fold(root, mission, {**effect, "fingerprint": "f"})
+            made = effect_records.find_effect(root, f"e-{mission[2:]}-01")
+            effect_records.become(root, made, "unknown", "", {"reason": "its process ended"})
 
         await uvm.image.writer.apply(change)
 
 
 async def erasure_cut_off(patient: Patient) -> None:
-    lines = unfinished_erasure.Lines((), ())
-    await patient.change(lambda root: unfinished_erasure.begin(root, {"by": "you"}, lines, "2026-11-28T04:00:00.000Z"))
+    lines = redaction.Lines((), ())
+    await patient.change(lambda root: redaction.begin_erasure(root, {"by": "you"}, lines, "2026-11-28T04:00:00.000Z"))
 
 
 async def left_behind(patient: Patient) -> None:
@@ -344,16 +344,16 @@ async def open_files(patient: Patient) -> None:
 NO_PROCESS = 2**22 + 1
 
 
-def left(pid: int) -> server_file.ServerRecord:
+def left(pid: int) -> addresses.ServerRecord:
     """The note of a server."""
     where = "tcp://127.0.0.1:7717"
-    return server_file.ServerRecord(
-        pid, server_file.birth_time(pid) or "", "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"
+    return addresses.ServerRecord(
+        pid, addresses.birth_time(pid) or "", "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0"
     )
 
 
 async def stale_note(patient: Patient) -> None:
-    server_file.write(patient.home, left(NO_PROCESS))
+    addresses.write_record(patient.home, left(NO_PROCESS))
 
 
 async def strange_note(patient: Patient) -> None:

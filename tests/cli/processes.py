@@ -23,7 +23,7 @@ from tests.fork_server import ForkedCommand
 from tests.waiting import HANG, wait_until
 
 from batos.cli import entry
-from batos.cli.surroundings import Surroundings
+from batos.cli.command_line import Surroundings
 
 BATOS = (sys.executable, "-m", "batos")
 #: What a program waits for at most, in seconds: no test but one about such a limit is to meet it, at any pace.

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from batos.cli.declared import take
 from batos.cli.verb_options import VerbCall
-from batos.protocol.strict_model import Asker, MemoryName, Moment, Name, Place, StrictModel
+from batos.protocol.wire_messages import Asker, MemoryName, Moment, Name, Place, StrictModel
 from batos.verbs.wire_verb import WireVerb
 
 

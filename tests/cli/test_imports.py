@@ -37,7 +37,7 @@ def test_a_question_without_a_server_loads_no_client() -> None:
     """What `ask` needs to answer by itself has neither sockets nor client in it."""
     code = (
         "import sys, batos.cli.verbs.ask, batos.cli.doors.in_process\n"
-        "print(sorted({'zmq', 'batos.client.asynchronous'} & set(sys.modules)))"
+        "print(sorted({'zmq', 'batos.client.clients'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from batos.cli import manual
-from batos.cli.doctor import pages
 from batos.cli.entry import VERBS
+from batos.cli.verbs import system_verbs
 from batos.protocol import errors
 from batos.protocol.errors import BatosError, NotFound
 
@@ -22,7 +22,7 @@ SOURCES = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.
 def test_every_page_is_a_topic() -> None:
     """Each page of docs/ by its name, without what is for browsers and scripts."""
     names = {path.stem.lower() for path in (ROOT / "docs").glob("*.md")}
-    assert set(manual.pages()) == names
+    assert set(manual.list_pages()) == names
     for name in names:
         text = manual.find_text(name)
         assert text.startswith("# ")
@@ -58,7 +58,7 @@ def test_a_part_is_found_by_its_heading(topic: str) -> None:
 
 def test_what_the_doctor_names_is_found() -> None:
     """By the finding's id and by the word that is printed: its paragraph alone."""
-    assert manual.find_text("ollama.answers") == manual.find_text(pages.topic("ollama.answers"))
+    assert manual.find_text("ollama.answers") == manual.find_text(system_verbs.topic("ollama.answers"))
     assert manual.find_text("ollama.answers").startswith("**`ollama.answers`**")
     assert "ollama.version" not in manual.find_text("ollama.answers")
 
@@ -69,7 +69,7 @@ def test_every_error_code_is_a_topic() -> None:
         each.code: each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, BatosError)
     }
     for code, kind in codes.items():
-        if code not in manual.pages():
+        if code not in manual.list_pages():
             text = manual.find_text(code)
             assert kind.remedy in text or code in {manual.slug(each.title) for each in manual._sections()}
 

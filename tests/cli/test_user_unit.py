@@ -19,8 +19,8 @@ from batos import config
 from batos.cli import user_unit
 from batos.cli.verb_options import VerbCall
 from batos.cli.verbs.serve import change_unit
-from batos.client.wire import server_file
-from batos.client.wire.server_file import ServerRecord
+from batos.client import addresses
+from batos.client.addresses import ServerRecord
 from batos.protocol.errors import Refused
 from batos.terminal.console import Console
 
@@ -141,9 +141,9 @@ def test_a_server_that_a_person_runs_is_stopped_by_that_person(tmp_path: Path) -
     """The unit's would end at once."""
     home, where, pid = tmp_path / NAME, "tcp://127.0.0.1:9", os.getpid()
     home.mkdir()
-    born = server_file.birth_time(pid) or ""
+    born = addresses.birth_time(pid) or ""
     note = ServerRecord(pid, born, "2026-11-29T00:00:00Z", where, where, "plain", "plain", "0", "person")
-    server_file.write(home, note)
+    addresses.write_record(home, note)
     run = Commands()
     with pytest.raises(Refused, match=f"process {pid}"):
         installed(tmp_path, run)

@@ -16,12 +16,11 @@ import zmq.asyncio
 from tests.waiting import HANG, until
 
 from batos.cli.verb_options import own_folder
-from batos.client.asynchronous import AsyncClient
+from batos.client import addresses
+from batos.client.addresses import ServerRecord, parse_listening
+from batos.client.clients import AsyncClient
+from batos.client.keys import Credentials, Keyring
 from batos.client.line import Patience
-from batos.client.wire import server_file
-from batos.client.wire.addresses import parse_listening
-from batos.client.wire.keys import Credentials, Keyring
-from batos.client.wire.server_file import ServerRecord
 from batos.config import Settings
 from batos.events import Events
 from batos.image import ownership, roots
@@ -309,7 +308,7 @@ def note_of(wire: WireServer, born: str | None = None) -> ServerRecord:
     pid = os.getpid()
     at, events = str(wire.places.bind), str(wire.places.events)
     return ServerRecord(
-        pid, (server_file.birth_time(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0"
+        pid, (addresses.birth_time(pid) or "") if born is None else born, "", at, events, "plain", "plain", "0"
     )
 
 

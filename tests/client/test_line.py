@@ -12,9 +12,9 @@ import pytest
 from tests.cli.wire_server import HASTY, QUICK, ScriptedUvm, eventually, note_of, wire_server
 from tests.waiting import HANG
 
+from batos.client import addresses
+from batos.client.keys import ServerAddress
 from batos.client.line import UNDER_WAY, WAITING, Line
-from batos.client.wire import server_file
-from batos.client.wire.server_address import ServerAddress
 from batos.config import Settings
 from batos.protocol.errors import NoServer, ProtocolError
 from batos.server.zmq.server import ServerLimits
@@ -157,7 +157,7 @@ async def test_a_client_that_nobody_closed_ends_with_its_program(tmp_path: Path)
         f" client = Client(sys.argv[1], patience=Patience(*[{HANG}] * 4)); client.hello()"
     )
     async with wire_server(tmp_path) as wire:
-        server_file.write(tmp_path, note_of(wire))
+        addresses.write_record(tmp_path, note_of(wire))
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", program, str(tmp_path), stderr=asyncio.subprocess.PIPE
         )

@@ -10,8 +10,8 @@ import pytest
 from tests.conversations.test_compaction import compacted, tell, view
 from tests.conversations.test_conversations import PLAIN, paused
 from tests.conversations.written_turns import exchanges, recording, write_turns
-from tests.history.test_past_questions import Door
-from tests.memory.records.test_retractions import AT
+from tests.history.test_as_of_past_questions import Door
+from tests.memory.records.test_memories_set_aside_retractions import AT
 from tests.memory.test_document_store import incoming
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask, change
@@ -20,7 +20,7 @@ from batos.conversations import compaction, conversations
 from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.records import retractions
+from batos.memory.records import memories_set_aside
 from batos.protocol.errors import OllamaUnreachable, Refused
 
 
@@ -143,8 +143,8 @@ async def test_an_answer_that_is_retracted_during_a_compaction_is_in_no_summary(
     name = await write_turns(mind.uvm, exchanges(20), "ann", name=shown["brief"]["conversation"])
 
     def retract(root: Root) -> None:
-        (document,) = retractions.names_from_source(root, "/lamp.md", "ann")
-        done = retractions.retract(root, [document], ("ann", AT), cascade=True)
+        (document,) = memories_set_aside.names_from_source(root, "/lamp.md", "ann")
+        done = memories_set_aside.retract(root, [document], ("ann", AT), cascade=True)
         assert done.missions == (shown["id"],)
 
     told = await changed_meanwhile(mind, name, lambda: change(mind.uvm, retract), user="ann")

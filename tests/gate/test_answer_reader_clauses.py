@@ -10,7 +10,7 @@ from tests.memory.growing import growth
 
 from batos.gate import thresholds
 from batos.gate.answer_reader import MOST, clause_spans
-from batos.gate.texts.stems import stems
+from batos.gate.languages import stems
 
 said = st.lists(
     st.sampled_from("lamp, oil keeper; who and which storm (wick 1804) - in, 灯台守、 منارة،".split()), max_size=30

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from batos.gate import checks, thresholds
 from batos.gate.answer_reader import AttributedSentence
-from batos.gate.attribution import SentenceVectors, answer_sentences, attribute
-from batos.gate.citations import citations_of
+from batos.gate.attribution import SentenceVectors, answer_sentences, attribute, citations_of
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex
 from batos.gate.ground import Draft, Ground
 from batos.memory.evidence import Evidence, Passage, Turn

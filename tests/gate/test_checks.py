@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
-from batos.gate import checks, wording
+from batos.gate import checks, languages, wording
 from batos.gate.ground import Draft, Ground
 from batos.gate.quotations import Quotation
-from batos.gate.texts import languages
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
 from batos.minds.calls import answers

@@ -19,7 +19,7 @@ from ZODB.FileStorage import FileStorage
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.inference import model_names
-from batos.inference.ollama import blobs
+from batos.inference.ollama import transport
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, ModelRow, PullProgress, RunnerRow
 from batos.protocol.errors import ModelMissing, OllamaError, RequestRejected, StreamCut
@@ -150,7 +150,7 @@ class HandDaemon:
     async def upload_blob(
         self, path: Path, digest: str | None = None, on_bytes: Callable[[int, int], None] | None = None
     ) -> str:
-        file = blobs.measure(path, digest)
+        file = transport.measure_file(path, digest)
         self.asked.append(f"upload {path.name}")
         self.blobs.add(file.digest)
         return file.digest

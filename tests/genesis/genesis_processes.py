@@ -22,9 +22,9 @@ from tests.waiting import HANG, wait_until
 from batos.cli import entry
 from batos.config import Settings
 from batos.events import Events
-from batos.genesis import register
+from batos.genesis import persona_models
 from batos.genesis.adapters import repository
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.inference.ollama.bridge import Bridge
 from batos.uvm import Seams, open_uvm
@@ -173,9 +173,9 @@ async def image_of(home: Path) -> dict[str, Any]:
     """What the image in a home holds of genesis, without times."""
     async with open_image(home) as image:
         with image.snapshot() as root:
-            known = register.read_record(root)
+            known = persona_models.read_record(root)
             models = {name: {**asdict(made), "at": ""} for name, made in known.models.items()}
-            audit = register.last_audit(root)
+            audit = persona_models.last_audit(root)
             assert audit is not None
             return {
                 "codex": known.codex_digest,

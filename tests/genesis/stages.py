@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from batos.config import Settings
 from batos.events import Events
-from batos.genesis import register
+from batos.genesis import persona_models
 from batos.inference.ollama.bridge import Bridge
 from batos.protocol.mission_documents import MissionDocument
 from batos.uvm import UVM, Seams, open_uvm
@@ -72,7 +72,7 @@ class Stage:
     def model(self, persona: str = "ROBIN") -> str:
         """The model that the image knows for a persona."""
         with self.uvm.image.snapshot() as root:
-            return register.read_record(root).used[persona]
+            return persona_models.read_record(root).used[persona]
 
     def stall(self, path: str, nth: int = 1) -> None:
         """Let the reply to a request of this path stand still after its first line, until `clock.goes_on` is set."""

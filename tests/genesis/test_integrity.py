@@ -11,11 +11,11 @@ from tests.genesis.conftest import Edit, HandDaemon
 from tests.image.installing import install
 from ZODB.Connection import Connection
 
-from batos.genesis import graph, measures, register
+from batos.genesis import graph, measuring, persona_models
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.integrity import Finding, audit
-from batos.genesis.measures import Measure
+from batos.genesis.measuring import Measure
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import carry_out
 from batos.image.roots import root_of
@@ -34,8 +34,8 @@ def record(root: Any, made: Plan) -> None:
     """Write models and digests down, as genesis does."""
     graph.record_models(root, made.models)
     rows = ((name, recipe, made.listed.row(name)) for name, recipe in made.recipes.items())
-    register.record(
-        root, {name: register.model_record(recipe, row, "now") for name, recipe, row in rows if row is not None}
+    persona_models.record(
+        root, {name: persona_models.model_record(recipe, row, "now") for name, recipe, row in rows if row is not None}
     )
 
 
@@ -171,13 +171,13 @@ def test_what_others_found_is_told(connection: Connection, codex: Codex) -> None
 def test_an_audit_is_kept_when_it_differs(connection: Connection, codex: Codex) -> None:
     """The last audit has its findings and since when they hold; the same findings again write nothing."""
     root = root_of(connection)
-    assert register.last_audit(root) is None
+    assert persona_models.last_audit(root) is None
     graph.build(root, codex)
     found = [Finding("codex.digest", True, "well").as_dict()]
-    assert register.keep_audit(root, found, "monday") == "monday"
-    assert register.keep_audit(root, found, "tuesday") == "monday"
-    assert register.last_audit(root) == {"at": "monday", "findings": found}
-    assert register.keep_audit(root, [], "wednesday") == "wednesday"
+    assert persona_models.keep_audit(root, found, "monday") == "monday"
+    assert persona_models.keep_audit(root, found, "tuesday") == "monday"
+    assert persona_models.last_audit(root) == {"at": "monday", "findings": found}
+    assert persona_models.keep_audit(root, [], "wednesday") == "wednesday"
 
 
 def test_a_window_is_told_by_what_the_base_counts(codex: Codex, connection: Connection) -> None:
@@ -185,7 +185,7 @@ def test_a_window_is_told_by_what_the_base_counts(codex: Codex, connection: Conn
     root = root_of(connection)
     graph.build(root, codex)
     (guessed,) = (each.what for each in audit(root, codex, None) if each.id == "window.babs")
-    measures.record(root, {"d": Measure(codex.default_model, 1_000, 200, (), ("completion",))})
+    measuring.record_measures(root, {"d": Measure(codex.default_model, 1_000, 200, (), ("completion",))})
     (counted,) = (each.what for each in audit(root, codex, None) if each.id == "window.babs")
     assert "by estimate; the window has 4096, of which an answer may take 1024" in guessed
     assert "as its base counts them" in counted
@@ -202,7 +202,7 @@ async def test_a_base_that_cannot_do_what_it_is_named_for(
     made = await carry_out(await plan(codex, "default", daemon), daemon, lambda progress: None)
     record(root, made)
     digests = {name: made.listed.row(name) for name in (codex.default_model, codex.embedder)}
-    measures.record(
+    measuring.record_measures(
         root,
         {
             row.digest: Measure(name, 1, 1, (), ("completion",) if name == codex.embedder else ("embedding",))

@@ -16,7 +16,7 @@ from tests.genesis.loras import gguf_adapter
 from tests.genesis.recording import Place, Recording
 from tests.genesis.short_codex import short_codex
 
-from batos.protocol.genesis_documents import PlanDocument
+from batos.protocol.server_documents import PlanDocument
 
 #: The states are taken by as many tests, so that several workers share them.
 PARTS = 2

@@ -10,14 +10,14 @@ from tests.genesis.conftest import HandDaemon
 from tests.genesis.stages import Stage
 from ZODB.Connection import Connection
 
-from batos.genesis import measures, measuring
+from batos.genesis import measuring
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import look
-from batos.genesis.measures import Measure
+from batos.genesis.measuring import Measure
+from batos.genesis.persona_models import GenesisRecord
 from batos.genesis.plan import Plan, compare
 from batos.genesis.provision import StepProgress
-from batos.genesis.register import GenesisRecord
 from batos.image import roots
 from batos.inference import model_names
 from batos.inference.ollama.catalogue import ModelCard
@@ -101,10 +101,10 @@ def test_what_is_known_stands_in_the_image(connection: Connection) -> None:
     root: Any = connection.root()
     roots.prepare(root)
     one = Measure("m:1", 400, 100, ("<turn>",), ("completion",))
-    assert measures.record(root, {"d1": one}) == ["genesis.bases.m:1 measured"]
-    assert measures.recorded_measures(root) == {"d1": one}
-    assert measures.record(root, {"d1": one}) == []
-    assert measures.record(root, {}) == ["genesis.bases.m:1 forgotten"]
+    assert measuring.record_measures(root, {"d1": one}) == ["genesis.bases.m:1 measured"]
+    assert measuring.recorded_measures(root) == {"d1": one}
+    assert measuring.record_measures(root, {"d1": one}) == []
+    assert measuring.record_measures(root, {}) == ["genesis.bases.m:1 forgotten"]
 
 
 def test_a_ratio_is_the_models_own_else_its_bases_else_the_first(connection: Connection) -> None:
@@ -115,7 +115,7 @@ def test_a_ratio_is_the_models_own_else_its_bases_else_the_first(connection: Con
         name: {"base_digest": digest} for name, digest in {"robin": "d1", "brick": "d1", "other": "d2"}.items()
     }
     assert ratio_of(root, "brick") == 0.35
-    measures.record(root, {"d1": Measure("base", 1_000, 250, (), ("completion",))})
+    measuring.record_measures(root, {"d1": Measure("base", 1_000, 250, (), ("completion",))})
     assert ratio_of(root, "brick") == ratio_of(root, "base:latest") == pytest.approx(1.1 * 0.25)
     assert ratio_of(root, "other") == 0.35
     root[roots.STATISTICS]["measured"] = {"robin": (3_000, 1_150)}
@@ -129,8 +129,8 @@ def test_marks_go_by_the_models_name(connection: Connection) -> None:
     roots.prepare(root)
     root[roots.GENESIS]["models"] = {"robin": {"base_digest": "d1"}, "other": {"base_digest": "d2"}}
     plain = Measure("plain", 1, 1, (), ())
-    measures.record(root, {"d1": Measure("base", 1, 1, ("<turn>",), ()), "d2": plain})
-    assert measures.marks(root) == {"robin": ("<turn>",), "base:latest": ("<turn>",)}
+    measuring.record_measures(root, {"d1": Measure("base", 1, 1, ("<turn>",), ()), "d2": plain})
+    assert measuring.recorded_marks(root) == {"robin": ("<turn>",), "base:latest": ("<turn>",)}
 
 
 async def test_the_first_question_leaves_out_nothing_that_fits(stage: Stage) -> None:

@@ -12,7 +12,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import ask
 
 from batos.config import Settings
-from batos.genesis import graph, measures, measuring
+from batos.genesis import graph, measuring
 from batos.minds import context_building
 
 
@@ -70,9 +70,9 @@ async def test_a_window_that_a_model_was_not_trained_for_is_none(mind: Mind) -> 
     await mind.uvm.readiness.genesis()
 
     def shrink(root: Any) -> list[str]:
-        known = measures.recorded_measures(root)
+        known = measuring.recorded_measures(root)
         assert known
-        return measures.record(root, {digest: replace(each, trained=2_048) for digest, each in known.items()})
+        return measuring.record_measures(root, {digest: replace(each, trained=2_048) for digest, each in known.items()})
 
     await mind.uvm.image.writer.apply(shrink)
     await mind.uvm.readiness.genesis()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from batos.events import Events
-from batos.genesis import register
+from batos.genesis import persona_models
 from batos.genesis.codex import codex as codices
-from batos.image.views.past import kept_span, newest_commit, tid_of
+from batos.image.past import kept_span, newest_commit, tid_of
 from batos.protocol.errors import PackedAway, Refused
 from batos.testing import scripted_uvm
 from batos.uvm import open_past
@@ -22,7 +22,7 @@ async def test_the_personas_of_then_think_with_the_models_of_today(tmp_path: Pat
         tid = newest_commit(uvm.image.db)
         mind = tmp_path / "codex" / codices.MIND
         with uvm.image.snapshot() as root:
-            before = register.read_record(root)
+            before = persona_models.read_record(root)
         person = next(path for path in sorted((tmp_path / "codex").glob("*brick*")))
         person.write_text(person.read_text().replace("temperature", "temperature ", 1) + "\n# Later.\n")
         mind.write_text(mind.read_text() + "\n# Later.\n")
@@ -30,8 +30,8 @@ async def test_the_personas_of_then_think_with_the_models_of_today(tmp_path: Pat
         async with open_past(uvm, tid, Events(log=False)) as past:
             found = await past.reconciler.check()
             with past.image.snapshot() as root, uvm.image.snapshot() as now:
-                assert register.read_record(root).used == register.read_record(now).used
-                assert register.read_record(root).codex_digest == before.codex_digest
+                assert persona_models.read_record(root).used == persona_models.read_record(now).used
+                assert persona_models.read_record(root).codex_digest == before.codex_digest
             assert found.codex.digest == before.codex_digest
             assert found.digests == baseline.baseline.digests
             for refused in (past.reconciler.run(), past.reconciler.plan()):

@@ -13,7 +13,7 @@ from tests.genesis.loras import gguf_adapter
 from tests.inference.still_clock import on_still_clock, pass_time
 from tests.waiting import HANG
 
-from batos.genesis import advice
+from batos.genesis import provision
 from batos.genesis.adapters.folder import discover
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
@@ -312,21 +312,21 @@ async def test_an_adapter_that_vanishes_is_told(codex: Codex, daemon: HandDaemon
 )
 def test_remedies_of_a_pull(codex: Codex, error: OllamaError, remedy: str) -> None:
     """Each failure of a pull names the step and says what to do about that very failure."""
-    told = advice.advise_pull(error, PlanStep("pull", BASE, ""), codex, "default")
+    told = provision.advise_pull(error, PlanStep("pull", BASE, ""), codex, "default")
     assert str(told).startswith(f"pull {BASE}: ")
     assert remedy in told.remedy
 
 
 def test_where_the_codex_names_a_model(codex: Codex, folder: Path, edit: Edit) -> None:
     """A model's name is found in every file and key from which it comes, by line, whatever its case."""
-    assert advice.places_of_model(codex, "default", "all-minilm") == ["`embedder` (mind.toml:20)"]
+    assert provision.places_of_model(codex, "default", "all-minilm") == ["`embedder` (mind.toml:20)"]
     line = edit("brick.toml", "# BRICK:", 'model = "Other:1b"\n# BRICK:')
     edit("mind.toml", "# coder =", 'coder = "other:1b"\n# coder =')
     changed = codices.load(folder)
-    assert advice.places_of_model(changed, "default", "OTHER:1b") == [
+    assert provision.places_of_model(changed, "default", "OTHER:1b") == [
         "`coder` (mind.toml:18)",
         f"`model` (brick.toml:{line})",
     ]
-    small = advice.places_of_model(codex, "small", "llama3.2:3b-instruct-q4_K_M")
+    small = provision.places_of_model(codex, "small", "llama3.2:3b-instruct-q4_K_M")
     assert small[0].startswith("`model` (mind.toml:")
-    assert advice.places_of_model(codex, "default", "unheard:of") == ["the codex"]
+    assert provision.places_of_model(codex, "default", "unheard:of") == ["the codex"]

@@ -6,7 +6,7 @@ import asyncio
 
 from tests.genesis.stages import BASE, Stage
 
-from batos.genesis import register
+from batos.genesis import persona_models
 
 
 async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
@@ -35,7 +35,7 @@ async def test_prune_leaves_what_a_mission_thinks_with(stage: Stage) -> None:
     assert paths.index("/api/chat") < paths.index("/api/delete")
     assert old not in {row.name for row in await stage.other.ps()}
     with stage.uvm.image.snapshot() as root:
-        assert old not in register.read_record(root).models
+        assert old not in persona_models.read_record(root).models
     assert await stage.genesis_asks() == ["GET /api/version", "GET /api/tags"]
 
 

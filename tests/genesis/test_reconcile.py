@@ -16,7 +16,7 @@ from tests.waiting import until
 
 from batos.config import Settings
 from batos.events import Events
-from batos.genesis import register
+from batos.genesis import persona_models
 from batos.image import roots
 from batos.image.roots import connection_of
 from batos.protocol.errors import BatosError, CodexError, ModelMissing, OllamaUnreachable, RequestRejected
@@ -207,7 +207,7 @@ async def test_a_daemon_that_comes_back_is_asked_what_it_is(stage: Stage) -> Non
 async def test_the_audit_is_kept(stage: Stage) -> None:
     """The last audit is in ALFRED's slot with its time, and a second genesis writes nothing."""
     with stage.uvm.image.snapshot() as root:
-        first = register.last_audit(root)
+        first = persona_models.last_audit(root)
         serial = connection_of(root).db().lastTransaction()
     assert first is not None
     assert {"codex.digest", "image.root", "models.digests"} <= {each["id"] for each in first["findings"]}

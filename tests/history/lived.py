@@ -14,14 +14,14 @@ from typing import Any
 from tests.image.installing import install
 from ZODB.FileStorage import FileIterator
 
+from batos.image.read_only import open_read_only
 from batos.image.readable import ReadableImage
 from batos.image.roots import Root
-from batos.image.views.read_only import open_read_only
 from batos.inference.journal import Entries
 from batos.memory.known_texts import Incoming
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions.readings import Readings
 from batos.uvm import UVM

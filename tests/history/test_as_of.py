@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from tests.history import lived
 
-from batos.history.as_of import MOST_KEPT, PastReadings
-from batos.history.moments import Moment
-from batos.image.views.past import kept_span, newest_commit
+from batos.history.as_of import MOST_KEPT, Moment, PastReadings
+from batos.image.past import kept_span, newest_commit
 from batos.protocol.errors import PackedAway
 from batos.testing import ScriptedBridge, scripted_uvm
 

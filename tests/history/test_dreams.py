@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.image.installing import install
 
-from batos.history import dreams, promotion, slot_changes
+from batos.history import dreams, mission_traces, promotion
 from batos.image import roots
-from batos.image.publisher import Publisher
 from batos.image.roots import Root
+from batos.image.writer import Publisher
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
 from batos.protocol.errors import NotFound, Refused
-from batos.server.dispatch.dreaming import promotion_parts
+from batos.server.dispatch.history_changes import promotion_parts
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -219,4 +219,4 @@ async def test_a_promotion_passes_the_checks_of_every_thought(tmp_path: Path, na
 
 async def test_values_and_references_are_plain_and_back() -> None:
     """Lists and numbers stay; of an object its reference is kept."""
-    assert slot_changes.plain_value([1, {"a": "b"}]) == [1, {"a": "b"}]
+    assert mission_traces.plain_value([1, {"a": "b"}]) == [1, {"a": "b"}]

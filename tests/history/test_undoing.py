@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 from tests.history import lived
+from tests.history.test_as_of_past_questions import Door
 from tests.history.test_dreams import BRICK, BRIEF, COUNTS, FACET
-from tests.history.test_past_questions import Door
 from tests.image.installing import install, provenance
 
 from batos.image import roots
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound, Refused
 from batos.records import uses
 from batos.records.methods import lineage_of
-from batos.server.dispatch.guest_rights import limit_guest
+from batos.server.dispatch.guests import limit_guest
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
 

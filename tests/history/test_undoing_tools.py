@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from tests.history.test_past_questions import Door
-from tests.minds.parts.test_toolmaking import QUESTION, Abreast, Mind, answered, brief, made, slot
+from tests.history.test_as_of_past_questions import Door
+from tests.minds.parts.test_protocols_toolmaking import QUESTION, Abreast, Mind, answered, brief, made, slot
 
 from batos.image import roots
 from batos.objects.method import Intent, Method

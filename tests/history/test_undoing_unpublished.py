@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.history.test_undoing import asked, mind
 from tests.waiting import HANG, a_moment
 from transaction import TransactionManager
@@ -18,10 +18,10 @@ from batos.history import dreams, promotion
 from batos.history.mission_traces import Keeping
 from batos.history.undoing import Undoing
 from batos.image import roots
-from batos.image.publisher import Publisher
+from batos.image.writer import Publisher
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Busy, Refused
-from batos.server.dispatch.dreaming import promotion_parts
+from batos.server.dispatch.history_changes import promotion_parts
 from batos.uvm import UVM
 
 

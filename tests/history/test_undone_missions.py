@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.history.test_undoing import asked, counted, mind, numbered, visits
 from tests.image.installing import install, provenance
 from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, learning

@@ -6,7 +6,7 @@ from typing import Any
 
 from ZODB.POSException import ConflictError
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 
 
 class CountingStorage(SoundFileStorage):

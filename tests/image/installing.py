@@ -10,7 +10,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.method_documents import MethodProvenance
 from batos.records import methods
-from batos.records.candidates import Candidate
+from batos.records.approval_subjects import Candidate
 
 AT = "2026-11-22T10:00:00.000Z"
 CODER = "c0de" * 16

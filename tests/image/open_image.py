@@ -18,10 +18,10 @@ from tests.waiting import HANG
 
 import batos
 from batos.events import Events
-from batos.image.evolution.evolving import Upgrading
+from batos.image.evolving import Upgrading
 from batos.image.image import LivingImage, Opening
 from batos.image.transactions import MissionTransaction
-from batos.missions.voters import VOTERS
+from batos.missions.commits import VOTERS
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 
 
 @dataclass

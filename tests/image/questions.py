@@ -8,8 +8,8 @@ from tests.image.installing import candidate
 
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
+from batos.records.approval_subjects import Candidate
 from batos.records.approvals import ApprovalQuestion
-from batos.records.candidates import Candidate
 
 NAME = "a-01JCZXM2M9QW0S1H5N8X0V4T7A"
 AT, LATER, UNTIL, AFTER = (f"2026-11-{day}T10:00:00.000Z" for day in (22, 23, 29, 30))

@@ -19,7 +19,7 @@ import structlog
 from tests.approvals.coder_bridge import Coding, waiting
 from tests.image.open_image import say
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.testing import scripted_uvm
 from batos.uvm import Seams
 

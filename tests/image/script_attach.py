@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.image.open_image import brief, open_image, say
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 
 
 def told(descriptor: int) -> None:

@@ -21,7 +21,7 @@ import structlog
 from tests.image.missions import thinking
 from tests.image.open_image import say
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.inference.journal import Record
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, DiskFull

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.image.open_image import open_image, say, upgrading
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 
 
 async def main(home: Path, last: int, when: str) -> None:

@@ -28,8 +28,8 @@ from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
 from batos.image import roots
+from batos.image.attached_files import INLINE_BYTES
 from batos.image.classes import ALLOWED, BTREES, LIBRARIES, OURS, class_factory
-from batos.image.files.stored_files import INLINE_BYTES
 from batos.image.image import LivingImage
 from batos.image.records import Archive, Segment
 from batos.image.roots import named_objects

@@ -13,7 +13,7 @@ from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError
 
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 
 
 class Hand:

@@ -15,8 +15,7 @@ import pytest
 from tests.image.missions import thinking
 from tests.image.open_image import answer, brief, child, open_image, thought_in
 
-from batos.image.files.filestorage import SoundFileStorage
-from batos.image.files.storage_quota import disk_full, is_full
+from batos.image.filestorage import SoundFileStorage, disk_full, is_full
 from batos.missions.recovery import yielding_every
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import ImageError

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.image.open_image import brief, child, dump, open_image
 
 from batos.image import roots
-from batos.image.files.stored_files import INLINE_BYTES
+from batos.image.attached_files import INLINE_BYTES
 from batos.image.image import LivingImage
 from batos.protocol.errors import Busy, DiskFull, ImageDamaged, InternalError, NotFound
 

@@ -17,8 +17,8 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
-from batos.image.publisher import Publisher
 from batos.image.records import Status, StatusWord
+from batos.image.writer import Publisher
 from batos.protocol.errors import Busy, DiskFull, NotFound, Refused
 
 

@@ -25,18 +25,17 @@ from ZODB.DB import DB
 from ZODB.POSException import ConflictError, ReadConflictError, ReadOnlyError
 from ZODB.utils import maxtid, p64
 
+from batos.care.image_faults import find_orphans, read_graph
 from batos.care.packing import Packer, PackerParts
-from batos.care.references import find_orphans, read_graph
 from batos.events import Events
 from batos.image import roots
-from batos.image.files.stored_files import INLINE_BYTES
+from batos.image.attached_files import INLINE_BYTES
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.nodes.storage_servers import vacuum_postgres
-from batos.image.publisher import Publisher
+from batos.image.past import FrozenStorage, Overlay, PastImage, first_writing, newest_commit, published_at
 from batos.image.storage import open_database
-from batos.image.views.overlay import FrozenStorage, Overlay
-from batos.image.views.past import PastImage, first_writing, newest_commit, published_at
+from batos.image.writer import Publisher
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import ImageError, PackedAway, Refused
 

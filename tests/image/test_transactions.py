@@ -16,7 +16,7 @@ from tests.waiting import HANG
 from ZODB.POSException import ConflictError
 
 from batos.events import Events
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.image.ids import tid_text
 from batos.image.image import LivingImage
 from batos.image.transactions import MissionTransaction, Voter

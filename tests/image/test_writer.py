@@ -15,8 +15,8 @@ from transaction import TransactionManager
 from ZODB.DB import DB
 from ZODB.FileStorage import FileStorage
 
-from batos.concurrency.commit_thread import CommitThread
-from batos.image.files.filestorage import SoundFileStorage
+from batos.concurrency.threads import CommitThread
+from batos.image.filestorage import SoundFileStorage
 from batos.image.transactions import snapshot
 from batos.image.writer import Writer
 from batos.protocol.errors import InternalError, Refused

@@ -9,7 +9,7 @@ from tests.image.open_image import answer, brief, thought_in
 
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
-from batos.image.publisher import Publisher
+from batos.image.writer import Publisher
 
 Change: TypeAlias = Callable[[Any], object]
 

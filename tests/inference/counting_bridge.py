@@ -13,7 +13,7 @@ from typing import Any
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.concurrency.commit_thread import CommitThread
+from batos.concurrency.threads import CommitThread
 from batos.events import Events
 from batos.image.classes import class_factory
 from batos.image.roots import JournalRoot

@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel, Field
 from tests.living import found_model
 
-from batos.inference.decisions.schema import Decision
 from batos.inference.ollama.bridge import Bridge, ChatRequest
+from batos.inference.schema import Decision
 from batos.protocol.errors import ContextOverflow, ModelMissing, UsageError
 
 pytestmark = [pytest.mark.live, pytest.mark.blocks_loop(reason="a person's machine may be busy with the model")]

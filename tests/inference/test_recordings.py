@@ -35,7 +35,7 @@ from tests.waiting import HANG
 
 from batos.inference.ollama.bridge import Bridge, Deadlines
 from batos.inference.ollama.chat import checked_model
-from batos.inference.ollama.checked import clean
+from batos.inference.ollama.client import clean
 from batos.protocol.errors import BatosError, ContextOverflow, OllamaError, RequestRejected, UsageError
 
 EXCHANGES = every()

@@ -15,9 +15,9 @@ from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Embedding
 from batos.memory.backfill import BUSY_BATCH, BackfillState, VectorBackfill, embedded_text, missing_count
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable
 

@@ -7,9 +7,9 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory import backfill
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
+from batos.memory.search.metadata import MemoryReach
 
 ALL = MemoryReach(None)
 

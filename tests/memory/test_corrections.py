@@ -16,11 +16,11 @@ from tests.waiting import HANG
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.memory.corrections import Corrections
-from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import DocumentStore
+from batos.memory.fold_store import FoldStore
 from batos.memory.known_texts import FactKey, fact_of
-from batos.memory.reach import WITH_SUMMARISED, MemoryReach
 from batos.memory.search.chunk_search import ChunkSearch
+from batos.memory.search.metadata import WITH_SUMMARISED, MemoryReach
 from batos.memory.search.recollection import Recollection
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BriefError, NotFound, Refused

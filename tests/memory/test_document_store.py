@@ -13,9 +13,9 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.memory.document_store import MERGED, DocumentStore
 from batos.memory.known_texts import Incoming
-from batos.memory.reach import MemoryReach
-from batos.memory.records import memory_pins, memory_records, memory_segments
+from batos.memory.records import memory_records, memory_segments, memory_standings
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import Recollection
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
@@ -178,12 +178,12 @@ async def test_a_pin_stays_with_a_file_whose_words_somebody_typed_meanwhile() ->
     async with open_image(None) as image:
         store, file = store_of(image), replace(incoming("The lamp burns.", "/a"), trust="external")
         (first,) = (await store.remember([file]))["remembered"]
-        await image.writer.apply(lambda root: memory_pins.pin(root, first["document"], ""))
+        await image.writer.apply(lambda root: memory_standings.pin(root, first["document"], ""))
         (typed,) = (await store.remember([replace(file, source="", trust="user")]))["remembered"]
         assert typed["state"] == "new"
         await store.recognise([file])
         with image.snapshot() as root:
-            assert list(memory_pins.list_pinned(root, "ann")) == [typed["document"]]
+            assert list(memory_standings.list_pinned(root, "ann")) == [typed["document"]]
 
 
 async def test_a_pin_stays_with_a_file_that_changes() -> None:
@@ -191,10 +191,10 @@ async def test_a_pin_stays_with_a_file_that_changes() -> None:
     async with open_image(None) as image:
         store = store_of(image)
         (first,) = (await store.remember([incoming("The lamp burns.", "/a")]))["remembered"]
-        await image.writer.apply(lambda root: memory_pins.pin(root, first["document"], ""))
+        await image.writer.apply(lambda root: memory_standings.pin(root, first["document"], ""))
         (changed,) = (await store.remember([incoming("The lamp is out.", "/a")]))["remembered"]
         with image.snapshot() as root:
-            assert list(memory_pins.list_pinned(root, "ann")) == [changed["document"]]
+            assert list(memory_standings.list_pinned(root, "ann")) == [changed["document"]]
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.image.open_image import open_image
-from tests.memory.curation.test_fold_store import LATER, filler
 from tests.memory.test_document_store import incoming, store_of
+from tests.memory.test_fold_store import LATER, filler
 
 from batos.image import roots
 from batos.image.roots import Root
-from batos.memory.curation.fold_store import FoldStore
 from batos.memory.document_store import forget_all, going_with
+from batos.memory.fold_store import FoldStore
 from batos.memory.records import memory_records
 from batos.memory.search.recollection import Recollection
 from batos.records import memory_lineage

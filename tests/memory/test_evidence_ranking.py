@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.memory.textual import passage
 
 from batos.memory.evidence import rank, scores
-from batos.memory.terms import terms
+from batos.memory.segmentation import terms
 
 
 @pytest.mark.parametrize(

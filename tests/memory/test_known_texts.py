@@ -11,10 +11,10 @@ from tests.memory.test_document_store import incoming
 
 from batos.memory.document_store import DocumentStore
 from batos.memory.known_texts import FactKey, Incoming, SortedTexts, fact_of
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_records
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import RecallView, Recollection
 
 

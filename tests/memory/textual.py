@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from batos.memory.evidence import Evidence, Passage
-from batos.memory.search import shown_documents
+from batos.memory.search import recall
 
 SHA = "0" * 64
 
@@ -28,4 +28,4 @@ def passage(text: str, number: int = 1) -> Passage:
 def size_of(evidence: Evidence) -> int:
     """Count the bytes of all that is shown."""
     said = sum(each.size for each in evidence.turns) + sum(each.size for each in evidence.view)
-    return said + shown_documents.size(evidence.passages)
+    return said + recall.shown_size(evidence.passages)

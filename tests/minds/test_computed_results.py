@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import ask
-from tests.minds.test_remembered import remember
+from tests.minds.test_context_building_remembered import remember
 
 from batos.cli.render.mission import computed_lines
 from batos.protocol.brief import as_file

@@ -12,7 +12,7 @@ from tests.minds.scripted import stepping, submit
 
 from batos.memory.evidence import Evidence
 from batos.minds.context import ALLOWS, MethodRuntime, MindPolicy
-from batos.minds.parts import council
+from batos.minds.parts import delegate
 from batos.minds.results import Synthesis
 from batos.protocol.brief import Install, Interpret, MissionBrief, parse
 from batos.protocol.errors import InternalError
@@ -54,7 +54,7 @@ async def test_a_mind_within_another_dooms_nothing_and_learns_no_ratio(mind: Ope
     """Whether the thought is doomed, and what a byte costs, is for the mission's own mind to say."""
     async with stepping(mind.uvm, await submit(mind.uvm, effort="council")) as opened:
         whole = opened.context
-        inner = council.mind(whole, "robin", "Why?", Evidence())
+        inner = delegate.council_mind(whole, "robin", "Why?", Evidence())
         before = dict(whole.trace.ratios)
         whole.io.session.measured[whole.mind.thinking.model] = (1_000, 900)
         inner.doom()

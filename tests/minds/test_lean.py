@@ -15,7 +15,7 @@ from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
 from batos.minds import lean, prompt
 from batos.minds.prompt import PersonaPrompt, SharedContext, ShownPart
-from batos.minds.task import Task
+from batos.minds.results import Task
 
 BABS = PersonaPrompt("BABS", VOICE.core_identity, VOICE.core_method, VOICE.prompts, "lean", "You are BABS.")
 FACET: Mapping[str, str] = {"name": "The Sage", "inspiration": "a book", "intent": "Look up. Then down.", "line": ""}

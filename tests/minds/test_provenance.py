@@ -13,8 +13,8 @@ from tests.minds.scripted import BAD, DOCUMENT, GOOD, LAMP, WINDS, ask, begun, s
 from batos.genesis.codex.codex import PILLARS
 from batos.image import roots
 from batos.image.ids import conversation_id, utc_now
-from batos.image.publisher import Publisher
 from batos.image.records import TRUST
+from batos.image.writer import Publisher
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.minds.provenance import lineage_trust

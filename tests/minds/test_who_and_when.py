@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.minds.test_remembered import ask, remember, seen
+from tests.minds.test_context_building_remembered import ask, remember, seen
 
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

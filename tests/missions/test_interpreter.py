@@ -13,8 +13,8 @@ from tests.minds.scripted import GOOD, QUESTION, ask, change, stepping, submit
 from batos.genesis.codex.codex import PILLARS
 from batos.memory.evidence import Evidence
 from batos.minds.results import PartResult
-from batos.objects.message import send
 from batos.objects.method import Intent, Primitive
+from batos.objects.prototype import send
 from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 SLOT = PILLARS["BRICK"][0]

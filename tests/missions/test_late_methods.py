@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.methods.generation.learning import CYCLE, FACETS, MESSAGE, SAID, SPEAKS, Learning, Refusing, learning
-from tests.minds.test_choices import died
+from tests.minds.test_trace_choices import died
 from tests.waiting import HANG
 
 from batos.image import roots

@@ -14,8 +14,8 @@ from tests.missions.pace import MovedClock
 
 from batos.image import roots
 from batos.image.ids import iso, utc_now
-from batos.image.publisher import Publisher
 from batos.image.transactions import MissionTransaction
+from batos.image.writer import Publisher
 from batos.protocol.errors import BatosError, BriefError, Busy, NotFound, Refused, TimedOut
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.history.test_past_questions import Door
+from tests.history.test_as_of_past_questions import Door
 from tests.image.lease_clock import LEASE
 from tests.image.open_image import child, heard, open_image
 from tests.image.servers import zeo_server, zeo_uri
@@ -16,7 +16,7 @@ from tests.minds.scripted import Script, kind
 from tests.missions.pace import RacingClock
 from tests.waiting import HANG
 
-from batos.history.moments import find_moment
+from batos.history.as_of import find_moment
 from batos.image import roots
 from batos.objects.prototype import own_slots
 from batos.server.dispatch.reads import explain

@@ -15,7 +15,7 @@ from batos.care import verification
 from batos.events import Events
 from batos.history import record_chain
 from batos.image import roots
-from batos.image.files.filestorage import SoundFileStorage
+from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.image.transactions import snapshot
 from batos.inference.ollama.bridge import Answer, ChatRequest

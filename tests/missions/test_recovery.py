@@ -18,9 +18,9 @@ from tests.missions.pace import MovedClock
 from tests.waiting import HANG
 
 from batos.image import roots
-from batos.image.nodes.suspicion import DEATHS
+from batos.image.nodes.claims import DEATHS
 from batos.inference.journal import Record
-from batos.methods.generation import generation_log
+from batos.methods.generation import generation_limits
 from batos.protocol.errors import Refused
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
@@ -84,9 +84,9 @@ async def test_what_a_coder_answered_for_it_is_progress(tmp_path: Path) -> None:
     """A mission that waits for a method gains by every answer of the coder, though its own log stands still."""
     async with scripted_uvm(tmp_path) as uvm:
         mission = await submit(uvm)
-        await generation_log.record_wait(uvm.journal, mission, "g-1")
-        await generation_log.record_wait(uvm.journal, mission, "g-1")
-        assert generation_log.awaited_logs(uvm.journal.notes(mission)) == ["g-1"]
+        await generation_limits.record_wait(uvm.journal, mission, "g-1")
+        await generation_limits.record_wait(uvm.journal, mission, "g-1")
+        assert generation_limits.awaited_logs(uvm.journal.notes(mission)) == ["g-1"]
         for number in range(6):
             await dies(uvm, mission)
             await paid(uvm, "g-1", number)

@@ -14,7 +14,7 @@ from tests.waiting import HANG
 
 from batos.image import roots
 from batos.image.ids import utc_now
-from batos.image.publisher import Publisher
+from batos.image.writer import Publisher
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds import clock, context_building
 from batos.objects.prototype import own_slots

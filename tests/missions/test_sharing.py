@@ -32,8 +32,8 @@ from batos.image.nodes import claims
 from batos.image.nodes.lease import node_name
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.memory.known_texts import Incoming
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.missions.sharing import _Look
 from batos.protocol.errors import Busy, DiskFull
 from batos.testing import ScriptedBridge, scripted_uvm

@@ -11,8 +11,8 @@ import pytest
 
 from batos.cli.render.mission_record import prompts_text
 from batos.events import Events
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.testing import emulated_uvm
 
 QUESTION, SAID = "How many sheep has the farm at Orrin?", "The farm at Orrin has 41 sheep."

@@ -9,7 +9,7 @@ from typing import Any
 from tests.minds.scripted import submit
 from tests.missions.test_recovery import counted, dies
 
-from batos.image.nodes.suspicion import DEATHS
+from batos.image.nodes.claims import DEATHS
 from batos.testing import scripted_uvm
 from batos.uvm import UVM, Seams
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reckoning.asking import ask
 
-from batos.gate.values import figures
+from batos.gate import figures
 from batos.reckoning.reckonings import Reckoning
 
 SALES = "product,units\nKettle,80\nToaster,45\nKettle,59\n"

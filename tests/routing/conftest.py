@@ -11,7 +11,7 @@ from tests.minds.conftest import mind
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
-from batos.routing.lessons import lessons_of
+from batos.routing.lexical import lessons_of
 from batos.routing.router import Router
 
 __all__ = ["mind"]

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.routing import lexical
-from batos.routing.lessons import Lesson
-from batos.routing.lexical import HEAD, TAIL, Triggers, features, looked_at
+from batos.routing.lexical import HEAD, TAIL, Lesson, Triggers, features, looked_at
 
 LESSONS = (
     Lesson("ROBIN", ("lonely", "孤独"), ("I feel lost today.", "My heart is heavy.")),

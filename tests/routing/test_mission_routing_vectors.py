@@ -13,7 +13,7 @@ from batos.image.ids import utc_now
 from batos.inference.cost import cost_of
 from batos.inference.embedder import Embedder, KnownVectors
 from batos.protocol.errors import BatosError, OllamaTimeout
-from batos.routing.lessons import lessons_of
+from batos.routing.lexical import lessons_of
 from batos.routing.mission_routing import MOST_TEXTS, MissionVectors
 from batos.routing.question_vectors import JournaledVectors
 from batos.routing.router import Router

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from batos.genesis.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
 from batos.inference.embedder import Embedder
-from batos.memory.terms import words
+from batos.memory.segmentation import words
 from batos.protocol.errors import BatosError, OllamaTimeout
-from batos.routing.lessons import Lesson
-from batos.routing.lexical import LITTLE
+from batos.routing.lexical import LITTLE, Lesson
 from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, make_router
 from batos.testing import ScriptedBridge
 

@@ -11,8 +11,8 @@ from batos.genesis.codex.codex import Codex
 from batos.image.image import LivingImage, Opening
 from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
-from batos.memory.terms import words
-from batos.routing.lessons import Lesson, lessons_of
+from batos.memory.segmentation import words
+from batos.routing.lexical import Lesson, lessons_of
 from batos.routing.router import MEANT, ProtocolChoice, Route, Router, make_router
 from batos.routing.training import learn_words
 from ollama_emulator.emulator import Emulator, Options

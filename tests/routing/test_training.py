@@ -12,7 +12,7 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
 from batos.protocol.errors import ModelMissing
-from batos.routing.lessons import Lesson, digest_of
+from batos.routing.lexical import Lesson, digest_of
 from batos.routing.training import NO_EMBEDDER, PROTOCOLS, LearntLessons, find_or_learn
 from batos.testing import ScriptedBridge
 

@@ -7,7 +7,7 @@ from typing import Any
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder
-from batos.routing.lessons import Lesson, digest_of
+from batos.routing.lexical import Lesson, digest_of
 from batos.routing.training import BATCH, EVERY, PIECES, SavedVectors, find_or_learn
 from batos.testing import ScriptedBridge
 

@@ -1,23 +1,25 @@
-"""Grants: a person lets missions act on one folder or one address of this machine, and takes that back."""
+"""Grants: a person lets missions act on one folder or one address; they and effects as doors show them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from batos.agency.file_sink import FileSink, Guard, guard_nothing
-from batos.agency.http_sink import HttpSink, check_address
-from batos.agency.records.capabilities import GrantKind, SinkClass
-from batos.agency.sinks import Sink
-from batos.client.wire import server_file
+from batos.agency.payloads import describe
+from batos.agency.records import effect_records
+from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
+from batos.agency.sinks import FileSink, Guard, HttpSink, Sink, check_address, guard_nothing
+from batos.client.addresses import read_record
 from batos.config import Settings
-from batos.image import storage
+from batos.image import ownership, storage
+from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.protocol.effect_documents import GrantDocument
+from batos.protocol.effect_documents import EffectDocument, GrantDocument
 from batos.protocol.errors import BriefError, Refused
 
 _OWN: Final = "Grant a folder of its own."
@@ -81,7 +83,7 @@ def data_places(settings: Settings) -> list[Path]:
 
 def own_ports(settings: Settings) -> frozenset[int]:
     """Return the ports at which this mind's server, as configured and as it runs, and Ollama listen."""
-    running = server_file.read(settings.home)
+    running = read_record(settings.home)
     addresses = [settings.ollama_host, settings.bind, settings.events]
     addresses += [running.bind, running.events] if running is not None else []
     return frozenset(filter(None, (urlsplit(each).port for each in addresses)))
@@ -137,4 +139,29 @@ def grant_document(capability: UvmObject) -> GrantDocument:
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
         "selector": next(slot for slot in ("append_", "post_") if slot in slots), "host": slots.get("host", ""),
+    }  # fmt: skip
+
+
+def list_grants(root: Root, user: str | None = None) -> list[GrantDocument]:
+    """Return all grants (of a user's), by name."""
+    return [grant_document(each) for each in effect_records.list_all_capabilities(root, user)]
+
+
+def list_effects(root: Root, most: int, mission: str | None = None, user: str | None = None) -> list[EffectDocument]:
+    """Return the newest effects, the newest first; optionally of a mission, or of a user's missions."""
+    found: Iterable[Effect] = reversed(list(effect_records.list_all_effects(root, mission)))
+    mine = (each for each in found if user is None or ownership.is_asked_by(root, [each["mission"]], user))
+    return [effect_document(root, each) for each in islice(mine, most)]
+
+
+def effect_document(root: Root, effect: Effect) -> EffectDocument:
+    """Return an effect for doors."""
+    waits_by = effect_records.find_capability_of(root, effect) if effect["state"] in effect_records.WAITING else None
+    return {
+        "effect": effect["effect"], "mission": effect["mission"], "lineage": effect["lineage"],
+        "grant": effect["grant"], "operation": effect["operation"],
+        "what": describe(effect["operation"], effect["payload"]), "key": effect["key"],
+        "fingerprint": effect["fingerprint"], "state": effect["state"], "attempts": effect["attempts"],
+        "at": effect["at"], "outcome": effect["outcome"],
+        "host": "" if waits_by is None else own_slots(waits_by).get("host", ""),
     }  # fmt: skip

@@ -6,8 +6,8 @@ import difflib
 
 from ZODB.POSException import POSKeyError
 
-from batos.agency.records import capabilities
-from batos.image import naming, ownership, roots
+from batos.agency.records import effect_records
+from batos.image import ids, ownership, roots
 from batos.image.roots import Root
 from batos.memory.records import memory_records
 from batos.objects.prototype import UvmObject, own_slots
@@ -56,16 +56,16 @@ def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
         found = roots.named_objects(root).get(name)
     elif name.startswith("m-"):
         own = None if user is None else lambda each: ownership.is_asked_by(root, [each], user)
-        record = roots.find_record(root, naming.complete_id(root[roots.MISSIONS], name, own))
+        record = roots.find_record(root, ids.complete_id(root[roots.MISSIONS], name, own))
         found = None if record is None else record.thought
     elif name.startswith("c-"):
         conversations = root[roots.CONVERSATIONS]
         own = None if user is None else lambda each: ownership.owner(root, conversations[each]) == user
-        found = conversations.get(naming.complete_id(conversations, name, own))
+        found = conversations.get(ids.complete_id(conversations, name, own))
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
-        found = capabilities.find(root, name) or tools.find_tool(root, name)
+        found = effect_records.find_capability(root, name) or tools.find_tool(root, name)
     if not isinstance(found, UvmObject) or _is_forgotten(root, found):
         return None
     return found if user is None or ownership.owner(root, found) in (None, user) else None

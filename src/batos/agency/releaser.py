@@ -1,4 +1,4 @@
-"""The releaser: does the effects of the outbox one after another, each attempt between two commits.
+"""The releaser: does the effects of the outbox one after another, each attempt between two commits, at its own node.
 
 An attempt is begun by a commit (state `releasing`), then the sink does the effect, then a commit records what came of
 it. A process that ends in between leaves an effect `releasing`, and so does an attempt whose answer was lost. The next
@@ -24,13 +24,13 @@ from typing import Final, Literal, TypeAlias, cast
 
 import structlog
 
-from batos.agency.effect_places import is_released_here, is_waited_for
 from batos.agency.granting import open_sink
-from batos.agency.records import capabilities, staged_effects
-from batos.agency.records.staged_effects import EffectData, EffectState
+from batos.agency.records import effect_records
+from batos.agency.records.effect_records import EffectData, EffectState
 from batos.agency.sinks import EffectDelayed, EffectRefused, Outcome, Sink, SinkFactory, class_of
 from batos.concurrency.jobs import Job
 from batos.events import Events
+from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
@@ -43,6 +43,32 @@ from batos.protocol.event_payloads import (
     EffectReleased,
     EffectUnknown,
 )
+
+
+def is_released_here(image: LivingImage, root: Root, name: str) -> bool:
+    """Test if this node releases an effect: it publishes, and the effect belongs to no other machine.
+
+    For an effect of its own machine a node takes the part of the publisher from one that is on another.
+    """
+    here, own = image.publishing.is_here, image.publishing.host
+    effect = root[roots.EFFECTS].get(name)
+    machine = (
+        None
+        if own is None or effect is None
+        else effect_records.machine_of(effect_records.find_capability_of(root, effect))
+    )
+    if own is None or machine is None:
+        return here
+    return machine == own.id and (here or not image.publishing.is_near(root))
+
+
+def is_waited_for(image: LivingImage) -> bool:
+    """Test if effects wait for this machine while a node of another one publishes."""
+    if image.publishing.is_here:
+        return False
+    with image.snapshot() as root:
+        return any(is_released_here(image, root, name) for name in effect_records.list_waiting(root))
+
 
 _log = structlog.get_logger("batos.effect")
 
@@ -131,7 +157,7 @@ class Releaser:
             if self._image.refusing is not None:
                 return False
             with self._image.snapshot() as root:
-                names = staged_effects.list_waiting(root)
+                names = effect_records.list_waiting(root)
             delayed = [await self._release_here(name) for name in names]
             return any(delayed)
 
@@ -176,8 +202,8 @@ class Releaser:
     async def _release(self, name: str) -> bool:
         """Bring one effect to its end; return whether it is delayed."""
         with self._image.snapshot() as root:
-            effect = cast("EffectData", dict(staged_effects.find(root, name)))
-            if effect["state"] not in staged_effects.WAITING:  # withdrawn, or released by another node, since the list
+            effect = cast("EffectData", dict(effect_records.find_effect(root, name)))
+            if effect["state"] not in effect_records.WAITING:  # withdrawn, or released by another node, since the list
                 return False
             if effect["effect"] != name:
                 _log.warning("staged_effects.not_released", effect=name, reason=f"it calls itself {effect['effect']}")
@@ -197,7 +223,7 @@ class Releaser:
         """Return what does an effect, or why nothing does."""
         if not effect["payload"]:
             return EffectRefused("its words were erased", remedy="Nothing brings them back.")
-        capability = capabilities.find_of(root, effect)
+        capability = effect_records.find_capability_of(root, effect)
         if capability is None:
             what = f"the grant {effect['grant']!r} is revoked"
             return EffectRefused(what, remedy="`batos grants list` lists grants.")
@@ -315,15 +341,15 @@ class Releaser:
         at = iso(self._parts.clock())
 
         def change(root: Root) -> bool:
-            found = staged_effects.find(root, effect["effect"])
+            found = effect_records.find_effect(root, effect["effect"])
             if found["state"] != effect["state"]:
                 return False
             found["before"], found["attempts"] = effect["before"], effect["attempts"]
-            staged_effects.become(root, found, state, at, outcome)
+            effect_records.become(root, found, state, at, outcome)
             return True
 
         is_written = await self._image.shared.apply(change)
-        if is_written and state not in staged_effects.WAITING:
+        if is_written and state not in effect_records.WAITING:
             await self._parts.hold("recorded", effect["effect"])
         return is_written
 

@@ -1,4 +1,4 @@
-"""The protocol of sinks: they do effects in the world, and say what can be known of one whose record is missing.
+"""Sinks do effects in the world: their protocol, one that appends to files, and one that posts to a program.
 
 A sink works in a thread and may block. Its three functions are called in this order for an attempt; after each of them
 the releaser writes a commit:
@@ -10,13 +10,25 @@ the releaser writes a commit:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+import errno
+import hashlib
+import http.client
+import ipaddress
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
-from batos.agency.records.capabilities import SinkClass
-from batos.agency.records.staged_effects import EffectData
+from batos.agency.payloads import path_parts
+from batos.agency.records.effect_records import EffectData, SinkClass
 from batos.objects.prototype import UvmObject
-from batos.protocol.errors import BatosError
+from batos.protocol.errors import BatosError, BriefError, ObjectError, Refused
 
 #: The outcome of an effect, as plain data.
 Outcome: TypeAlias = dict[str, object]
@@ -77,3 +89,294 @@ def class_of(sink: Sink) -> SinkClass:
     """Return the class that a sink declares; `blind` for one that declares none, since it cannot be taken back."""
     declared: SinkClass = getattr(sink, "sink", "blind")
     return declared if declared in ("keyed", "queryable") else "blind"
+
+
+#: Seconds that a program may take to answer, in all.
+TIMEOUT: Final = 10.0
+#: Bytes of an answer that are read, and characters of it that are kept.
+_READ, _KEPT = 64 * 1024, 500
+#: The header that carries the key (draft-ietf-httpapi-idempotency-key-header).
+KEY_HEADER: Final = "Idempotency-Key"
+
+
+def check_address(url: str) -> str:
+    """Return an address if it is one of this machine: http, a loopback host and a port.
+
+    Raises: BriefError: it is another.
+    """
+    remedy = "Give one like http://127.0.0.1:8080/inbox."
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+        is_local = ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        port, is_local = None, False
+    has_more = any((parts.username, parts.password, parts.query, parts.fragment)) if is_local else False
+    if parts.scheme != "http" or not is_local or port is None or has_more or not _is_plain(url):
+        raise BriefError(f"{url!r} is no address of this machine", field="target", remedy=remedy)
+    return url
+
+
+def _is_plain(url: str) -> bool:
+    return url.isascii() and url.isprintable() and " " not in url
+
+
+class HttpSink:
+    """Posts JSON to one address of this machine; it follows no redirection and uses no proxy.
+
+    The receiving program does what comes under one key once. `sink` is `blind` for a program that does not know keys.
+    """
+
+    def __init__(self, url: str, sink: SinkClass = "keyed", timeout: float = TIMEOUT) -> None:
+        self._url, self._timeout = check_address(url), timeout
+        self.sink: SinkClass = sink
+
+    def prepare(self, effect: EffectData) -> dict[str, object]:
+        """Return nothing: the key is all that is needed."""
+        return {}
+
+    def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
+        """Post the data and return status and answer.
+
+        Raises: EffectRefused: the program refused it (300 to 499). EffectDelayed: nobody listens, or the program says
+        that it cannot now. HTTPException, OSError: nobody knows; so too after 409 from a program that knows keys.
+        """
+        parts = urlsplit(self._url)
+        body = json.dumps(effect["payload"]["data"], ensure_ascii=False).encode()
+        with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=self._timeout)) as connection:
+            try:
+                connection.connect()
+            except OSError as error:
+                what = f"nobody listens at {self._url}: {error.strerror or error}"
+                raise EffectDelayed(what, remedy="Start the program that listens there.") from error
+            headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+            connection.putrequest("POST", parts.path or "/")
+            for name, value in {**headers, KEY_HEADER: effect["key"]}.items():
+                connection.putheader(name, value)
+            with _cut_after(connection.sock, self._timeout):
+                check()
+                connection.endheaders(body)
+                answer = connection.getresponse()
+                text = _read_begin(answer).decode("utf-8", "replace")
+        if answer.status == 409 and self.sink == "keyed":  # it is at it since an earlier post under this key
+            raise http.client.HTTPException(f"{self._url} is still at it ({answer.status})")
+        return _judge(self._url, answer.status, text)
+
+    def find(self, effect: EffectData) -> Outcome | None:
+        """Return nothing: a program is asked again with the key, it cannot be asked what it did."""
+        return None
+
+
+def _read_begin(answer: http.client.HTTPResponse) -> bytes:
+    """Return the beginning of an answer's text, or what came of it: its status is there, so the program decided."""
+    found = b""
+    with suppress(OSError, http.client.HTTPException):
+        while len(found) < _READ and (piece := answer.read1(_READ - len(found))):
+            found += piece
+    return found
+
+
+@contextmanager
+def _cut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
+    """Cut a connection after some seconds: its own timeout is for each read, and an answer may come byte by byte."""
+
+    def cut() -> None:
+        with suppress(OSError):  # it is closed already
+            connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def _judge(url: str, status: int, text: str) -> Outcome:
+    """Return the outcome of an answer. Raises: EffectRefused, EffectDelayed: the program did nothing."""
+    if 200 <= status < 300:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return {"status": status, "answer": text[:_KEPT], "sha256": digest}
+    if status in (429, 503):
+        raise EffectDelayed(f"{url} cannot take it now ({status})", remedy="It is tried again.")
+    if 300 <= status < 500:
+        raise EffectRefused(
+            f"{url} refused it: {status} {text[:_KEPT]!r}", remedy="See the program that listens there."
+        )
+    raise http.client.HTTPException(f"{url} answered {status}")
+
+
+#: Errors after which a later attempt may go well.
+_PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+#: Bytes behind the place of an append that are searched for it, since other programs append too.
+_SEARCHED: Final = 16 * 2**20
+
+#: Raises Refused for a folder in which nothing may be written here.
+Guard: TypeAlias = Callable[[Path], None]
+
+
+def guard_nothing(folder: Path) -> None:
+    """Let a folder be opened."""
+
+
+class _FolderMissingError(FileNotFoundError):
+    """A folder of a path is not there, perhaps only now: what stands in it cannot be known."""
+
+
+class _LeftoverError(Exception):
+    """An append that failed and may have left something in the file."""
+
+
+class FileSink:
+    """Appends texts to regular files below a folder. No link is followed below it, and nothing is created but files."""
+
+    sink: SinkClass = "queryable"
+
+    def __init__(self, folder: Path, guard: Guard = guard_nothing) -> None:
+        """Create it. `guard` is asked each time before the folder is opened."""
+        self._folder, self._guard = folder, guard
+
+    def prepare(self, effect: EffectData) -> dict[str, object]:
+        """Return the size of the file, behind which what is appended stands, and what tells it from another.
+
+        Raises: EffectRefused, EffectDelayed.
+        """
+        try:
+            with self._open(effect, os.O_RDONLY) as file:
+                found = os.fstat(file)
+                return {"size": found.st_size, **_identity(found)}
+        except FileNotFoundError:
+            return {"size": 0}
+
+    def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
+        """Append the text and see that it is on the disk.
+
+        Raises: EffectRefused, EffectDelayed: nothing of it stands there. After any other error something may.
+        """
+        data = _data(effect)
+        try:
+            with self._open(effect, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
+                begun = os.fstat(file).st_size
+                check()
+                _append(file, data, begun)
+        except FileNotFoundError as error:
+            what = f"{effect['payload']['path']}: a folder of this path is not there"
+            raise EffectRefused(what, remedy="Make the folder, then ask again.") from error
+        return {"bytes": len(data)}
+
+    def find(self, effect: EffectData) -> Outcome | None:
+        """Return what came of an append: the text stands behind the size that was noted. None: it surely does not.
+
+        Of a text that was cut in the middle the rest is appended.
+
+        Raises: EffectDelayed: folder or file cannot be opened now, or the file is not the one whose size was noted.
+        """
+        data, before = _data(effect), effect["before"] or {}
+        size = int(before.get("size", 0))
+        try:
+            with self._open(effect, os.O_RDWR | os.O_APPEND) as file:
+                now = os.fstat(file)
+                if any(before.get(name, value) != value for name, value in _identity(now).items()):
+                    raise _unreadable(effect, "it is another file than it was")
+                if now.st_size < size:
+                    raise _unreadable(effect, "it is shorter than it was")
+                found = os.pread(file, _SEARCHED + len(data), size)
+                if data in found:
+                    return {"bytes": len(data), "found": True}
+                if found and data.startswith(found):
+                    _append(file, data[len(found) :], size + len(found))
+                    return {"bytes": len(data), "completed": len(data) - len(found)}
+        except _FolderMissingError as error:
+            raise _unreadable(effect, "its folder is not there") from error
+        except FileNotFoundError as error:
+            if size:
+                raise _unreadable(effect, "it is not there any more") from error
+        except EffectRefused as error:
+            raise EffectDelayed(error.message, remedy=error.remedy) from error
+        return None
+
+    @contextmanager
+    def _open(self, effect: EffectData, flags: int) -> Iterator[int]:
+        """Open the effect's file, folder by folder without following a link.
+
+        Raises: FileNotFoundError: it, or a folder, is not there. EffectRefused, EffectDelayed: it cannot be opened, or
+        what was done with it failed and left nothing.
+        """
+        path = effect["payload"]["path"]
+        held: list[int] = []
+        try:
+            *folders, name = path_parts(path)
+            self._guard(self._folder)
+            held.append(os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+            for each in folders:
+                held.append(os.open(each, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))
+            # Not blocking: a pipe in the place of a file would wait for its reader for ever.
+            held.append(os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=held[-1]))
+            _refuse_strange(path, os.fstat(held[-1]))
+            if flags & os.O_CREAT:  # before anything is written: an error after that would say that nothing was
+                os.fsync(held[-2])
+            yield held[-1]
+        except ObjectError as error:
+            raise EffectRefused(error.message, remedy="Name a file below the granted folder.") from error
+        except Refused as error:
+            raise EffectRefused(error.message, remedy=error.remedy) from error
+        except FileNotFoundError as error:
+            if len(held) <= len(folders):  # none was opened but folders, and not all of them
+                raise _FolderMissingError(*error.args) from error
+            raise
+        except OSError as error:
+            kind = EffectDelayed if error.errno in _PASSING else EffectRefused
+            remedy = "Make room, or see to the file's permissions."
+            raise kind(f"{path} cannot be written: {error.strerror}", remedy=remedy) from error
+        finally:
+            for file in held:
+                os.close(file)
+
+
+def _refuse_strange(path: str, found: os.stat_result) -> None:
+    """Raise EffectRefused for what is no plain file of its own: a pipe, a program, or a file with a second name."""
+    why = "no regular file" if not stat.S_ISREG(found.st_mode) else "a program" if found.st_mode & 0o111 else ""
+    why = why or ("a file with a second name, which may stand in another folder" if found.st_nlink > 1 else "")
+    if why:
+        raise EffectRefused(f"{path} is {why}", remedy="Name another file.")
+
+
+def _unreadable(effect: EffectData, why: str) -> EffectDelayed:
+    what = f"{effect['payload']['path']} cannot be read back: {why}"
+    return EffectDelayed(what, remedy="Bring back the folder, or the file, as it was.")
+
+
+def _identity(found: os.stat_result) -> dict[str, int]:
+    """Return what tells a file from another one under its name: a log that was rotated may have grown again."""
+    return {"device": found.st_dev, "inode": found.st_ino}
+
+
+def _data(effect: EffectData) -> bytes:
+    return str(effect["payload"]["text"]).encode()
+
+
+def _append(file: int, data: bytes, size: int) -> None:
+    """Append all bytes and see that they are on the disk.
+
+    Raises: OSError: nothing of them stands there. _LeftoverError: something may, and is found there, whole or cut.
+    """
+    left = memoryview(data)
+    try:
+        while left:
+            left = left[os.write(file, left) :]
+        os.fsync(file)
+    except OSError as error:
+        if written := len(data) - len(left):
+            _take_back(file, written, size, error)
+        raise
+
+
+def _take_back(file: int, written: int, size: int, why: OSError) -> None:
+    """Cut off what was appended behind a size. Raises: _LeftoverError: another program appended too, or it fails."""
+    with suppress(OSError):
+        if os.fstat(file).st_size == size + written:
+            os.ftruncate(file, size)
+            return
+    raise _LeftoverError(f"an append failed and was not taken back: {why.strerror}") from why

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from batos.approvals.reasons import disapproval, no_such
+from batos.approvals.documents import disapproval, no_such
 from batos.concurrency.alarms import Alarms
 from batos.events import Events
 from batos.image.ids import approval_id, iso
@@ -20,9 +20,9 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.protocol.errors import BatosError, Refused
 from batos.protocol.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
-from batos.records import approvals, forget_questions
+from batos.records import approval_subjects, approvals
+from batos.records.approval_subjects import Candidate
 from batos.records.approvals import ApprovalQuestion, ApprovalState
-from batos.records.candidates import Candidate
 
 _log = structlog.get_logger("batos")
 
@@ -144,7 +144,7 @@ class Approvals:
     def fold_forgetting(self, root: Root, mission: str, payload: Any) -> Sequence[Callable[[], None]]:
         """Ask a person whether the documents that a committed mission named may be forgotten."""
         now = self._clock()
-        candidate = forget_questions.candidate_of(root, payload["documents"], mission, iso(now))
+        candidate = approval_subjects.forget_candidate(root, payload["documents"], mission, iso(now))
         return () if candidate is None else (self.ask_in(root, candidate),)
 
     def ask_in(self, root: Root, candidate: Candidate) -> Callable[[], None]:

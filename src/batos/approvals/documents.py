@@ -1,19 +1,18 @@
-"""Approvals as doors show them: plain data, a line each, or one with everything that the method would change."""
+"""Approvals as doors show them, and the errors that an approval ends a run with."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 
-from batos.approvals.reasons import no_such
-from batos.image import naming, ownership, roots
+from batos.image import ids, ownership, roots
 from batos.image.records import Approval
 from batos.image.roots import Root
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.protocol.errors import NotFound
+from batos.protocol.errors import ApprovalNeeded, GenerationFailed, NotFound, Refused
 from batos.protocol.method_documents import (
     ApprovalDocument,
     ApprovalLine,
@@ -23,6 +22,62 @@ from batos.protocol.method_documents import (
     IntentDocument,
 )
 from batos.records import approvals, methods
+from batos.records.approvals import ApprovalState
+
+
+def approval_error(names: Sequence[str], what: str) -> ApprovalNeeded:
+    """Return the error of a mission that waits until a person approves the first of these, and the others too."""
+    first, *others = dict.fromkeys(names)
+    answer = f"`batos approve {first}` or `batos reject {first} --why ...`"
+    every = "; for several at once `batos approve --all --matching PATTERN`" if others else ""
+    return ApprovalNeeded(
+        f"{what} waits for your approval: {', '.join((first, *others))}",
+        first,
+        others=tuple(others),
+        remedy=f"`batos approvals {first}` shows it; then {answer}{every}.",
+    )
+
+
+def combine_reasons(reasons: Sequence[ApprovalNeeded]) -> ApprovalNeeded:
+    """Combine several ApprovalNeeded errors into one, so that the mission waits once for all approvals."""
+    names = [name for each in reasons for name in (each.approval, *each.others)]
+    return reasons[0] if len(set(names)) == 1 else approval_error(names, f"the code of {len(set(names))} parts")
+
+
+def disapproval(answer: ApprovalState) -> GenerationFailed:
+    """Return the error with which a part fails whose method may not run."""
+    what = f"the method that was made for {answer.object}.{answer.selector}"
+    if answer.word == "rejected":
+        return GenerationFailed(
+            f"{what} was rejected by {answer.by}: {answer.why} ({answer.name})",
+            remedy="Declare the intent otherwise, or `batos method redefine` it.",
+        )
+    return GenerationFailed(
+        f"{what} was not approved: {answer.why or 'nobody answered in time'} ({answer.name})",
+        remedy="Ask again: a new approval is then requested.",
+    )
+
+
+def refusal(answer: ApprovalState) -> Refused:
+    """Return the error for an answer that came too late."""
+    said = {
+        "approved": f"was approved by {answer.by} and is installed as revision {answer.revision}",
+        "rejected": f"was rejected by {answer.by}: {answer.why}",
+        "expired": f"has expired: nobody answered until {answer.until}",
+        "outdated": f"is outdated: {answer.why}",
+        "asked": "still waits for an answer",
+    }[answer.word]
+    remedy = (
+        "`batos method list` shows what is installed; `batos method rollback METHOD --revision 0` takes a method out."
+        if answer.word == "approved"
+        else "The next message to that intent asks again; `batos approvals` shows what waits."
+    )
+    return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=remedy)
+
+
+def no_such(name: str) -> NotFound:
+    """Return the error for an id under which nothing is asked."""
+    return NotFound(f"there is no approval {name!r}", field="approval", remedy="`batos approvals` lists them.")
 
 
 def list_approvals(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> ApprovalList:
@@ -51,14 +106,14 @@ def resolve_ids(root: Root, names: Iterable[str], user: str | None) -> list[str]
 
 def _resolve_id(root: Root, name: str, user: str | None) -> str:
     kept = root[roots.APPROVALS]
-    before = naming.back(name)
+    before = ids.back(name)
     if before is not None:
-        own = (each for each in naming.newest_first(kept) if _open_to(root, kept[each], user))
+        own = (each for each in ids.newest_first(kept) if _open_to(root, kept[each], user))
         newest = next(islice(own, before, None), None)
         if newest is None:
             raise no_such(name)
         return newest
-    found = naming.complete_id(kept, name, None if user is None else lambda each: _open_to(root, kept[each], user))
+    found = ids.complete_id(kept, name, None if user is None else lambda each: _open_to(root, kept[each], user))
     approval = approvals.find_approval(root, found)
     if approval is not None and not _open_to(root, approval, user):
         raise no_such(name)

@@ -1,27 +1,37 @@
-"""The change that erases missions, conversations, memories, slots, methods, and words in all other objects."""
+"""The changes of an erasure: in the records of the image, and in the calls of the journal."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
-from batos.agency.records import staged_effects
-from batos.care.erasure_plan import ErasurePlan
-from batos.history import mission_traces, undone_missions
+from BTrees.OOBTree import OOBTree
+from persistent import Persistent
+
+from batos.agency.records import effect_records
+from batos.care.erasure_plan import ErasurePlan, holds
+from batos.history import as_of, dreams, mission_traces, undone_missions
+from batos.history.dreams import DREAMS
 from batos.history.mission_traces import Keeping
 from batos.history.undone_missions import Act
-from batos.image import conversation_files, ownership, roots
+from batos.image import attached_files, ownership, roots
+from batos.image.image import LivingImage
 from batos.image.ownership import SLOT_USERS
 from batos.image.records import SLOT_TRUST, MissionRecord
-from batos.image.roots import Root
+from batos.image.roots import JournalRoot, Root, connection_of
+from batos.inference.journal import Entries, Entry, MissionLog
 from batos.memory.document_store import DocumentStore
 from batos.memory.records import memory_records
+from batos.methods.generation import generation_limits
 from batos.missions import counters
 from batos.objects.prototype import UvmObject, own_slots, reference
-from batos.protocol.errors import Refused
-from batos.records import erased_words, methods, word_redaction
-from batos.records.erased_words import MARK
+from batos.protocol.errors import NotFound, Refused
+from batos.records import erased_words, methods, redaction
+from batos.records.erased_words import MARK, ErasedWords
 
 #: The fields of a brief that an erased mission keeps: none of them has words of its request.
 _KEPT: Final = ("id", "user", "conversation", "persona", "effort", "priority", "origin", "ancestor", "in_reply_to")
@@ -66,10 +76,10 @@ def erase_records(
         done.methods += _erase_methods(root, plan, by, at)
     done.files = _drop_files(root, digests)
     if plan.everywhere:
-        word_redaction.drop_keys(root, plan.words)
+        redaction.drop_keys(root, plan.words)
         spared = _others_records(root, plan.owned)
         mine = [oid for oid in holding if oid not in spared and not _is_of_other(root, oid, plan.owned)]
-        done.objects = word_redaction.redact_objects(root, mine, plan.words, at)
+        done.objects = redaction.redact_objects(root, mine, plan.words, at)
     return done
 
 
@@ -78,7 +88,7 @@ def _others_records(root: Root, user: str | None) -> set[bytes]:
     found: set[bytes] = set()
     for name, record in roots.records_of(root):
         if user not in (None, record.brief.value["user"]):
-            kept: list[Any] = [*record, root[roots.UNDONE].get(name), *staged_effects.list_all(root, name)]
+            kept: list[Any] = [*record, root[roots.UNDONE].get(name), *effect_records.list_all_effects(root, name)]
             found |= {each._p_oid for each in kept if each is not None}
     return found
 
@@ -112,7 +122,7 @@ def _newest_first(root: Root, plan: ErasurePlan) -> tuple[str, ...]:
 def _erase_missions(root: Root, plan: ErasurePlan, act: Act, done: ErasedRecords) -> None:
     for name in act.missions:
         record = roots.mission_record(root, name)
-        done.effects += [f"{each['effect']} ({each['grant']})" for each in staged_effects.list_lasting(root, name)]
+        done.effects += [f"{each['effect']} ({each['grant']})" for each in effect_records.list_lasting(root, name)]
         if record.status.word == "done":
             undone_missions.undo(root, name, act, ())
         kept = root[roots.UNDONE].pop(name, None)
@@ -135,12 +145,12 @@ def _empty(root: Root, name: str, record: MissionRecord, act: Act, *, whole: boo
         delattr(record.thought, slot)
     why = Refused(f"erased by {act.by}", remedy="Nothing brings it back.").as_dict()
     record.status.erase(why)
-    for effect in staged_effects.list_all(root, name):
+    for effect in effect_records.list_all_effects(root, name):
         effect.update(payload={}, outcome=None)
     for approval in root[roots.APPROVALS].values():
         asked_for: Collection[str] = approval.candidate["provenance"].get("missions", ())
         if asked_for and set(asked_for) <= set(act.missions):
-            word_redaction.withdraw_approval(root, approval, act.at)
+            redaction.withdraw_approval(root, approval, act.at)
 
 
 # -- methods
@@ -181,9 +191,9 @@ def _drop_files(root: Root, digests: Collection[str]) -> int:
     for digest in gone:
         del root[roots.ATTACHMENTS][digest]
     for conversation in root[roots.CONVERSATIONS].values() if gone else ():
-        names = [each["name"] for each in conversation_files.files_of(conversation) if each["sha256"] in gone]
+        names = [each["name"] for each in attached_files.files_of(conversation) if each["sha256"] in gone]
         if names:
-            conversation_files.drop(conversation, names)
+            attached_files.drop_from_conversation(conversation, names)
     return len(gone)
 
 
@@ -216,3 +226,118 @@ def _is_of(told: Mapping[str, object], oid: str, slot: str) -> bool:
 def _without_value(told: Mapping[str, object]) -> dict[str, object]:
     """Return the record of a write with a mark in the place of the former value."""
     return {**told, "former": MARK if told["had"] else None}
+
+
+#: Keys of a note that are about a state, or the round of a generation, and have no words.
+_PLAIN: Final = frozenset({"state", "at", "attempt", "round", "ended"})
+
+
+def find_logs(root: JournalRoot, missions: Collection[str]) -> set[str]:
+    """Return the logs of missions: their own, and those of the generations that they began."""
+    logs = _logs_of(root)
+    found = set(missions)
+    for name in missions:
+        for note in logs[name].notes if name in logs else ():
+            told = note.get(generation_limits.LEARNED)
+            if told and told.get("began") and told.get("generation"):
+                found.add(str(told["generation"]))
+    return found
+
+
+def list_others(root: JournalRoot, user: str | None) -> set[str]:
+    """Return the dreams and questions to the past of other users than this one (None: none of them are)."""
+    if user is None:
+        return set()
+    found = {name for name, dream in root.get(DREAMS, {}).items() if dream["user"] != user}
+    for name, log in _logs_of(root).items():
+        asked = [note[as_of.NOTE]["report"] for note in log.notes if as_of.NOTE in note]
+        if asked and json.loads(asked[-1])["brief"]["user"] != user:
+            found.add(name)
+    return found
+
+
+def list_generations(root: JournalRoot) -> set[str]:
+    """Return the logs of methods that were generated: they are no user's."""
+    return {name for name in _logs_of(root) if not name.startswith("m-")}
+
+
+def erase_calls(root: JournalRoot, logs: Collection[str], quotes: ErasedWords, spared: Collection[str]) -> int:
+    """Erase all calls and notes of some logs, and the calls of others that have the words; return how many calls went.
+
+    The logs of `spared` are left as they are: their missions have the words of their own. Within a change.
+    """
+    erased = 0
+    for name, log in _logs_of(root).items():
+        if name in logs:
+            erased += log.erase_words()
+            log.replace_notes({key: note[key] for key in _PLAIN if key in note} for note in log.notes)
+            if name.startswith("m-"):  # another mission may go on with a generation
+                log.close()
+        elif name not in spared and quotes:
+            erased += log.erase_words(partial(_has, words=quotes))
+            _redact_notes(log, quotes)
+    return erased
+
+
+def _has(entry: Entry, *, words: ErasedWords) -> bool:
+    try:
+        return words.are_in_bytes(zlib.decompress(entry.bodies))
+    except zlib.error:
+        return False
+
+
+def _redact_notes(log: MissionLog, words: ErasedWords) -> None:
+    if any(holds(note, words) for note in log.notes):
+        log.replace_notes([words.redact_value(dict(note)) for note in log.notes])
+
+
+def drop_dreams(root: JournalRoot, missions: Collection[str], words: ErasedWords, user: str | None) -> list[str]:
+    """Drop dreams that are named, and a user's that have the words; return their names. Within a change."""
+    none: OOBTree[str, Any] = OOBTree()
+    kept = root.get(DREAMS, none)
+    gone = [
+        name
+        for name, dream in kept.items()
+        if name in missions or (user in (None, dream["user"]) and holds(dream, words))
+    ]
+    for name in gone:
+        del kept[name]
+    return gone
+
+
+def redact_rest(root: JournalRoot, words: ErasedWords, spared: Collection[str], at: str) -> int:
+    """Take words out of whatever else the journal has; return how many objects were changed. Within a change."""
+    others = {oid for name in spared for oid in _records_of(root, name)}
+    holding = [oid for oid in redaction.find_holding(root, words) if oid not in others]
+    return redaction.redact_objects(root, [each for each in holding if not _is_call(root, each)], words, at)
+
+
+def _logs_of(root: JournalRoot) -> OOBTree[str, MissionLog]:
+    none: OOBTree[str, MissionLog] = OOBTree()
+    return root.get("missions", none)
+
+
+def _records_of(root: JournalRoot, name: str) -> Iterator[bytes]:
+    """Yield the oids of the records of a log, and of a dream of that name, but for its calls."""
+    kept: list[Any] = []
+    if (log := _logs_of(root).get(name)) is not None:
+        kept += [log, *log.notes]
+    kept += [root["dreams"][name]] if name in root.get(DREAMS, ()) else []
+    yield from (each._p_oid for each in kept if isinstance(each, Persistent) and each._p_oid is not None)
+
+
+def _is_call(root: JournalRoot, oid: bytes) -> bool:
+    return isinstance(connection_of(root).get(oid), Entry)
+
+
+def find_own_log(image: LivingImage, journal: Entries, named: str, user: str | None) -> tuple[str, str] | None:
+    """Return the id of a mission of which only the journal knows, and what was asked: a dream, a question to the past.
+
+    None: there is none of this user's.
+    """
+    try:
+        dream = dreams.read(image, named, user)
+    except NotFound:
+        asked = as_of.find_question(journal, named, user)
+        return None if asked is None else (asked["id"], asked["brief"]["text"])
+    return dream["mission"], dream["brief"]["text"]

@@ -13,27 +13,27 @@ from typing import NamedTuple
 
 import structlog
 
-from batos.care import erased_calls, words_left
+from batos.care import erased_records, words_left
 from batos.care.erased_records import ErasedRecords, erase_records
 from batos.care.erasure_plan import ErasurePlan, FindWords, find_missing, kind_of, plan_erasure, slot_lines
 from batos.care.packing import Packer
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.events import Events
-from batos.image import roots, storage_erasure
+from batos.image import roots, storage
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.past import newest_commit
 from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import snapshot
-from batos.image.views.past import newest_commit
 from batos.inference import erasure_mark
 from batos.inference.journal import Journal
 from batos.memory.document_store import DocumentStore
-from batos.protocol.care_documents import ErasedPage, RemainingPlace
 from batos.protocol.errors import BatosError, NoServer, NotFound
 from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
-from batos.records import unfinished_erasure, word_redaction
+from batos.protocol.server_documents import ErasedPage, RemainingPlace
+from batos.records import redaction
 from batos.records.erased_words import ErasedWords, passages_of
-from batos.records.unfinished_erasure import Lines
+from batos.records.redaction import Lines
 
 _log = structlog.get_logger("batos.image")
 
@@ -127,7 +127,7 @@ class Erasure:
         try:
             return request.plan(root, partial(ErasedWords, heed=work.step))
         except NotFound:
-            found = erased_calls.find_own_log(self._parts.image, self._parts.journal, request.target, request.user)
+            found = erased_records.find_own_log(self._parts.image, self._parts.journal, request.target, request.user)
             if found is None:
                 raise
             name, text = found
@@ -181,13 +181,13 @@ class Erasure:
 
     def _read_left(self) -> _Remainder | None:
         with self._parts.image.snapshot() as root:
-            kept = unfinished_erasure.read(root)
+            kept = redaction.read_erasure(root)
             if kept is None:
                 return None
-            request = unfinished_erasure.request_of(kept)
+            request = redaction.request_of(kept)
             return _Remainder(
                 None if request is None else ErasureRequest(**request),
-                unfinished_erasure.lines_of(kept),
+                redaction.lines_of(kept),
                 {"at": kept["at"], "stage": kept["stage"]},
             )
 
@@ -213,7 +213,7 @@ class Erasure:
             lines, at = _lines_of(plan), iso(parts.clock())
             work.owe()
             await parts.image.shared.apply(
-                partial(unfinished_erasure.begin, request=asdict(request), lines=lines, at=at)
+                partial(redaction.begin_erasure, request=asdict(request), lines=lines, at=at)
             )
             work.begin(JOURNAL)
             page["calls"] = await self._erase_calls(plan)
@@ -238,11 +238,11 @@ class Erasure:
         words, about = ErasedWords(told.words, work.step), list(told.about)
         await parts.image.journal_writer.apply(erasure_mark.begin)  # it is there, but for what was cut off before
         lines = await asyncio.to_thread(words_left.erase_lines, parts.home, words, about)
-        await parts.image.shared.apply(unfinished_erasure.note_history)
-        packed = await parts.packer.pack_to_now(storage_erasure.pack_times(parts.image.uri), work)
+        await parts.image.shared.apply(redaction.note_history)
+        packed = await parts.packer.pack_to_now(storage.pack_times(parts.image.uri), work)
         unfreed = await work.ask_server(self._free_space)
         if not packed["held_by"]:
-            await parts.image.shared.apply(unfinished_erasure.end)
+            await parts.image.shared.apply(redaction.end_erasure)
         await self._lift_mark()
         return lines, unfreed, packed["held_by"]
 
@@ -252,7 +252,7 @@ class Erasure:
             work.begin(PLAN)
             plan = self._plan(root, request, work)
             work.begin(SEARCH)
-            found, note = word_redaction.find_holding(root, plan.words), unfinished_erasure.oids_of(root)
+            found, note = redaction.find_holding(root, plan.words), redaction.oids_of(root)
             holding = [each for each in found if each not in note] if plan.everywhere else []
             page = _page(root, plan, dry_run=False)
         if plan.everywhere and plan.is_empty and not holding and not self._find_left(plan):
@@ -267,13 +267,13 @@ class Erasure:
         def change(root: JournalRoot) -> int:
             erasure_mark.begin(root)
             missions = {*plan.missions, *plan.logs}
-            logs = erased_calls.find_logs(root, missions) | plan.generations
-            left = spared | erased_calls.list_others(root, plan.owned)
-            left |= erased_calls.list_generations(root) if plan.is_guests else set()
-            count = erased_calls.erase_calls(root, logs, plan.words, left)
-            erased_calls.drop_dreams(root, missions, plan.words, plan.owned)
+            logs = erased_records.find_logs(root, missions) | plan.generations
+            left = spared | erased_records.list_others(root, plan.owned)
+            left |= erased_records.list_generations(root) if plan.is_guests else set()
+            count = erased_records.erase_calls(root, logs, plan.words, left)
+            erased_records.drop_dreams(root, missions, plan.words, plan.owned)
             if plan.everywhere:
-                erased_calls.redact_rest(root, plan.words, left, at)
+                erased_records.redact_rest(root, plan.words, left, at)
             return count
 
         count: int = await self._parts.image.journal_writer.apply(change)
@@ -307,12 +307,12 @@ class Erasure:
                 except NoServer:  # the note stays, and the next process goes on by it
                     raise
                 except BatosError as error:  # returned, so that the end of the note is committed
-                    unfinished_erasure.end(root)
+                    redaction.end_erasure(root)
                     return error
             lines = _lines_of(plan)  # before what it counts by is gone
             if not planned.logs:
                 done = erase_records(root, plan, self._parts.store, holding, told)
-            unfinished_erasure.note_lines(root, lines)
+            redaction.note_lines(root, lines)
             return done
 
         done = await self._parts.image.shared.apply(change)
@@ -352,7 +352,7 @@ class Erasure:
         """Free what storages on servers keep beside a pack; return those that could not."""
         image = self._parts.image
         told = (
-            storage_erasure.free_space(db, uri)
+            storage.free_space(db, uri)
             for db, uri in ((image.db, image.uri), (image.journal_db, self._parts.journal_uri))
         )
         remedy = "Run VACUUM FULL in both databases as their owner."

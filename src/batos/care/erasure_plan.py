@@ -12,11 +12,11 @@ from persistent import Persistent
 from batos.agency.lookup import by_name
 from batos.conversations import conversations
 from batos.history.mission_traces import Keeping, find_dependents, slot_name
-from batos.image import naming, ownership, roots
-from batos.image.protection import protected_slots
+from batos.image import ids, ownership, roots
+from batos.image.guards import protected_slots
 from batos.image.records import OPEN, MissionRecord
 from batos.image.roots import Root
-from batos.memory.records import memory_places, memory_quotes, memory_records
+from batos.memory.records import memory_places, memory_records, memory_wordings
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import BriefError, NotFound, Refused
@@ -157,7 +157,7 @@ def _plan_mission(root: Root, target: str, user: str | None, find: FindWords) ->
 
 def _resolve_mission(root: Root, target: str, user: str | None) -> str:
     own: Callable[[str], bool] | None = None if user is None else lambda each: ownership.is_asked_by(root, [each], user)
-    name = naming.find_id(root[roots.MISSIONS], target, own)
+    name = ids.find_id(root[roots.MISSIONS], target, own)
     if roots.find_record(root, name) is None or (own is not None and not own(name)):
         raise ownership.no_mission(target, user, "target")
     return name
@@ -174,7 +174,7 @@ def _list_said(record: MissionRecord) -> set[str]:
 def _plan_conversation(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:
     kept = root[roots.CONVERSATIONS]
     own = None if user is None else lambda each: bool(own_slots(kept[each])["user"] == user)
-    name = naming.complete_id(kept, target, own)
+    name = ids.complete_id(kept, target, own)
     conversation = conversations.own_conversation(root, name, user)
     plan = ErasurePlan(name, "conversation", user, find(()), conversations=[name])
     said: set[str] = set()
@@ -287,7 +287,7 @@ def _add_dependents(root: Root, plan: ErasurePlan) -> None:
 
 def _quoting(root: Root, names: Collection[str], words: ErasedWords) -> dict[str, str]:
     found = {
-        str(own_slots(root[roots.DOCUMENTS][each])["mission"]) for each in memory_quotes.answers_quoting(root, names)
+        str(own_slots(root[roots.DOCUMENTS][each])["mission"]) for each in memory_wordings.answers_quoting(root, names)
     }
     for name, record in roots.records_of(root):
         slots = own_slots(record.thought)

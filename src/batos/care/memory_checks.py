@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from batos.care.image_faults import ImageFault, discard_memory
-from batos.care.lost_objects import entries_between
+from batos.care.image_faults import ImageFault, discard_memory, entries_between
 from batos.image import roots
 from batos.image.number_ranges import add_range, has_number, remove_range
 from batos.image.roots import Root
@@ -16,7 +15,7 @@ from batos.memory.indexes import kinds
 from batos.memory.indexes.links import LinkIndex
 from batos.memory.indexes.text import TextIndex
 from batos.memory.indexes.vectors import VectorIndex
-from batos.memory.records import memory_archives, memory_claims, memory_copies, memory_records
+from batos.memory.records import memory_archives, memory_claims, memory_places, memory_records
 from batos.memory.records.memory_places import place_key
 from batos.memory.records.memory_records import ChunkRange
 from batos.memory.records.memory_segments import (
@@ -182,7 +181,7 @@ def _check_names(root: Root) -> Iterator[ImageFault]:
 
 def _belongs(root: Root, tree: str, key: str, name: str) -> bool:
     slots = own_slots(root[roots.DOCUMENTS][name])
-    values = (slots["sha256"],) if tree == "digests" else (slots["source"], *memory_copies.places_of(root, name))
+    values = (slots["sha256"],) if tree == "digests" else (slots["source"], *memory_places.places_of(root, name))
     return key in {place_key(slots["user"], slots["scope"], value) for value in values}
 
 

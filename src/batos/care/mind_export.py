@@ -22,18 +22,16 @@ from ZODB.blob import Blob, FilesystemHelper
 from ZODB.DB import DB
 from ZODB.utils import load_current, p64, u64, z64
 
-from batos.care.disarming import disarm
-from batos.care.plain_folders import check_plain
-from batos.image import object_states, roots
-from batos.image.evolution import evolving
+from batos.care.foreign_minds import check_plain, disarm
+from batos.image import evolving, object_states, roots
 from batos.image.ids import iso, oid_text, serial_of, utc_now
 from batos.image.image import LivingImage
+from batos.image.read_only import ReadOnlyPair
 from batos.image.roots import AnyRoot, Root, connection_of
 from batos.image.storage import keeps_blobs
 from batos.image.transactions import snapshot
-from batos.image.views.read_only import ReadOnlyPair
-from batos.protocol.care_documents import DisarmingReport
 from batos.protocol.errors import BatosError, BriefError, OldFormat, Refused, UsageError
+from batos.protocol.server_documents import DisarmingReport
 
 #: The files of an export.
 LINES: Final = "mind.jsonl"

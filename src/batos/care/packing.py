@@ -24,20 +24,18 @@ from ZODB.DB import DB
 from ZODB.serialize import referencesf
 
 from batos.concurrency.jobs import Job
-from batos.concurrency.long_work import LongWork
+from batos.concurrency.threads import LongWork
 from batos.events import Events
 from batos.image import roots
-from batos.image.files.filestorage import SoundFileStorage
-from batos.image.files.storage_quota import disk_full, is_full
+from batos.image.filestorage import SoundFileStorage, disk_full, is_full
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.past import newest_commit
 from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import snapshot
-from batos.image.views.past import newest_commit
 from batos.inference.journal import MISSIONS, MissionLog
-from batos.protocol.care_documents import PackedPage
 from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
-from batos.protocol.server_documents import StoredSizes
+from batos.protocol.server_documents import PackedPage, StoredSizes
 
 #: States that no pack takes away, in the time before now.
 LEAST_KEPT: Final = timedelta(hours=1)

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from batos.care import backups
 from batos.config import Settings
-from batos.image import roots
-from batos.image.evolution import evolving
-from batos.image.evolution.evolving import Upgrading, tell_log
+from batos.image import evolving, roots
+from batos.image.evolving import Upgrading, tell_log
 from batos.image.ids import utc_now
+from batos.image.read_only import open_read_only
 from batos.image.transactions import snapshot
-from batos.image.views.read_only import open_read_only
 from batos.protocol.errors import OldFormat
 
 #: The folder in the home with the backup that an upgrade made; the format that it leads to stands behind it.

@@ -1,8 +1,8 @@
-"""Verification and repair: every fault of an image is named; what can be mended is, in commits of their own."""
+"""Verification and repair: every fault of an image is named, those of missions too; what can be mended is, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -10,16 +10,165 @@ from ZODB.Connection import TransactionMetaData
 from ZODB.DB import DB
 from ZODB.utils import load_current
 
-from batos.care.image_faults import ImageFault
-from batos.care.lost_objects import find_dangling
+from batos.agency.records import effect_records
+from batos.care.image_faults import ImageFault, ReferenceGraph, discard, find_dangling, find_orphans, oid_of, read_graph
 from batos.care.memory_checks import check_memories
-from batos.care.mission_checks import check_missions
-from batos.care.references import ReferenceGraph, find_orphans, oid_of, read_graph
+from batos.conversations import conversations
 from batos.image import roots
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
 from batos.image.readable import present_snapshot
+from batos.image.records import MissionRecord
 from batos.image.roots import Root, connection_of
+from batos.objects.prototype import own_slots
+from batos.records import methods, uses
+
+#: Statuses of missions that somebody has to run.
+_OPEN: Final = frozenset({"queued", "running", "waiting", "paused"})
+_PUT_ON: Final = "put it on the list"
+
+
+def check_missions(root: Root) -> Iterator[ImageFault]:
+    """Yield the faults of missions, conversations, counts, methods, approvals and effects."""
+    counted = roots.count_by_status(root)
+    if {word: count for word, count in root[roots.TALLY].items() if count} != counted:
+        yield ImageFault("wrong count", "tally", "missions of each status are miscounted", "count anew", _count_anew)
+    for name, record in roots.records_of(root):
+        yield from _check_mission(root, name, record)
+    yield from _check_turns(root)
+    yield from _check_lists(root)
+    yield from _check_lineages(root)
+    yield from _check_effects(root)
+
+
+def _count_anew(root: Root) -> None:
+    root[roots.TALLY].clear()
+    root[roots.TALLY].update(roots.count_by_status(root))
+
+
+def _check_mission(root: Root, name: str, record: MissionRecord) -> Iterator[ImageFault]:
+    slots, status = own_slots(record.thought), record.status
+    waits = name in root[roots.UNFOLDED]
+    if "contributions" in slots and not status.published and status.word in _OPEN and not waits:
+        what = "its answer was committed and never published"
+        mend = partial(_insert, roots.UNFOLDED, name)
+        yield ImageFault("unpublished contribution", name, what, "publish it at the next start", mend)
+    elif status.word in _OPEN and not waits:
+        what = f"it is {status.word}, and no process would run it"
+        mend = partial(_insert, roots.UNFOLDED, name)
+        yield ImageFault("object without entry", name, what, "put it on the list of those that wait", mend)
+    if status.word == "queued" and name not in root[roots.QUEUED]:
+        mend = partial(_insert, roots.QUEUED, name)
+        yield ImageFault("object without entry", name, "it is queued, and no node would take it up", _PUT_ON, mend)
+    turn = dict(slots.get("contributions", ())).get("turn")
+    if status.word == "done" and turn is not None:
+        conversation = root[roots.CONVERSATIONS].get(turn["conversation"])
+        if conversation is not None and not conversations.position_of(conversation, name):
+            what = f"it is no turn of {turn['conversation']}"
+            mend = partial(_add_turn, turn["conversation"], name)
+            yield ImageFault("object without entry", name, what, "make it the newest turn", mend)
+
+
+def _insert(tree: object, name: str, root: Root) -> None:
+    root[tree].insert(name)  # type: ignore[literal-required]
+
+
+def _add_turn(conversation: str, mission: str, root: Root) -> None:
+    found = root[roots.CONVERSATIONS][conversation]
+    found.turns[conversations.next_position(found)] = mission
+
+
+def _check_turns(root: Root) -> Iterator[ImageFault]:
+    for name, conversation in root[roots.CONVERSATIONS].items():
+        for position, mission in list(own_slots(conversation)["turns"].items()):
+            record = roots.find_record(root, mission)
+            mend = partial(_take_turn, name, position)
+            if record is None:
+                what = f"turn {position} is {mission}, which is not there"
+                yield ImageFault("entry without object", name, what, "take the turn out", mend)
+            elif record.brief.value.get("conversation") != name:
+                what = f"turn {position} is {mission}, which is no mission of this conversation"
+                yield ImageFault("wrong link", name, what, "take the turn out", mend)
+
+
+def _take_turn(conversation: str, position: int, root: Root) -> None:
+    found = root[roots.CONVERSATIONS][conversation]
+    if position in found.turns:
+        conversations.take_out(found, position)
+
+
+def _check_lists(root: Root) -> Iterator[ImageFault]:
+    """Yield entries of lists whose mission or approval is not there, and approvals that the list lacks."""
+    lists: list[tuple[str, Any, Callable[[Any], str]]] = [
+        (roots.UNFOLDED, root[roots.UNFOLDED].keys(), str),
+        (roots.UNREMEMBERED, root[roots.UNREMEMBERED].keys(), str),
+        (roots.UNDONE, root[roots.UNDONE].keys(), str),
+        (roots.REPEATS, list(root[roots.REPEATS].keys()), lambda key: str(root[roots.REPEATS][key])),
+    ]
+    for tree, keys, mission_of in lists:
+        for key in list(keys):
+            if roots.find_record(root, mission_of(key)) is None:
+                what = f"{mission_of(key)} is not there"
+                yield ImageFault("entry without object", tree, what, "take it off", partial(discard, tree, key))
+    for name in list(root[roots.QUEUED]):
+        record = roots.find_record(root, name)
+        if record is None or record.status.word != "queued":
+            what = f"{name} is {'not there' if record is None else record.status.word}"
+            mend = partial(discard, roots.QUEUED, name)
+            yield ImageFault("entry without object", roots.QUEUED, what, "take it off", mend)
+    approvals = root[roots.APPROVALS]
+    for name in list(root[roots.AWAITED]):
+        if name not in approvals or approvals[name].word != "asked":
+            mend = partial(discard, roots.AWAITED, name)
+            what = f"{name} is no question that waits"
+            yield ImageFault("entry without object", roots.AWAITED, what, "take it off", mend)
+    for name, approval in approvals.items():
+        if approval.word == "asked" and name not in root[roots.AWAITED]:
+            mend = partial(_insert, roots.AWAITED, name)
+            yield ImageFault("object without entry", name, "nobody is asked", _PUT_ON, mend)
+
+
+def _check_lineages(root: Root) -> Iterator[ImageFault]:
+    for key, lineage in root[roots.METHODS].items():
+        where = methods.name_of(root, lineage)
+        if not lineage.is_sound():
+            what = "the slot holds another method than the one that is active there"
+            mend = partial(_point_again, key)
+            yield ImageFault("wrong link", where, what, "put the active one there", mend)
+        if dict(lineage.totals) != uses.totals_of(uses.entries(lineage.ledger)):
+            what = "the sums of its ledger are not those of its entries"
+            yield ImageFault("wrong count", where, what, "add up anew", partial(_add_up, key))
+
+
+def _point_again(key: str, root: Root) -> None:
+    lineage = root[roots.METHODS][key]
+    value = lineage.revisions[lineage.active] if lineage.active else lineage.intent
+    if value is not None:
+        setattr(lineage.holder, lineage.selector, value)
+    elif lineage.selector in own_slots(lineage.holder):
+        delattr(lineage.holder, lineage.selector)
+
+
+def _add_up(key: str, root: Root) -> None:
+    lineage = root[roots.METHODS][key]
+    lineage.totals.clear()
+    lineage.totals.update(uses.totals_of(uses.entries(lineage.ledger)))
+
+
+def _check_effects(root: Root) -> Iterator[ImageFault]:
+    effects = root[roots.EFFECTS]
+    for tree, entries in ((roots.STAGED, [(name, name) for name in root[roots.STAGED]]),
+                          (roots.FIRED, list(root[roots.FIRED].items()))):  # fmt: skip
+        for key, name in entries:
+            if name not in effects:
+                mend = partial(discard, tree, key)
+                yield ImageFault("entry without object", tree, f"{name} is not there", "take it off", mend)
+    for name, effect in effects.items():
+        if effect["state"] in effect_records.WAITING and name not in root[roots.STAGED]:
+            mend = partial(_insert, roots.STAGED, name)
+            what = f"it is {effect['state']}, and nobody would release it"
+            yield ImageFault("object without entry", name, what, _PUT_ON, mend)
+
 
 #: The most rounds of a repair: mending one fault may show another behind it.
 MOST_ROUNDS: Final = 8

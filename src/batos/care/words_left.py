@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from ZODB.DB import DB
 
-from batos.image import storage_erasure
+from batos.image import storage
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage
-from batos.protocol.care_documents import RemainingPlace
+from batos.protocol.server_documents import RemainingPlace
 from batos.records.erased_words import ErasedWords
 from batos.terminal import logs
 
@@ -55,7 +55,7 @@ def find_in_files(home: Path, words: ErasedWords) -> Iterator[Path]:
 
 def find_blobs(image: LivingImage, words: ErasedWords) -> Iterator[Path]:
     """Yield the files of blobs that have the words."""
-    folder = storage_erasure.blob_folder(image.db.storage)
+    folder = storage.blob_folder(image.db.storage)
     for path in sorted(folder.rglob("*.blob")) if folder is not None else ():
         if words.are_in_bytes(path.read_bytes()):
             yield path

@@ -1,4 +1,4 @@
-"""The kernel's side of a running method: answers messages to objects and reads of other objects' slots."""
+"""The kernel's side of a running method: answers its messages, and holds its limits of the machine."""
 
 from __future__ import annotations
 
@@ -56,3 +56,19 @@ class Host(Protocol):
         """Read a slot of another object: plain data or a Ref. A missing slot is returned in `raised`, as
         AttributeError.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class CellLimits:
+    """Bounds of one run. Time is that of the method itself: what it waits for (a message, inference) is not counted."""
+
+    memory: int = 64 << 20  # bytes of the interpreter's heap ("memory")
+    seconds: float = 5.0  # of execution, over all turns ("time")
+    turn_seconds: float = 2.0  # of execution between two messages ("time")
+    wall_seconds: float = 4.0  # until a worker that does not answer is killed ("hang")
+    recursion: int = 200  # calls deep ("recursion")
+    messages: int = 500  # to self and others, reads of others' slots too ("messages")
+    nested_messages: int = 1000  # of a run and all runs that its messages brought about ("messages")
+    nesting: int = 64  # runs within runs ("nesting")
+    bytes: int = 1 << 20  # of the arguments, the view, a message, its answer, or the result, as JSON ("bytes")
+    output: int = 64 << 10  # characters printed ("output")

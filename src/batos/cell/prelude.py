@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from batos.cell.lowering.lowered_names import OURS
+from batos.cell.lowering.statement_lowering import OURS
 from batos.cell.values import DEPTH, MARK
 from batos.guardian.policy import SHIPPED
 

@@ -9,10 +9,16 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from batos.cell.library.reading import library, served_names
-from batos.cell.lowering.generators import lower_generators
-from batos.cell.lowering.lowered_names import MARKER, OURS, Names, is_allowed_slot, refusal, survey
-from batos.cell.lowering.statement_lowering import StatementLowering
-from batos.cell.lowering.waiting import LATER, lower_waiting
+from batos.cell.lowering.statement_lowering import (
+    MARKER,
+    OURS,
+    Names,
+    StatementLowering,
+    is_allowed_slot,
+    refusal,
+    survey,
+)
+from batos.cell.lowering.waiting import LATER, lower_generators, lower_waiting
 from batos.cell.prelude import BUILTINS, PreludeNames, epilogue, prelude, short
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED

@@ -9,14 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.cell.dumps import Dump, Dumps
-from batos.cell.host import MessageAnswer, Writes
-from batos.cell.limits import CellLimits
-from batos.cell.lowering.lowered_names import is_allowed_selector, is_allowed_slot
+from batos.cell.host import CellLimits, MessageAnswer, Writes
+from batos.cell.lowering.statement_lowering import is_allowed_selector, is_allowed_slot
 from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
 from batos.cell.program import Code, Program
 from batos.cell.values import Plain, Ref, Value, check_length, decode, differences, encode, has_refs
-from batos.cell.worker_pool import Worker
+from batos.cell.worker_pool import Dump, Dumps, Worker
 from batos.protocol.errors import CellKilled, MethodFailed
 
 #: Errors that a method may see by their own name; any other is a RuntimeError to it.

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 import click
 
 from batos.cli import standard_input
-from batos.cli.shared_options import file_names
+from batos.cli.command_line import file_names
 from batos.cli.verb_options import VerbCall
 from batos.config import Settings
 from batos.protocol.brief import (

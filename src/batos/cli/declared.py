@@ -13,17 +13,15 @@ import click
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
-from batos.cli.completions import COMPLETIONS
+from batos.cli.command_line import DefaultVerb, Subverbs, examples, given_moment, given_name
+from batos.cli.completion import COMPLETIONS
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
-from batos.cli.memory_naming import ask_of_memories, place_of
-from batos.cli.past_moments import past_moment, tell_moment
-from batos.cli.shared_options import examples, given_moment, given_name
+from batos.cli.typed_names import ask_of_memories, past_moment, place_of, tell_moment
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.wrong_usage import DefaultVerb, Subverbs
-from batos.client.wire.pending import OnEvent
+from batos.client.pending import OnEvent
 from batos.protocol.brief import utc_moment
-from batos.protocol.strict_model import Meaning
+from batos.protocol.wire_messages import Meaning
 from batos.verbs.wire_verb import Args, Noun, Reply, WireVerb
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]

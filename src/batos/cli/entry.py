@@ -18,10 +18,9 @@ try:
     from click.shell_completion import CompletionItem
 
     from batos import __version__
-    from batos.cli import wrong_usage
+    from batos.cli import command_line
+    from batos.cli.command_line import Ending, Surroundings, shared_options
     from batos.cli.imports import pause_collector
-    from batos.cli.shared_options import shared_options
-    from batos.cli.surroundings import Ending, Surroundings
     from batos.protocol.errors import BatosError, InternalError
     from batos.terminal.console import Console, Terminated
 except KeyboardInterrupt:  # Ctrl-C before a verb begins: there is nothing to tell, least of all a traceback
@@ -34,7 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ask": ("batos.cli.verbs.ask", "Ask, and wait for the answer."),
     "chat": ("batos.cli.chat.chat", "Hold a conversation of questions and answers."),
     "serve": ("batos.cli.verbs.serve", "Hold the image open, run missions and answer clients."),
-    "stop": ("batos.cli.verbs.stop", "Stop the home's server."),
+    "stop": ("batos.cli.verbs.serve", "Stop the home's server."),
     "status": ("batos.cli.verbs.status", "Show the status on one screen, with a server or without one."),
     "submit": ("batos.cli.verbs.ask", "Submit a question, and return without waiting."),
     "wait": ("batos.cli.verbs.ask", "Wait for a mission's end."),
@@ -42,24 +41,24 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("batos.cli.verbs.show", "Show a mission: states, calls, tokens, provenance, prompts."),
     "why": ("batos.cli.verbs.show", "Show what a sentence, a mission, a slot or a memory came from."),
     "dream": ("batos.cli.verbs.dream_verb", "Ask in a copy of the mind; promote what comes of it, or drop it."),
-    "replay": ("batos.cli.verbs.replay_verb", "Ask a mission again as of its snapshot, with another model or codex."),
-    "undo": ("batos.verbs.undo_verbs", "Take a mission out of the mind, with all that it left there."),
-    "redo": ("batos.verbs.undo_verbs", "Bring an undone mission back."),
+    "replay": ("batos.cli.verbs.dream_verb", "Ask a mission again as of its snapshot, with another model or codex."),
+    "undo": ("batos.verbs.history_verbs", "Take a mission out of the mind, with all that it left there."),
+    "redo": ("batos.verbs.history_verbs", "Bring an undone mission back."),
     "cancel": ("batos.verbs.mission_verbs", "Cancel a mission."),
     "pause": ("batos.verbs.mission_verbs", "Pause a mission."),
-    "resume": ("batos.cli.verbs.mission_control", "Resume a mission, or run all unfinished ones."),
-    "retry": ("batos.cli.verbs.mission_control", "Repeat a mission's question, and pay for no call twice."),
+    "resume": ("batos.cli.verbs.ask", "Resume a mission, or run all unfinished ones."),
+    "retry": ("batos.cli.verbs.ask", "Repeat a mission's question, and pay for no call twice."),
     "send": ("batos.cli.verbs.ask", "Send a message to an object of the image."),
     "approvals": ("batos.verbs.approval_verbs", "List the methods that wait for approval, or show one."),
-    "approve": ("batos.cli.verbs.approve_verb", "Approve methods: each is installed exactly as it was shown."),
+    "approve": ("batos.cli.verbs.method", "Approve methods: each is installed exactly as it was shown."),
     "reject": ("batos.verbs.approval_verbs", "Reject a method, and give the reason."),
     "remember": ("batos.cli.remembering.remember_verb", "Remember a file, a folder, or a text."),
-    "recall": ("batos.cli.remembering.recall_verb", "Find what is remembered about something."),
+    "recall": ("batos.cli.remembering.memories_verb", "Find what is remembered about something."),
     "memories": ("batos.cli.remembering.memories_verb", "List, show, edit or retract what is remembered."),
     "pin": ("batos.verbs.correction_verbs", "Let a memory be recalled for every question."),
     "unpin": ("batos.verbs.correction_verbs", "Let a pinned memory be recalled like any other."),
-    "forget": ("batos.cli.remembering.recall_verb", "Forget documents."),
-    "curate": ("batos.cli.remembering.curate_verb", "Fold memories that nobody recalls into summaries."),
+    "forget": ("batos.cli.remembering.memories_verb", "Forget documents."),
+    "curate": ("batos.cli.remembering.memories_verb", "Fold memories that nobody recalls into summaries."),
     "grants": ("batos.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
     "effects": ("batos.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
     "inspect": ("batos.verbs.mission_verbs", "Show an object of the image, or one of its slots."),
@@ -67,23 +66,23 @@ VERBS: dict[str, tuple[str, str]] = {
     "tools": ("batos.verbs.method_verbs", "List the tools that can be called."),
     "codex": ("batos.cli.verbs.codex", "Show, check and compare the codex: who the personas are."),
     "adapters": ("batos.cli.verbs.adapters", "List, check and choose the adapters that personas think with."),
-    "backup": ("batos.cli.verbs.backup_verbs", "Copy the mind to a folder, also while its server runs."),
-    "restore": ("batos.cli.verbs.backup_verbs", "Bring a backup back into an empty home."),
-    "upgrade": ("batos.cli.verbs.verify_verb", "Bring an image of an older version into the present form."),
-    "export": ("batos.cli.verbs.export_verbs", "Write the whole mind to a folder, as lines of JSON."),
-    "import": ("batos.cli.verbs.export_verbs", "Make the mind of an export in an empty home."),
-    "verify": ("batos.cli.verbs.verify_verb", "Read every record of the image, and name each fault."),
-    "repair": ("batos.cli.verbs.verify_verb", "Mend the faults that `verify` names."),
-    "pack": ("batos.verbs.care_verbs", "Free the space of past states that are older than the kept history."),
+    "backup": ("batos.cli.verbs.upkeep_verbs", "Copy the mind to a folder, also while its server runs."),
+    "restore": ("batos.cli.verbs.upkeep_verbs", "Bring a backup back into an empty home."),
+    "upgrade": ("batos.cli.verbs.upkeep_verbs", "Bring an image of an older version into the present form."),
+    "export": ("batos.cli.verbs.upkeep_verbs", "Write the whole mind to a folder, as lines of JSON."),
+    "import": ("batos.cli.verbs.upkeep_verbs", "Make the mind of an export in an empty home."),
+    "verify": ("batos.cli.verbs.upkeep_verbs", "Read every record of the image, and name each fault."),
+    "repair": ("batos.cli.verbs.upkeep_verbs", "Mend the faults that `verify` names."),
+    "pack": ("batos.verbs.server_verbs", "Free the space of past states that are older than the kept history."),
     "audit": ("batos.cli.verbs.audit_verb", "Check that no record was changed or removed; export the records."),
-    "doctor": ("batos.cli.verbs.doctor", "Check Ollama, models, codex and image, and print remedies."),
+    "doctor": ("batos.cli.verbs.system_verbs", "Check Ollama, models, codex and image, and print remedies."),
     "budget": ("batos.cli.verbs.budget", "Show the memory of the models on the card, and the window that fits."),
-    "ps": ("batos.cli.verbs.doctor", "Show which models are in memory and which are on disk."),
-    "config": ("batos.cli.verbs.doctor", "Show every setting, its value and where it came from."),
+    "ps": ("batos.cli.verbs.system_verbs", "Show which models are in memory and which are on disk."),
+    "config": ("batos.cli.verbs.system_verbs", "Show every setting, its value and where it came from."),
     "token": ("batos.cli.verbs.keys", "Show the token with which programs of this machine connect."),
     "keys": ("batos.cli.verbs.keys", "List, make and revoke the keys of clients elsewhere."),
-    "help": ("batos.cli.verbs.help_pages", "Show the documentation, a page or a part of one."),
-    "completion": ("batos.cli.verbs.completion", "Print the completion script for a shell."),
+    "help": ("batos.cli.manual", "Show the documentation, a page or a part of one."),
+    "completion": ("batos.cli.completion", "Print the completion script for a shell."),
     "emulator": ("batos.cli.verbs.emulator_verb", "Run the stand-in for the Ollama daemon (it is not a model)."),
 }
 
@@ -100,7 +99,7 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             if ctx.resilient_parsing:
                 return None  # a shell completes, it does not complain
-            raise wrong_usage.no_verb(ctx, cmd_name, VERBS)
+            raise command_line.no_verb(ctx, cmd_name, VERBS)
         with pause_collector():
             module = importlib.import_module(VERBS[cmd_name][0])
             name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
@@ -196,7 +195,7 @@ def _tell(console: Console, raised: BaseException, options: list[str], ending: E
         console.print_interruption("terminated" if stopped else "interrupted")
         return 143 if stopped else 130
     if isinstance(raised, click.ClickException):
-        raised = wrong_usage.as_error(raised, options, VERBS)
+        raised = command_line.as_error(raised, options, VERBS)
     if not isinstance(raised, BatosError):
         if not isinstance(raised, Exception):
             raise raised

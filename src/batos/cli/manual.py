@@ -1,19 +1,27 @@
-"""The pages of docs/, which are in the package: found by name, by heading, by what a finding or an error is called."""
+"""The pages of docs/, which are in the package: found by name or heading, and the verb `help`, which shows them."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+import click
+from click.shell_completion import CompletionItem
+
 import batos
+from batos.cli import entry
+from batos.cli.command_line import given_name
 from batos.protocol import errors
 from batos.protocol.errors import BatosError, NotFound
+from batos.terminal.console import Console
+from batos.terminal.layout import table
 
 _HEADING = re.compile(r"^(#{1,6}) (.*)$")
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>')
@@ -34,7 +42,7 @@ class Section:
 
 
 @cache
-def pages() -> dict[str, str]:
+def list_pages() -> dict[str, str]:
     """Return every page's text by its name: an installed package has them within, a checkout beside it."""
     packed = resources.files(batos) / "docs"
     folder = packed if packed.is_dir() else Path(__file__).resolve().parents[3] / "docs"
@@ -44,7 +52,7 @@ def pages() -> dict[str, str]:
 
 def title(page: str) -> str:
     """Return the title of a page."""
-    return pages()[page].partition("\n")[0].lstrip("# ")
+    return list_pages()[page].partition("\n")[0].lstrip("# ")
 
 
 def find_text(topic: str) -> str:
@@ -54,8 +62,8 @@ def find_text(topic: str) -> str:
     """
     name, _, anchor = topic.strip().removeprefix("docs/").partition("#")
     name = name.removesuffix(".md").lower()
-    if not anchor and name in pages():
-        return strip_marks(pages()[name])
+    if not anchor and name in list_pages():
+        return strip_marks(list_pages()[name])
     if not anchor and (told := _error(name)):
         return told
     wanted = slug((anchor or name).replace(".", "-"))
@@ -111,7 +119,7 @@ def _error(code: str) -> str:
 
 @cache
 def _sections() -> tuple[Section, ...]:
-    return tuple(each for page, text in pages().items() for each in _read_sections(page, text))
+    return tuple(each for page, text in list_pages().items() for each in _read_sections(page, text))
 
 
 def _read_sections(page: str, text: str) -> Iterator[Section]:
@@ -141,6 +149,68 @@ def _end(lines: list[str], start: int, level: int) -> int:
 
 
 def _near(name: str) -> str:
-    known = {*pages(), *(each.anchor or slug(each.title) for each in _sections())}
+    known = {*list_pages(), *(each.anchor or slug(each.title) for each in _sections())}
     near = difflib.get_close_matches(slug(name), known, 1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_MAX_WIDTH = 100
+
+
+def _topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a topic: return the pages and verbs that begin so."""
+    pages = [CompletionItem(each, help=title(each)) for each in list_pages()]
+    verbs = [CompletionItem(name, help=what) for name, (_, what) in entry.VERBS.items()]
+    return [each for each in (*pages, *verbs) if str(each.value).startswith(incomplete)]
+
+
+@click.command
+@click.argument("topic", type=given_name, nargs=-1, shell_complete=_topics)
+@click.option("--json", "as_json", is_flag=True, help="Results as JSON documents on stdout.")
+def help(topic: tuple[str, ...], as_json: bool) -> None:
+    """Show the documentation on a TOPIC; without one, list the topics.
+
+    A topic is a page (operating), a part of one (maintenance#backup, or backup), a verb without a page (ask, method
+    show), a name that the doctor or an error gives (ollama.answers, model_missing), or an address as messages show it
+    (docs/codex.md).
+    """
+    console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
+    if not topic:
+        _list(console)
+        return
+    text = "" if " ".join(topic) in list_pages() else _verb(topic)
+    text = text or find_text(" ".join(topic))
+    if as_json:
+        console.document({"topic": " ".join(topic), "text": text})
+    elif sys.stdout.isatty():
+        click.echo_via_pager(f"{text}\n")
+    else:
+        console.write(text)
+
+
+def _list(console: Console) -> None:
+    pages = {name: title(name) for name in list_pages()}
+    if console.as_json:
+        console.document({"topics": pages, "verbs": {name: what for name, (_, what) in entry.VERBS.items()}})
+        return
+    console.write(table([[name, what] for name, what in pages.items()], ["topic", "about"]))
+    console.write(
+        "\n`batos help TOPIC` shows one, `batos help VERB` what a verb takes, `batos --help` lists the verbs."
+    )
+
+
+def _verb(topic: tuple[str, ...]) -> str:
+    """Return the help of a verb, or of a verb of a group; empty where the topic is none."""
+    command: click.Command = entry.batos
+    context = click.Context(command, info_name="batos")
+    for name in topic:
+        known = isinstance(command, click.Group) and name in command.list_commands(context)
+        found = command.get_command(context, name) if known and isinstance(command, click.Group) else None
+        if found is None:
+            return ""
+        names = entry.batos.context_settings["help_option_names"]
+        context = click.Context(
+            found, info_name=name, parent=context, help_option_names=names, max_content_width=_MAX_WIDTH
+        )
+        command = found
+    return command.get_help(context)

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from batos import config, loopwatch
-from batos.cli.shared_options import common_options, server_option
-from batos.cli.surroundings import Ending
+from batos.cli.command_line import Ending, common_options, server_option
 from batos.config import LoadedSettings, Settings
 from batos.protocol.errors import ConfigError
 from batos.terminal.console import Console, Terminated

@@ -1,4 +1,4 @@
-"""A connection to a server that survives the server's restarts: it sends requests, reads replies and watches events."""
+"""A connection to a server that survives the server's restarts: it finds or starts the server anew each time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import zmq
 import zmq.asyncio
 
+from batos import config
+from batos.client import keys, server_life
+from batos.client.keys import ServerAddress
+from batos.client.pending import OnAcknowledged, OnEvent, PendingCall
 from batos.client.portal import check_process
-from batos.client.wire.pending import OnAcknowledged, OnEvent, PendingCall
-from batos.client.wire.server_address import ServerAddress
-from batos.client.wire.server_connection import PASSING, ServerConnection
+from batos.client.server_connection import PASSING, ServerConnection
 from batos.protocol.errors import BatosError, NoServer, ProtocolError, Refused, TimedOut, UsageError
 from batos.protocol.wire_messages import MESSAGE_BYTES, VERSION, encode, parse
 
@@ -333,3 +337,31 @@ def _add_key(verb: str, args: dict[str, object]) -> dict[str, object]:
     elif verb == "send":
         args.setdefault("idempotency_key", secrets.token_hex(16))
     return args
+
+
+def line_to(
+    home: Path | str | None = None, *, server: str | None = None, patience: Patience | None = None, starts: bool = True
+) -> Line:
+    """Return a line to the server of a home, or to a named one; without either to that of the settings.
+
+    A home's server is started where none runs, unless the setting `server` is `never` or `starts` is False.
+    """
+    if home is None:
+        settings = config.load().settings
+        home, server = settings.home, server or settings.named_server
+    folder, named = Path(home).absolute(), server
+    if named:
+        return Line(lambda: keys.setting_address(named, folder), patience)
+    find: Find = partial(keys.home_address, folder)
+    return Line(find, patience, partial(_start, folder) if starts else None)
+
+
+def _start(home: Path) -> None:
+    """Start the home's server, if its settings let that be. Raises: BatosError: what keeps it from starting."""
+    settings = config.load(flags={"home": home}).settings
+    if not server_life.may_start(settings, os.environ):
+        return
+    try:
+        server_life.ensure(home)
+    except OSError as error:
+        raise NoServer(f"no server can be started for the home {home}: {error.strerror}") from error

@@ -21,7 +21,7 @@ from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.session import Session
 from batos.memory.evidence import Turn
-from batos.memory.records import retractions
+from batos.memory.records import memories_set_aside
 from batos.minds import context_building
 from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots
@@ -180,7 +180,7 @@ class _Compaction:
         self._context: MindContext = summaries.recorder(interpreter.context)
         self._name = _name_of(self._context, receiver)
         self._conversation = receiver
-        self._drops = retractions.count_drops(receiver)
+        self._drops = memories_set_aside.count_drops(receiver)
         self._view: list[RecordedPiece] = []
         self._made: list[RecordedPiece] = []
         self._interrupted = ""
@@ -340,7 +340,10 @@ def _keep(name: str, slots: Mapping[str, object], merged: Sequence[RecordedPiece
     """
     conversation = root[roots.CONVERSATIONS][name]
     view = conversations.nodes(conversation)
-    if own_slots(conversation).get("compacting") != slots["mission"] or retractions.count_drops(conversation) != drops:
+    if (
+        own_slots(conversation).get("compacting") != slots["mission"]
+        or memories_set_aside.count_drops(conversation) != drops
+    ):
         return False
     if not merged:
         if slots["first"] != (view[-1].last + 1 if view else 1):

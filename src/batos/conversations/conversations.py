@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from ZODB.POSException import POSKeyError
 
-from batos.image import conversation_files, naming, ownership, roots
+from batos.image import attached_files, ids, ownership, roots
 from batos.image.roots import Root, connection_of
 from batos.inference.canonical import canonical
 from batos.memory.evidence import Past, Summary, Turn
-from batos.memory.records import retractions
+from batos.memory.records import memories_set_aside
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import BriefError, MessageNotUnderstood, NotFound
@@ -54,7 +54,7 @@ def own_conversation(root: Root, name: str, user: str | None) -> UvmObject:
 def newest(root: Root, user: str, before: int = 0) -> str | None:
     """Return the user's newest conversation, or the one so many before it, if any; older ones are not loaded."""
     kept = root[roots.CONVERSATIONS]
-    own = (name for name in naming.newest_first(kept) if kept[name].user == user)
+    own = (name for name in ids.newest_first(kept) if kept[name].user == user)
     return next(islice(own, before, None), None)
 
 
@@ -93,7 +93,7 @@ def take_out(conversation: UvmObject, position: int) -> None:
     setattr(conversation, _HIGHEST, next_position(conversation) - 1)
     mission = conversation.turns.pop(position)
     setattr(conversation, memory_lineage.UNDONE_TURNS, {**undone_turns(conversation), position: mission})
-    retractions.drop_view(conversation)
+    memories_set_aside.drop_view(conversation)
 
 
 def put_back(conversation: UvmObject, position: int, mission: str) -> None:
@@ -101,15 +101,15 @@ def put_back(conversation: UvmObject, position: int, mission: str) -> None:
     conversation.turns[position] = mission
     left = {place: each for place, each in undone_turns(conversation).items() if place != position}
     setattr(conversation, memory_lineage.UNDONE_TURNS, left)
-    retractions.drop_view(conversation)
+    memories_set_aside.drop_view(conversation)
 
 
 def turn(root: Root, position: int, mission: str) -> Turn:
     """Return a turn verbatim; of one whose answer is retracted, a mark in its place."""
     record, _, thought = root[roots.MISSIONS][mission]
     asked, day = record.value["text"], record.accepted_at[:10]
-    if (mark := own_slots(thought).get(retractions.RETRACTED)) is not None:
-        asked = _FORGOTTEN if mark == retractions.WHOLE else asked
+    if (mark := own_slots(thought).get(memories_set_aside.RETRACTED)) is not None:
+        asked = _FORGOTTEN if mark == memories_set_aside.WHOLE else asked
         return Turn(mission, asked, _RETRACTED, record.trust, position, day)
     return Turn(mission, asked, thought.answer, thought.lineage_trust, position, day)
 
@@ -181,7 +181,7 @@ def reach(root: Root, brief: MissionBrief, notes: Iterable[Mapping[str, Any]] = 
     if name is None:
         return None
     conversation = own_conversation(root, name, brief.user)
-    drops = retractions.count_drops(conversation)
+    drops = memories_set_aside.count_drops(conversation)
     for note in notes:
         noted = note.get(REACH_NOTE)
         if noted is not None and noted["conversation"] == name and noted["last"] <= count(conversation):
@@ -262,10 +262,10 @@ def resolve_name(root: Root, name: str, user: str) -> str:
 
     BriefError: it is the beginning of several.
     """
-    before = naming.back(name)
+    before = ids.back(name)
     kept = root[roots.CONVERSATIONS]
     if before is None:
-        return naming.complete_id(kept, name, lambda each: bool(kept[each].user == user))
+        return ids.complete_id(kept, name, lambda each: bool(kept[each].user == user))
     found = newest(root, user, before)
     if found is None:
         have = "yet" if before == 0 else f"{name}: you had fewer"
@@ -295,7 +295,7 @@ def page(root: Root, name: str, start: int = 1, limit: int = 20, user: str | Non
         "user": conversation.user,
         "count": whole,
         "turns": shown,
-        "files": [dict(each) for each in conversation_files.files_of(conversation)],
+        "files": [dict(each) for each in attached_files.files_of(conversation)],
         "next": after if shown and after <= whole else None,
         "compactions": [_compaction(node) for node in nodes(conversation)],
     }

@@ -12,15 +12,15 @@ from pydantic import BaseModel, Field, create_model
 from batos.gate import occurrence
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.image.records import least_trust
-from batos.inference.decisions.schema import Decision
+from batos.inference.schema import Decision
 from batos.memory.evidence import Evidence, Passage, Summary, Turn, mark
-from batos.memory.sentences import SENTENCE_END
+from batos.memory.segmentation import SENTENCE_END
 from batos.minds import prompt
 from batos.minds.calls import questions
 from batos.minds.calls.questions import Question
 from batos.minds.context import MindContext
 from batos.minds.prompt import PersonaPrompt
-from batos.minds.task import Task
+from batos.minds.results import Task
 from batos.protocol.errors import ContextOverflow, DecisionInvalid, Runaway
 
 #: Characters of a summary: one for each of so many tokens of the window, never more or less than these.

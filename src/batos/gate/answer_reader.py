@@ -8,14 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from batos.gate import thresholds
-from batos.gate.carrying import Claim, Meaning, Missing, Search, find_carriers, find_parts, make_claim
+from batos.gate import figures, languages, sums, thresholds
+from batos.gate.carrying import Claim, Meaning, Missing, Search, find_carriers, find_parts, make_claim, spans_of
 from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex
-from batos.gate.rivals import spans_of
-from batos.gate.texts import languages
-from batos.gate.texts.stems import Stem, is_number, placed_stems, stems
+from batos.gate.languages import Stem, is_number, placed_stems, stems
 from batos.gate.uncheckable import Uncheckable, frame_length, manner
-from batos.gate.values import figures, sums
 
 State: TypeAlias = Literal["carried", "not_carried", "not_checkable"]
 

@@ -9,21 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from batos.gate import wording
+from batos.gate import figures, languages, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
-from batos.gate.counts import other_counts
+from batos.gate.counts import other_counts, single_entries
 from batos.gate.ground import Draft, Spot
 from batos.gate.occurrence import days, documents, names, numbers, written_sums
 from batos.gate.quotations import quotations, without_quotations
-from batos.gate.relative_days import find_repeated
-from batos.gate.texts import languages
-from batos.gate.totals import single_entries
-from batos.gate.unfounded import absent_subjects, find_inventions, stray
-from batos.gate.values import figures
+from batos.gate.unfounded import absent_subjects, find_inventions, find_repeated, stray
 from batos.memory.claims import cues
-from batos.memory.terms import clip_line, words
+from batos.memory.segmentation import clip_line, words
 from batos.protocol.mission_documents import FaultDocument, VerdictDocument
 
 #: Shortest and longest answer that can be one, in characters.

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from batos.gate import dates, figures
 from batos.gate.ground import Draft, Spot, without_spaces
 from batos.gate.occurrence import claims
-from batos.gate.values import dates, figures
-from batos.gate.values.sums import asks_for_total
+from batos.gate.sums import asks_for_total
 
 #: A word with a letter or a number behind it, which tells it from its like: Option A, Plot 3, Nord 800.
 _LABELLED = re.compile(r"(?<!\w)([^\W\d_]{3,20})[ \u00a0]([A-Z]|\d{1,4}[A-Za-z]?|[IVX]{1,4})(?![\w.,]*\w)")

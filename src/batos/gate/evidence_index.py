@@ -9,13 +9,11 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from batos.gate import thresholds
-from batos.gate.texts import languages
-from batos.gate.texts.stems import stems
+from batos.gate import languages, thresholds
+from batos.gate.languages import stems
 from batos.memory.evidence import Evidence
-from batos.memory.sentences import sentence_spans
-from batos.memory.table_heads import TableHeads
-from batos.memory.terms import line_of
+from batos.memory.segmentation import line_of, sentence_spans
+from batos.memory.text_units import TableHeads
 from batos.protocol.evidence_documents import CitationDocument
 
 #: The document number of what was said in the conversation: its turns and summaries are evidence, but no document.

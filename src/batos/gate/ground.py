@@ -9,14 +9,12 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from batos.gate import wording
+from batos.gate import dates, figures, languages, wording
+from batos.gate.dates import TimeSpan
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
-from batos.gate.texts import languages
-from batos.gate.values import dates, figures, spans_of_time
-from batos.gate.values.spans_of_time import TimeSpan
-from batos.gate.values.sums import asks_for_total, run_sums
+from batos.gate.sums import asks_for_total, run_sums
 from batos.memory.evidence import Evidence, Passage, by_file
-from batos.memory.terms import words
+from batos.memory.segmentation import words
 
 #: Names that an answer may use although nothing that it rests on has them.
 OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
@@ -81,11 +79,11 @@ class Ground:
     @cached_property
     def reached_days(self) -> frozenset[date]:
         """Return the days that lie a span of time which the ground names before or after one of its days."""
-        return self.days_from([*spans_of_time.find(self.text), *self._gaps])
+        return self.days_from([*dates.find_spans(self.text), *self._gaps])
 
     def days_from(self, spans: list[TimeSpan]) -> frozenset[date]:
         """Return the days that lie one of these spans of time before or after one of its days."""
-        return spans_of_time.reach_days(self._whole_days, spans)
+        return dates.reach_days(self._whole_days, spans)
 
     @cached_property
     def _gaps(self) -> list[TimeSpan]:
@@ -100,11 +98,11 @@ class Ground:
 
     @cached_property
     def _minutes(self) -> frozenset[int]:
-        return spans_of_time.minutes_between(self.times)
+        return dates.minutes_between(self.times)
 
     def holds_span(self, span: TimeSpan) -> bool:
         """Test if a span of time lies between two days or two times of the ground."""
-        return spans_of_time.follows(span, self._whole_days, self._minutes)
+        return dates.follows(span, self._whole_days, self._minutes)
 
     def holds_minutes(self, minutes: int) -> bool:
         """Test if so many minutes lie between two times of the ground."""

@@ -1,18 +1,18 @@
-"""Checks that the statements of an answer occur in its ground: numbers, dates and names."""
+"""Checks that the statements of an answer occur in its ground: numbers, dates and names; a wrong sum is put right."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from typing import Final
 
+from batos.gate import dates, figures, languages, numerals, sums
+from batos.gate.figures import Figure
 from batos.gate.ground import Draft, Ground, Spot
-from batos.gate.texts import languages
+from batos.gate.sums import WrittenSum
 from batos.gate.uncheckable import without_forms
-from batos.gate.values import dates, figures, numerals, spans_of_time, sums
-from batos.gate.values.figures import Figure
-from batos.gate.values.sums import WrittenSum
-from batos.memory.terms import words
+from batos.memory.segmentation import words
 
 # Blanks within a line only: where `\s` could also eat line breaks, a text of line breaks takes cubic time.
 _BLANK = r"[^\S\n]"
@@ -99,7 +99,7 @@ def numbers(draft: Draft) -> list[Spot] | None:
 
 def _strange_figures(text: str, found: list[Figure], worked: sums.CalculatedSums, ground: Ground) -> Iterator[str]:
     """Yield the figures of a text that the ground has not, and that follow from none of those it has."""
-    held = [(each.start, each.end) for each in spans_of_time.find(text) if ground.holds_span(each)]
+    held = [(each.start, each.end) for each in dates.find_spans(text) if ground.holds_span(each)]
     wrong = {
         each.stated.end for each in sums.written_sums(text, found) if not each.is_right
     }  # another check tells these
@@ -172,7 +172,7 @@ def _blank_other_digits(answer: str, ground: Ground) -> tuple[str, list[str]]:
     for form in (_LIST_MARK, _STEP, _REFERENCE):
         text = form.sub(_blank, text)
     text = _without(text, [(day.start, day.end) for day in dates.find(text)])
-    text = _without(text, [span[:2] for span in spans_of_time.clock_spans(text) if ground.holds_minutes(span[2])])
+    text = _without(text, [span[:2] for span in dates.clock_spans(text) if ground.holds_minutes(span[2])])
     known, strange = [], []
     for (hour, minute), (start, end) in dates.times(text):
         if {(hour, minute), (hour + 12, minute), (hour - 12, minute)} & ground.times:
@@ -203,11 +203,11 @@ def days(draft: Draft) -> list[Spot] | None:
     found = {day.text: day for day in dates.find(claims(draft.answer))}
     if not ground.passages or not found:
         return None
-    spans = spans_of_time.find(draft.answer)
+    spans = dates.find_spans(draft.answer)
     return [Spot("day", text) for text, day in found.items() if not _is_known_day(day, ground, spans)]
 
 
-def _is_known_day(day: dates.Day, ground: Ground, spans: list[spans_of_time.TimeSpan]) -> bool:
+def _is_known_day(day: dates.Day, ground: Ground, spans: list[dates.TimeSpan]) -> bool:
     if dates.is_known(day, ground.days, ground.years) or day.text in ground.text:
         return True
     reached = ground.reached_days | ground.days_from(spans)
@@ -295,3 +295,61 @@ def _same_stem(one: str, other: str) -> bool:
     # Latin names differ by their last letter (Anna, Anne); elsewhere that is an ending.
     stem = shorter[: max(3, len(shorter) - 2)]
     return one[0] > "\u036f" and longer.startswith(stem)
+
+
+_PART: Final = re.compile(r"[.,](\d+)\Z")
+_GROUPED: Final = re.compile(r"\d([.,'’ \u00a0\u202f])\d{3}(?!\d)")
+#: Digits of a group, which a decimal part has not.
+_GROUP: Final = 3
+
+
+def correct_sums(draft: Draft) -> str:
+    """Return an answer whose wrong sums have their right results; "" where none is corrected.
+
+    Only totals and differences are, of numbers that the documents or the question have, where their marks have one
+    meaning. A wrong result that the answer repeats is replaced everywhere, unless a document has that number too.
+    """
+    if "```" in draft.answer:
+        return ""
+    answer = draft.answer
+    for each in sums_of(draft.answer)[1]:
+        if _is_sure(draft, each):
+            right = write_like(each.grouped, [figure.text for figure in (*each.terms, each.stated)])
+            answer = re.sub(rf"(?<![\d.,]){re.escape(each.stated.text)}(?![.,]?\d)", right, answer)
+    return "" if answer == draft.answer else answer
+
+
+def _is_sure(draft: Draft, made: WrittenSum) -> bool:
+    """Test if a sum is wrong, and its right result beyond doubt."""
+    known, numbers = draft.ground.figures, (*made.terms, made.stated)
+    plain = not any(each.scales or each.is_percent or each.measured for each in numbers)
+    return (
+        not made.is_right
+        and made.is_addition
+        and (len(made.results) == 1 or _are_thousands(numbers))
+        and made.grouped >= 0
+        and plain
+        and all(figures.is_known(each, known) for each in made.terms)
+        and not made.stated.values & known.values
+    )
+
+
+def _are_thousands(numbers: Sequence[Figure]) -> bool:
+    """Test if the numbers that could be read in two ways all have one mark of thousands, and no other has that mark."""
+    marks = {found[0][0] for each in numbers if (found := _PART.search(each.text)) and len(found[1]) == _GROUP}
+    decimals = {found[0][0] for each in numbers if (found := _PART.search(each.text)) and len(found[1]) != _GROUP}
+    return len(marks) == 1 and not marks & decimals
+
+
+def write_like(number: Decimal, examples: Sequence[str]) -> str:
+    """Return a number with the marks and the decimals that other numbers of its sum have.
+
+    >>> write_like(Decimal("4400.95"), ["7.738,45", "3.337,50"]), write_like(Decimal(1300), ["1000", "300"])
+    ('4.400,95', '1300')
+    """
+    group = next((found[1] for each in examples if (found := _GROUPED.search(each))), "")
+    parts = [found for each in examples if (found := _PART.search(each)) and len(found[1]) != _GROUP]
+    mark = next((found[0][0] for found in parts), "," if group == "." else ".")
+    digits = max([len(found[1]) for found in parts] + [max(0, -int(number.normalize().as_tuple().exponent))])
+    whole, _, part = f"{number:,.{digits}f}".partition(".")
+    return whole.replace(",", group) + (mark + part if part else "")

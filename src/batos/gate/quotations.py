@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from batos.gate import languages
 from batos.gate.ground import Draft, Ground, Spot, without_spaces
-from batos.gate.texts import languages
 
 #: Words from which on what stands in quotation marks is a quotation and not a way of speaking; letters where words
 #: have no blanks between them.

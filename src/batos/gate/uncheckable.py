@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from batos.memory.sentences import sentence_spans
+from batos.memory.segmentation import sentence_spans
 
 #: The reason that a sentence is not checked. `language`: the answer is in a language that no document is in, and words
 #: alone cannot compare the two.

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from batos.config import Settings
-from batos.genesis import adapter_check, budget_check, register
+from batos.genesis import adapter_check, budget_check, persona_models
 from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.integrity import Finding
@@ -52,9 +52,9 @@ class Auditing:
         extra = adapter_check.findings(done.inventory, done.chosen, done.adapters, done.codex, done.profile)
         extra += await budget_check.findings(done, self.settings, self.daemon)
         with self.image.snapshot() as root:
-            known = register.read_record(root)
+            known = persona_models.read_record(root)
             found = compare(done.codex, done.profile, done.listed, done.inventory, done.chosen, known)
             findings = self.audit(root, done.codex, found, done.profile, extra)
         shown = [finding.as_dict() for finding in findings]
-        at = await self.image.shared.apply(lambda root: register.keep_audit(root, shown, iso(self.clock())))
+        at = await self.image.shared.apply(lambda root: persona_models.keep_audit(root, shown, iso(self.clock())))
         return findings, at

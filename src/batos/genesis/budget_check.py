@@ -1,4 +1,4 @@
-"""Checks if the models that the codex names fit the card: a table of their runners, and the refusal of a plan."""
+"""Checks if the models that the codex names fit the card, and if the models in memory are as the codex wants them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from fractions import Fraction
 from typing import Any
 
 from batos.config import Settings
-from batos.genesis.codex import model_options
+from batos.genesis.codex import value_checks
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
-from batos.inference import model_names
-from batos.inference.vram import budget
-from batos.inference.vram.budget import ELEMENT, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
+from batos.inference import model_names, vram_budget
+from batos.inference.ollama.catalogue import RunnerRow
+from batos.inference.placement import Bases, Looks, place_of, wants_card
+from batos.inference.vram_budget import ELEMENT, GIB, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
 from batos.notation import bytes_of
 from batos.protocol.errors import BudgetExceeded
 
@@ -27,8 +28,8 @@ def terms_of(settings: Settings) -> Terms:
     usable = bytes_of(settings.usable) if settings.usable else None
     if usable is None:
         card = bytes_of(settings.vram)
-        usable = budget.usable_of(card)
-        found = f"a card of {card / budget.GIB:g} GiB less 1.0 for the runner's margin and 0.5 for the desktop"
+        usable = vram_budget.usable_of(card)
+        found = f"a card of {card / vram_budget.GIB:g} GiB less 1.0 for the runner's margin and 0.5 for the desktop"
     return Terms(usable, bytes_of(settings.reserve), settings.parallel, settings.kv_type, found)
 
 
@@ -68,9 +69,9 @@ class _Cards:
             return None
         if row.digest not in self._shown:
             card = await self._daemon.show(row.name)
-            if budget.lacks_arrays(card.info):
+            if vram_budget.lacks_arrays(card.info):
                 card = await self._daemon.show(row.name, verbose=True)
-            self._shown[row.digest] = _KnownModel(row.size, budget.cache_of(card.info), card.blob)
+            self._shown[row.digest] = _KnownModel(row.size, vram_budget.cache_of(card.info), card.blob)
         return self._shown[row.digest]
 
 
@@ -80,7 +81,7 @@ async def table_of(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> Bud
 
 
 async def _budget_table(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> BudgetTable:
-    return budget.rows(_merge_runners([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
+    return vram_budget.rows(_merge_runners([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
 
 
 def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
@@ -96,7 +97,7 @@ def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
         found.append(use)
     chosen = codex.profile(profile)
     beside = next((use.options for use in found if model_names.same(use.base, chosen.coder)), None)
-    found.append(_ModelUse("the coder", chosen.coder, beside or {**model_options.DEFAULTS, **chosen.options}))
+    found.append(_ModelUse("the coder", chosen.coder, beside or {**value_checks.DEFAULTS, **chosen.options}))
     found.append(_ModelUse("the embedder", chosen.embedder, {"num_ctx": STEP, "num_gpu": 0}))
     return found
 
@@ -170,7 +171,7 @@ def refuse_too_large(plan: Plan, settings: Settings, tell: OnProgress) -> OnProg
                 for other, each in plan.codex.profiles.items()
                 if not model_names.same(each.model, name)
             ]
-            raise budget_error(budget.rows(_merge_runners(weighed), terms), others)
+            raise budget_error(vram_budget.rows(_merge_runners(weighed), terms), others)
 
     return on_progress
 
@@ -234,7 +235,7 @@ def _needs(runner: PlannedRunner) -> str:
 
 
 def _gib(size: int) -> str:
-    return f"{size / budget.GIB:.2f} GiB"
+    return f"{size / vram_budget.GIB:.2f} GiB"
 
 
 async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
@@ -243,7 +244,7 @@ async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
     residents = [runner.resident for runner in table.runners]
     for kind in sorted(ELEMENT, key=lambda kind: -ELEMENT[kind]):
         smaller = ELEMENT[kind] < ELEMENT[table.terms.kv_type]
-        if smaller and budget.rows(residents, replace(table.terms, kv_type=kind)).fits:
+        if smaller and vram_budget.rows(residents, replace(table.terms, kv_type=kind)).fits:
             found.append(f'set OLLAMA_KV_CACHE_TYPE={kind} for the daemon and kv_type = "{kind}" in batos.toml')
             break
     for name, profile in plan.codex.profiles.items():
@@ -253,3 +254,53 @@ async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
                 pulled = "" if fits else ", to be pulled first"
                 found.append(f'set profile = "{name}" ({profile.model}{pulled})')
     return found
+
+
+async def runner_findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list[Finding]:
+    """Return a finding for each runner of the personas' models: its placement and its window. `rows` are all
+    runners.
+    """
+    bases = Bases(daemon)
+    personas: dict[str, list[str]] = {}
+    runners: dict[str, RunnerRow] = {}
+    for persona, model in plan.models.items():
+        listed = plan.listed.row(model)
+        row = await bases.runner(model, listed.digest, rows) if listed is not None else None
+        if row is not None:
+            personas.setdefault(row.name, []).append(persona)
+            runners[row.name] = row
+    if not runners:
+        return [Finding("vram.spill", True, "no model of the personas is in memory just now")]
+    found = []
+    for name, row in runners.items():
+        options = plan.codex.options_for(personas[name][0], plan.profile)
+        who = ", ".join(personas[name])
+        found.append(_check_placement(row, rows, who, free=wants_card(options)))
+        found.append(_window(row, who, options["num_ctx"]))
+    return found
+
+
+def _check_placement(row: RunnerRow, rows: Sequence[RunnerRow], who: str, *, free: bool) -> Finding:
+    where = place_of(row, rows)
+    if where == "spilled" and free:
+        aside = (row.size - row.size_vram) / GIB
+        what = f"{who}: {aside:.2f} of {row.size / GIB:.2f} GiB of {row.name} are not on the card, but on the CPU"
+        remedy = "Free memory on the card, lower num_ctx or take a smaller model (`batos budget`); then unload it: "
+        return Finding("vram.spill", False, what, f"{remedy}ollama stop {row.name}")
+    if where == "processor" and free:
+        what = f"{who}: {row.name} is on the CPU: no card was seen, and `batos budget` uses the settings"
+        return Finding("vram.spill", True, what)
+    places = {"card": "wholly on the card", "processor": "on the CPU", "spilled": "on card and CPU, as num_gpu says"}
+    return Finding("vram.spill", True, f"{who}: {row.name} is {places[where]}")
+
+
+def _window(row: RunnerRow, who: str, asked: int) -> Finding:
+    real = row.context_length
+    if real is not None and real < asked:
+        what = f"{who}: the runner {row.name} has a window of {real} tokens, and the codex asks for {asked}"
+        remedy = (
+            "If the model was trained for no more, lower num_ctx in the codex; else another program loaded it so, and "
+            "the next question loads it anew: give that program another model, or the same num_ctx."
+        )
+        return Finding("models.window", False, what, remedy)
+    return Finding("models.window", True, f"{who}: {row.name} has the window of {asked} tokens that the codex asks for")

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
-from batos.genesis.codex import model_options
+from batos.genesis.codex import value_checks
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
-from batos.genesis.codex.declared_intents import IntentText
+from batos.genesis.codex.declarations import IntentText
 from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.codex.value_checks import digest_of
-from batos.image import organisation, roots
+from batos.image import guards, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.objects.method import Intent, IntentKind, Method, Primitive
@@ -77,7 +77,7 @@ def build(root: Root, codex: Codex, profile: str = "default", declared: ApiMetho
         prototype = _ensure(root, name, changes, genesis)
         _delegate(root, name, prototype, (root["pLLM_obj"], traits), changes)
         _persona(prototype, name, codex, persona, profile, changes)
-    _record(root[roots.GENESIS], organisation.identities(root), codex, profile, changes)
+    _record(root[roots.GENESIS], guards.identities(root), codex, profile, changes)
     return changes
 
 
@@ -217,7 +217,7 @@ def _language_model(model: UvmObject, codex: Codex, profile: str, changes: _Chan
     chosen = codex.profile(profile)
     slots = _Slots(model, "pLLM_obj", changes)
     # For a coder whose base no persona has: beside one it takes that persona's options, so that nothing reloads.
-    coding = {**model_options.DEFAULTS, **chosen.options}
+    coding = {**value_checks.DEFAULTS, **chosen.options}
     slots.declare({"model": chosen.model, "coder": chosen.coder, "embedder": chosen.embedder, "coder_options": coding})
     if "lora_repository" not in own_slots(model):
         slots.put("lora_repository", OOBTree())
@@ -276,10 +276,10 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
 
 def _record(kept: Any, identities: Mapping[str, str], codex: Codex, profile: str, changes: _Changes) -> None:
     # In the same commit as the identities themselves: no other commit may leave one that is not recorded here.
-    if kept.get(organisation.IDENTITIES) != identities:
-        kept[organisation.IDENTITIES] = identities
+    if kept.get(guards.IDENTITIES) != identities:
+        kept[guards.IDENTITIES] = identities
         if kept.get("codex_digest") == codex.digest:  # an image from before identities were recorded
-            changes.append(f"genesis.{organisation.IDENTITIES} recorded")
+            changes.append(f"genesis.{guards.IDENTITIES} recorded")
     if kept.get("codex_digest") != codex.digest or dict(kept.get("codex_texts", {})) != dict(codex.texts):
         kept["codex_digest"] = codex.digest
         kept["codex_texts"] = PersistentMapping(codex.texts)

@@ -1,19 +1,27 @@
-"""The codex and the adapters of a home as they were read last, and read again only if a file has changed."""
+"""The codex and the adapters of a home, and genesis with these alone, without holding the image."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
+from typing import TypeVar
 
 from batos.config import Settings
-from batos.genesis.adapters.digests import Digests, FileMark, mark
+from batos.genesis import adapter_check, persona_models
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import discover
-from batos.genesis.adapters.inventory import AdapterInventory
+from batos.genesis.adapters.inventory import AdapterInventory, Digests, FileMark, mark
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
+from batos.genesis.daemon_listing import DaemonModels
+from batos.genesis.plan import Plan, compare
+from batos.image.read_only import is_there, open_read_only
+from batos.image.roots import Root
+from batos.protocol.errors import ImageError
 
 #: A file may change twice within one tick of its clock: one that changed so lately is looked at again.
 SETTLED_NS = 100_000_000
@@ -107,3 +115,44 @@ def _below(folder: Path, deep: int = DEEPEST) -> Iterator[tuple[str, FileMark]]:
                 yield each.path, mark(Path(each.path))
         except OSError:  # a link to nowhere or to itself
             continue
+
+
+T = TypeVar("T")
+
+
+def read_inventory(settings: Settings) -> AdapterInventory:
+    """Read the adapters folder by its files alone."""
+    return discover(settings.place / "adapters", Digests(settings.digests))
+
+
+async def check_inventory(
+    settings: Settings, codex: Codex, listed: DaemonModels, daemon: adapter_check.Shows
+) -> AdapterInventory:
+    """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
+    inventory = await asyncio.to_thread(read_inventory, settings)
+    return await adapter_check.check_inventory(inventory, codex, settings.profile, listed, daemon)
+
+
+def make_plan(settings: Settings, codex: Codex, listed: DaemonModels, inventory: AdapterInventory) -> Plan:
+    """Return the plan by codex, adapters and the image's choices, if the image can be read. Nothing is changed."""
+    return read_offline(settings, lambda root: compare_with(settings, codex, listed, inventory, root))
+
+
+def compare_with(
+    settings: Settings, codex: Codex, listed: DaemonModels, inventory: AdapterInventory, root: Root | None
+) -> Plan:
+    """Return the plan by an image's root, or by None if there is no image."""
+    known = None if root is None else persona_models.read_record(root)
+    chosen = {} if root is None else repository.choices(root)
+    return compare(codex, settings.profile, listed, inventory, chosen, known)
+
+
+def read_offline(settings: Settings, reader: Callable[[Root | None], T]) -> T:
+    """Return the reader's result for the image's root as of its last commit, or for None if it cannot be read."""
+    if is_there(settings.image_uri):
+        try:
+            with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
+                return reader(root)
+        except ImageError:  # whoever needs the image says so
+            pass
+    return reader(None)

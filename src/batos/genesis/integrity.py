@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from batos.genesis import graph, measures, register
+from batos.genesis import graph, measuring, persona_models
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
 from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
-from batos.genesis.codex.meta_prompts import FIRST_RATIO
+from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.genesis.plan import Plan, with_deletions
-from batos.image import organisation, roots
+from batos.image import guards, roots
 from batos.image.roots import Root, named_objects
 from batos.inference import model_names
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, parents_of
-from batos.protocol.genesis_documents import FindingDocument
+from batos.protocol.server_documents import FindingDocument
 
 _RUN_GENESIS = "Run `batos genesis`."
 
@@ -73,7 +73,7 @@ def _root(root: Root) -> Finding:
 
 def _identities(root: Root) -> Finding:
     """Check that genesis recorded the identities, with which each commit is compared; earlier versions did not."""
-    if organisation.IDENTITIES in root[roots.GENESIS]:
+    if guards.IDENTITIES in root[roots.GENESIS]:
         return Finding("image.identities", True, "each commit is compared with the identities that genesis recorded")
     what = "the image is of an earlier version, which recorded no identities: no commit is compared with them"
     return Finding("image.identities", False, what, "Run `batos genesis`: it records them.")
@@ -150,7 +150,7 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     else:
         texts = (codex.charter, codex.house_rules, persona.system, max(persona.prompts.values(), key=len),
                  max((each.intent for each in intents), key=len))  # fmt: skip
-    known = list(measures.recorded_measures(root).values())
+    known = list(measuring.recorded_measures(root).values())
     base = next((each for each in known if model_names.same(each.name, codex.model_for(persona.name, profile))), None)
     density = FIRST_RATIO if base is None or not base.tokens else base.tokens / base.size
     fixed = int(sum(len(text.encode()) for text in texts) * density)
@@ -188,7 +188,7 @@ def _models(root: Root, plan: Plan | None, complete: Finding) -> Iterator[Findin
 
 def _capable(root: Root, codex: Codex, profile: str, plan: Plan | None) -> Iterator[Finding]:
     """Check that each base can do what it is used for, as far as the daemon tells."""
-    known = measures.recorded_measures(root)
+    known = measuring.recorded_measures(root)
     uses = [(codex.model_for(name, profile), "completion", name) for name in codex.personas]
     chosen = codex.profile(profile)
     uses += [(name, can, who) for name, can, who in ((chosen.coder, "completion", "the coder"),
@@ -220,7 +220,7 @@ def _check_recorded_models(root: Root, plan: Plan) -> Finding:
 
 def _digests(root: Root, plan: Plan) -> Finding:
     """Check that each wanted model is listed with the digest that was recorded when it was made."""
-    made = register.read_record(root).models
+    made = persona_models.read_record(root).models
     listed = {name: row.digest for name in plan.recipes if (row := plan.listed.row(name)) is not None}
     other = [name for name, digest in listed.items() if name not in made or made[name].digest != digest]
     if other:

@@ -1,25 +1,101 @@
-"""Measuring bases, once for each digest: one small call counts a sample prompt, the whole card names its marks."""
+"""Measuring bases, once for each digest, and the measurements as the image keeps them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from batos.config import Settings
-from batos.genesis import graph, measures
-from batos.genesis.codex import model_options
+from batos.genesis import graph
+from batos.genesis.codex import value_checks
 from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.daemon_listing import GenesisDaemon
-from batos.genesis.measures import Measure
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
+from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference import marks, model_names
 from batos.inference.ollama.catalogue import parameters_in
 from batos.inference.ollama.chat import ChatRequest
 from batos.protocol.errors import OllamaError
+
+_KEPT = "bases"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Describes one base, by its name: bytes and tokens of the sample prompt, marks of its own, capabilities.
+
+    Without tokens nothing was counted: it does not chat, or the daemon did not answer. `parameters` is their number and
+    `trained` the window that it was trained for, 0 where the daemon does not tell them.
+    """
+
+    name: str
+    size: int
+    tokens: int
+    marks: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    parameters: int = 0
+    trained: int = 0
+
+
+def _genesis_state(root: Root) -> Mapping[str, Any]:
+    return root.get(roots.GENESIS) or {}
+
+
+def recorded_measures(root: Root) -> dict[str, Measure]:
+    """Return what is kept, by the base's digest; an image before its first genesis knows nothing."""
+    kept = _genesis_state(root).get(_KEPT, {})
+    return {
+        digest: Measure(**{**each, "marks": tuple(each["marks"]), "capabilities": tuple(each["capabilities"])})
+        for digest, each in kept.items()
+    }
+
+
+def record_measures(root: Root, found: Mapping[str, Measure]) -> list[str]:
+    """Keep these and no others; answers what changed."""
+    before = recorded_measures(root)
+    changes = [f"genesis.bases.{each.name} measured" for digest, each in found.items() if before.get(digest) != each]
+    changes += [f"genesis.bases.{each.name} forgotten" for digest, each in before.items() if digest not in found]
+    if changes:
+        root[roots.GENESIS][_KEPT] = {
+            digest: {**asdict(each), "marks": list(each.marks), "capabilities": list(each.capabilities)}
+            for digest, each in found.items()
+        }
+    return changes
+
+
+def base_of(root: Root, model: str) -> str:
+    """Return the digest of the base that a model was made of, or that it is itself; "" where it is not known."""
+    made = _genesis_state(root).get("models", {}).get(model)
+    if isinstance(made, Mapping):
+        return str(made["base_digest"])
+    return next((digest for digest, each in recorded_measures(root).items() if model_names.same(each.name, model)), "")
+
+
+def prompt_sizes(root: Root, model: str) -> tuple[int, int]:
+    """Return bytes and tokens of prompts: the model's own; else those of all models of its base and the sample's."""
+    answered: Mapping[str, tuple[int, int]] = root[roots.STATISTICS].get("measured", {})
+    own = answered.get(model, (0, 0))
+    if own[1]:
+        return own
+    base = base_of(root, model)
+    sample = recorded_measures(root).get(base)
+    sizes = [(sample.size, sample.tokens)] if sample is not None and sample.tokens else []
+    sizes += [each for name, each in answered.items() if base and base_of(root, name) == base]
+    return sum(size for size, _ in sizes), sum(tokens for _, tokens in sizes)
+
+
+def recorded_marks(root: Root) -> dict[str, tuple[str, ...]]:
+    """Return what each model reads as a mark beside the usual ones, by name; those that have none are not in it."""
+    bases = recorded_measures(root)
+    made = _genesis_state(root).get("models", {})
+    found = {name: bases[each["base_digest"]].marks for name, each in made.items() if each["base_digest"] in bases}
+    found |= {model_names.with_tag(each.name): each.marks for each in bases.values()}
+    return {name: each for name, each in found.items() if each}
+
 
 #: The ability that a model needs to be counted.
 CHATS = "completion"
@@ -38,10 +114,10 @@ class _Base:
 async def measure_missing(plan: Plan, daemon: GenesisDaemon, image: LivingImage, tell: OnProgress) -> None:
     """Measure the bases of which something is missing, and keep it in the image."""
     with image.snapshot() as root:
-        known = measures.recorded_measures(root)
+        known = recorded_measures(root)
     found = await take(plan, daemon, known, tell)
     if found != known:
-        await image.shared.apply(lambda root: measures.record(root, found))
+        await image.shared.apply(lambda root: record_measures(root, found))
 
 
 async def take(plan: Plan, daemon: GenesisDaemon, known: Mapping[str, Measure], tell: OnProgress) -> dict[str, Measure]:
@@ -74,11 +150,11 @@ def _bases(plan: Plan) -> Iterator[_Base]:
     chosen = plan.codex.profile(plan.profile)
     for persona in PILLARS:
         base = plan.codex.model_for(persona, plan.profile)
-        given = model_options.parameters(plan.codex.options_for(persona, plan.profile))
+        given = value_checks.parameters(plan.codex.options_for(persona, plan.profile))
         yield _Base(base, plan.models.get(persona, base), given)
     for name in (chosen.coder, chosen.embedder):
         if name:
-            given = model_options.parameters({**model_options.DEFAULTS, **chosen.options})
+            given = value_checks.parameters({**value_checks.DEFAULTS, **chosen.options})
             yield _Base(name, model_names.with_tag(name), given)
 
 
@@ -112,7 +188,7 @@ async def _count_tokens(
 
 def choose_forms(root: Root, plan: Plan, settings: Settings) -> dict[str, str]:
     """Return the form of each persona's prompts, by what the daemon tells of the base that it thinks with."""
-    known = measures.recorded_measures(root)
+    known = recorded_measures(root)
     return {name: _form(name, plan, settings, known) for name in plan.models}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.genesis import graph, register
+from batos.genesis import graph, persona_models
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.codex.graph_names import prototype_name
@@ -51,7 +51,7 @@ class PastReconciler(Reconciler):
             remedy = f"`ollama list` shows those that it has; `ollama pull {other}` fetches one."
             raise ModelMissing(other, remedy=remedy)
         with today.image.snapshot() as root:
-            used = {who: other or made for who, made in register.read_record(root).used.items()}
+            used = {who: other or made for who, made in persona_models.read_record(root).used.items()}
             model = own_slots(root["pLLM_obj"])
             named = {slot: model[slot] for slot in _MODELS if slot in model}
 

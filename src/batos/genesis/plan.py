@@ -11,10 +11,9 @@ from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
-from batos.genesis.modelfile import Recipe, family, is_of_a_persona, recipe
-from batos.genesis.register import GenesisRecord
+from batos.genesis.persona_models import GenesisRecord, Recipe, family, is_of_a_persona, recipe
 from batos.inference import model_names
-from batos.protocol.genesis_documents import PlanDocument, RecipeDocument, StepDocument
+from batos.protocol.server_documents import PlanDocument, RecipeDocument, StepDocument
 
 Kind = Literal["pull", "upload", "create", "graph", "delete"]
 

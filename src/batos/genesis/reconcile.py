@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from batos.config import Settings
 from batos.events import Events
-from batos.genesis import adapter_check, advice, budget_check, graph, modelfile, provision, register
-from batos.genesis.adapters import repository, staging
+from batos.genesis import adapter_check, budget_check, graph, persona_models, provision
+from batos.genesis.adapters import repository
+from batos.genesis.adapters.folder import adapter_line_path, stage, tidy
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing
 from batos.genesis.codex.codex import PILLARS, Codex
@@ -20,9 +21,9 @@ from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
 from batos.genesis.home_files import HomeFiles
 from batos.genesis.integrity import Finding
 from batos.genesis.measuring import choose_forms, measure_missing, record_forms
+from batos.genesis.persona_models import MadeModel
 from batos.genesis.plan import Plan, PlanStep, compare, in_words, with_deletions
 from batos.genesis.provision import OnProgress, Pull, StepProgress
-from batos.genesis.register import MadeModel
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -31,7 +32,7 @@ from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import AdapterError, ModelMissing, OllamaError, OllamaUnreachable, Refused, RequestRejected
 from batos.protocol.event_payloads import GENESIS_STEP, METHOD_RETIRED, GenesisStep, MethodRetired
-from batos.protocol.genesis_documents import GenesisDocument
+from batos.protocol.server_documents import GenesisDocument
 from batos.records import methods
 
 
@@ -137,11 +138,11 @@ class Reconciler:
         except OllamaError as error:
             self.forget_version()
             if isinstance(error, OllamaUnreachable) and self.baseline() is None:
-                error.advise(advice.FIRST_RUN)
+                error.advise(provision.FIRST_RUN)
             raise
         self._version = listed.version
         with self.image.snapshot() as root:
-            chosen, known = repository.choices(root), register.read_record(root)
+            chosen, known = repository.choices(root), persona_models.read_record(root)
         inventory = self._unfit.apart(read.inventory, _bases(read.codex, self.settings.profile, listed))
         # Every mission looks, and hardly ever finds anything else than the last one did.
         seen = (read.codex, listed, inventory, chosen, known)
@@ -218,7 +219,7 @@ class Reconciler:
         """
         codex = self.codex()
         with self.image.snapshot() as root:
-            models = register.read_record(root).models
+            models = persona_models.read_record(root).models
         if not models:
             return None
         return Baseline(codex, {name: made.digest for name, made in models.items()}, frozenset())
@@ -282,12 +283,10 @@ class Reconciler:
         folder = self.settings.place / "modelfiles"
         texts = {}
         for made in done.recipes.values():
-            adapter = (
-                "" if made.adapter is None else staging.adapter_line_path(folder, staging.stage(folder, made.adapter))
-            )
-            texts[modelfile.file_name(made)] = modelfile.text(made, adapter)
-        modelfile.write(folder, texts)
-        staging.tidy(folder, done.inventory.adapters)
+            adapter = "" if made.adapter is None else adapter_line_path(folder, stage(folder, made.adapter))
+            texts[persona_models.file_name(made)] = persona_models.text(made, adapter)
+        persona_models.write(folder, texts)
+        tidy(folder, done.inventory.adapters)
 
     async def _record(self, done: Plan, tell: OnProgress | None) -> list[str]:
         """Write codex, graph and models into the image, where they differ from what is there."""
@@ -307,7 +306,7 @@ class Reconciler:
             changes = graph.build(root, done.codex, done.profile, retire_revision)
             changes += graph.record_models(root, done.models)
             changes += graph.record_forms(root, choose_forms(root, done, self.settings))
-            changes += register.record(root, _models_to_record(done, register.read_record(root).models, at))
+            changes += persona_models.record(root, _models_to_record(done, persona_models.read_record(root).models, at))
             made = {recipe.adapter.label: name for name, recipe in done.recipes.items() if recipe.adapter is not None}
             return changes + repository.record(root, done.inventory, made, done.adapters.values()), gone
 
@@ -343,7 +342,7 @@ def _baseline_of(found: Plan) -> Baseline:
 def _models_to_record(done: Plan, before: Mapping[str, MadeModel], at: str) -> dict[str, MadeModel]:
     """Return the models to be recorded in the image: all wanted ones, and older ones of ours that Ollama still has."""
     listed = {row.name: row for row in done.listed.rows}
-    wanted = {name: register.model_record(recipe, row, at) for name, recipe in done.recipes.items()
+    wanted = {name: persona_models.model_record(recipe, row, at) for name, recipe in done.recipes.items()
               if (row := done.listed.row(name)) is not None}  # fmt: skip
     older = {name: made for name, made in before.items() if name in listed and name not in wanted}
     return {**older, **wanted}

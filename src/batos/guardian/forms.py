@@ -7,8 +7,7 @@ from typing import Any
 
 from batos.guardian.name_uses import Uses
 from batos.guardian.policy import GuardianPolicy
-from batos.guardian.scopes import Scope
-from batos.guardian.walking import MODULES
+from batos.guardian.walking import MODULES, Scope
 
 #: Modules with functions that change what they are given.
 MODULES_THAT_CHANGE = frozenset({"bisect", "heapq", "operator", "random"})

@@ -8,9 +8,8 @@ import re
 import string
 from typing import Final
 
-from batos.guardian import shape
-from batos.guardian.scopes import Scope
-from batos.guardian.walking import ALLOWED, MISSING, Walk
+from batos.guardian import parsing
+from batos.guardian.walking import ALLOWED, MISSING, Scope, Walk
 
 _FORMATTER: Final = string.Formatter()
 #: An annotation in quotes.
@@ -60,7 +59,7 @@ class Uses(Walk):
 
     def _check_write(self, name: str, node: ast.AST) -> None:
         if name in self.policy.kernel_slots:
-            self.faults.append(shape.kernels(name, node))
+            self.faults.append(parsing.kernels(name, node))
 
     def _subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> None:
         if type(node.ctx) is not ast.Load:

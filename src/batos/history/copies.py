@@ -1,8 +1,9 @@
-"""Copies of the mind, in which the past, dreams and replays are asked: each answers one mission and is thrown away."""
+"""Copies of the mind, in which the past, dreams and replays are asked, and the replays of missions."""
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -11,20 +12,26 @@ from typing import Any, Final, TypeAlias, cast
 
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
-from batos.history import past_questions
-from batos.history.as_of import PastReadings
-from batos.history.moments import Moment
+from batos.history import as_of
+from batos.history.as_of import Moment, PastReadings
+from batos.image import roots
+from batos.image.ids import tid_text
 from batos.image.image import LivingImage
-from batos.image.views.past import moment_of, newest_commit
+from batos.image.past import first_writing, moment_of, newest_commit
+from batos.image.readable import ReadableImage
+from batos.image.records import StatusWord
+from batos.image.roots import Root
 from batos.inference.erasure_mark import erased_error
-from batos.inference.journal import Journal
+from batos.inference.journal import Entries, Journal
+from batos.memory.segmentation import sentence_spans
 from batos.methods.generation.generations import Generations
-from batos.missions.event_relay import EventRelay
+from batos.missions.mission_events import EventRelay
 from batos.missions.missions import Missions
 from batos.missions.readings import Readings
+from batos.objects.prototype import own_slots
 from batos.protocol.brief import File
-from batos.protocol.errors import BriefError, TimedOut, WordsErased
-from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.errors import BriefError, Refused, TimedOut, WordsErased
+from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument, ReplayDocument
 from batos.verbs.mission_verbs import MissionArgs, WaitArgs
 
 #: Seconds between two looks whether another node erases something.
@@ -173,17 +180,17 @@ class PastQuestions:
                 if then is not None:
                     said["dream"] = True
                 begun: MissionDocument = {**await asyncio.to_thread(copy.readings.mission, mission), **said}
-                await past_questions.keep(copy.journal, past_questions.begun_report(begun))
+                await as_of.keep_question(copy.journal, as_of.begun_report(begun))
                 await asyncio.to_thread(copy.journal.check_words)  # else a call may stand in a log that is nobody's
                 told.acknowledge(mission)
                 await copy.missions.begin(mission)
-                ended = past_questions.ended_report({**await copy.missions.wait_for_end(mission), **said})
+                ended = as_of.ended_report({**await copy.missions.wait_for_end(mission), **said})
                 if ended["status"] not in _ENDED:
                     await copy.missions.cancel(mission)
-                    ended = past_questions.unended_report(ended)
+                    ended = as_of.unended_report(ended)
                 if then is not None and ended["status"] == "done":
                     await then(copy, mission, moment)
-                await past_questions.keep(copy.journal, ended)
+                await as_of.keep_question(copy.journal, ended)
                 return ended
             finally:
                 told.leave()
@@ -249,3 +256,113 @@ def _is_cancelled() -> bool:
     """Test if whoever asks was cancelled himself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+#: Fields of a brief that each mission has of its own.
+_ITS_OWN: Final = frozenset({"id", "deadline", "idempotency_key", "attachments", "budget"})
+_REPLAY_ENDED: Final[frozenset[StatusWord]] = frozenset({"done", "failed", "cancelled", "parked", "undone"})
+
+
+def find_snapshot(image: ReadableImage, mission: str) -> str:
+    """Return the commit as of which a mission saw the mind; of one without an answer, that of its acceptance.
+
+    Raises: NotFound: there is none. Refused: it has not ended.
+    """
+    with image.snapshot() as root:
+        record = image.find(root, mission)
+        if record.status.word not in _REPLAY_ENDED:
+            raise Refused(
+                f"{mission} has not ended: it is {record.status.word}",
+                field="mission",
+                remedy=f"Replay it when it has ended: `batos show {mission}` says how far it is.",
+            )
+        provenance = own_slots(record.thought).get("provenance") or {}
+        return str(provenance.get("read_at") or tid_text(first_writing(root, record.status).tid))
+
+
+def replay_brief(brief: Mapping[str, object], mission: str) -> dict[str, object]:
+    """Return the brief that asks a mission again; calls that it paid for are served where they are the same."""
+    kept = {name: value for name, value in brief.items() if name not in _ITS_OWN}
+    return {**kept, "ancestor": mission}
+
+
+async def end_original(copy: LivingImage, before: MissionDocument, files: Sequence[File]) -> None:
+    """End the mission in the copy, where it is about to run: who asks again does not wait for it.
+
+    A dream that was promoted since is not in the mind that it saw. Its brief is put there, for the replay to name.
+    """
+    mission = before["id"]
+
+    def change(root: Root) -> None:
+        if roots.find_record(root, mission) is None:
+            contents = {file.ref.sha256: file.data for file in files}
+            copy.insert(root, dict(before["brief"]), before["accepted_at"], contents)
+        status = roots.mission_record(root, mission).status
+        if status.word not in _REPLAY_ENDED:
+            status.become("cancelled", status.at)
+        root[roots.UNFOLDED].discard(mission)
+
+    await copy.writer.apply(change)
+
+
+def compare(before: MissionDocument, after: MissionDocument, journal: Entries) -> ReplayDocument:
+    """Return what is otherwise in a replay of a mission: calls by their steps, answer by sentences, and its grounds."""
+    old, new = before.get("provenance") or ProvenanceDocument(), after.get("provenance") or ProvenanceDocument()
+    paths = {each.key: each.path for each in journal.sound([before["id"], after["id"]])}
+    keys, others = list(old.get("journal", ())), list(new.get("journal", ()))
+    return {
+        "of": before["id"],
+        "mission": after["id"],
+        "same": [paths.get(key, key) for key in others if key in keys],
+        "made": [paths.get(key, key) for key in others if key not in keys],
+        "gone": [paths.get(key, key) for key in keys if key not in others],
+        "erased": journal.count_erased([before["id"]]),
+        "models": [sorted(old.get("models", ())), sorted(new.get("models", ()))],
+        "personas": [_personas(before), _personas(after)],
+        "carried": [_count_carried(old), _count_carried(new)],
+        "methods": _lines_of(_methods(old), _methods(new)),
+        "recalled": _lines_of(_names(old), _names(new)),
+        "written": _lines_of(_slots(old), _slots(new)),
+        "answer": _lines_of(_sentences(before), _sentences(after)),
+    }
+
+
+def _personas(told: MissionDocument) -> list[str]:
+    route = told.get("route")
+    return list(route["personas"]) if route else []
+
+
+def _count_carried(provenance: ProvenanceDocument) -> int:
+    return sum(each["state"] == "carried" for each in provenance.get("sentences", ()))
+
+
+def _names(provenance: ProvenanceDocument) -> list[str]:
+    """List what was recalled, by name."""
+    found = provenance.get("recalled", ())
+    return [str(each.get("memory") or each.get("mission") or each.get("name") or each.get("turns")) for each in found]
+
+
+def _methods(provenance: ProvenanceDocument) -> list[str]:
+    """List what answered messages: a revision of a method, or an intent that was interpreted."""
+    return sorted(map(_method_line, provenance.get("methods", ())))
+
+
+def _method_line(ran: Mapping[str, object]) -> str:
+    revision = str(ran.get("revision", ""))
+    how = f"revision {revision}" if revision.isdigit() else "interpreted"
+    return f"{ran['holder']}.{ran['selector']} {how}"
+
+
+def _slots(provenance: ProvenanceDocument) -> list[str]:
+    return [f"{each['oid']}.{each['slot']}" for each in provenance.get("written", ())]
+
+
+def _sentences(told: MissionDocument) -> list[str]:
+    answer = str(told.get("answer", ""))
+    return [answer[start:end] for start, end in sentence_spans(answer)]
+
+
+def _lines_of(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return the lines that differ, each after a minus or a plus; none if nothing differs."""
+    found = difflib.ndiff(before, after)
+    return [line for line in found if line.startswith(("- ", "+ "))]

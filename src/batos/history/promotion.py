@@ -12,21 +12,21 @@ from ZODB.utils import z64
 
 from batos.approvals.desk import Approvals
 from batos.events import Events
-from batos.history import dream_methods, dreams, slot_changes
+from batos.history import dreams, mission_traces
 from batos.image import roots
+from batos.image.guards import changed_objects
 from batos.image.ids import iso, tid_text
 from batos.image.image import LivingImage
-from batos.image.organisation import changed_objects
-from batos.image.publisher import Publisher
 from batos.image.roots import JournalRoot, Root
 from batos.image.transactions import MissionTransaction
+from batos.image.writer import Publisher
 from batos.methods.generation.generator import MethodGenerator
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
-from batos.protocol.dream_documents import Dream
 from batos.protocol.errors import Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
-from batos.records.candidates import Candidate
+from batos.protocol.history_documents import Dream
+from batos.records.approval_subjects import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _check_promotable(root: Root, dream: Dream, at: str) -> None:
             field="dream",
             remedy=f"See `batos dream diff {mission}`, then dream it again.",
         )
-    dream_methods.check_installable(root, dream, at)
+    dreams.check_installable(root, dream, at)
 
 
 def _write(image: LivingImage, root: Root, dream: Dream, now: str) -> None:
@@ -129,15 +129,15 @@ def _write(image: LivingImage, root: Root, dream: Dream, now: str) -> None:
     thought = dreams.without_effects(dream["thought"])
     for slot, value in thought.items():
         setattr(record.thought, slot, value)
-    slot_changes.give(root, dream["user"], dream["writes"])
+    mission_traces.give_slots(root, dream["user"], dream["writes"])
     checked = _WrittenThought(root, mission, record.thought)
     for voter in image.voters:
         voter(cast("MissionTransaction", checked))
-    renamed = dream_methods.install(root, dream, now)
+    renamed = dreams.install_methods(root, dream, now)
     if renamed:
         for slot, value in thought.items():
-            setattr(record.thought, slot, dream_methods.rename(value, renamed))
-        slot_changes.give(root, dream["user"], [dream_methods.rename(each, renamed) for each in dream["writes"]])
+            setattr(record.thought, slot, dreams.rename(value, renamed))
+        mission_traces.give_slots(root, dream["user"], [dreams.rename(each, renamed) for each in dream["writes"]])
 
 
 class _WrittenThought:

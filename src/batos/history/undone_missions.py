@@ -9,22 +9,22 @@ from typing import Any, Final
 from persistent.mapping import PersistentMapping
 
 from batos.agency import payloads
-from batos.agency.records import staged_effects
+from batos.agency.records import effect_records
 from batos.conversations import conversations
-from batos.history import slot_changes
+from batos.history import mission_traces
 from batos.history.mission_traces import Keeping, Traces, find_traces, revision_before, slot_name
 from batos.image import roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
-from batos.memory.records import memory_pins, memory_records, memory_standings, retractions
+from batos.memory.records import memories_set_aside, memory_records, memory_standings
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
+from batos.protocol.history_documents import UndoLine
 from batos.protocol.mission_documents import ErrorDocument
-from batos.protocol.undo_documents import UndoLine
-from batos.records import approvals, memory_lineage, methods, wishes, withdrawals
-from batos.records.withdrawals import Withdrawal
+from batos.records import approvals, memory_lineage, methods, tools
+from batos.records.memory_lineage import Withdrawal
 
 #: The remedy for a mission that cannot be undone, by its status.
 _REMEDIES: Final[Mapping[str, str]] = {
@@ -89,7 +89,7 @@ def describe(root: Root, mission: str, act: Act, because: str) -> UndoLine:
         "approvals": []
         if act.keeping.methods
         else [_approval_line(root, each) for each in approvals.list_made_for(root, mission, act.missions)],
-        "effects": [_effect_line(each) for each in staged_effects.list_lasting(root, mission)],
+        "effects": [_effect_line(each) for each in effect_records.list_lasting(root, mission)],
         "turn": _turn(root, record, mission)[1],
     }
 
@@ -111,10 +111,10 @@ def undo(root: Root, mission: str, act: Act, builds_on: Sequence[str]) -> None:
         "memories": [_draw_memory(root, name) for name in traces.memories],
         "wishes": [] if act.keeping.methods else _take_wishes(root, mission),
         "approvals": [] if act.keeping.methods else approvals.withdraw(root, asking, act.at, act.why(mission).reason),
-        "tools": list(withdrawals.withdraw_wishes(root, traces.tools)),
+        "tools": list(memory_lineage.withdraw_wishes(root, traces.tools)),
         "methods": list(_retire(root, mission, traces, act)),
-        "slots": slot_changes.take_back(root, user, traces.slots),
-        "effects": staged_effects.withdraw(root, mission, act.at),
+        "slots": mission_traces.take_slots_back(root, user, traces.slots),
+        "effects": effect_records.withdraw(root, mission, act.at),
     }  # fmt: skip
     DocumentStore.forget_exactly(root, traces.memories)
     root[roots.UNREMEMBERED].discard(mission)
@@ -137,12 +137,12 @@ def redo(root: Root, mission: str, by: str, at: str) -> list[str]:
     for each in kept["memories"]:
         _restore_standing(root, each, at)
     why = Withdrawal(at, by, f"undone with {mission}")
-    left += withdrawals.bring_back(root, kept["methods"], kept["tools"], why)
+    left += memory_lineage.bring_back(root, kept["methods"], kept["tools"], why)
     for wish in kept["wishes"]:
-        wishes.fold(root, mission, wish)
+        tools.fold_wishes(root, mission, wish)
     approvals.ask_again(root, kept.get("approvals", ()), why.reason)
-    left += staged_effects.restage(root, kept["effects"])
-    left += slot_changes.put_back(root, record.brief.value["user"], kept["slots"])
+    left += effect_records.restage(root, kept["effects"])
+    left += mission_traces.put_slots_back(root, record.brief.value["user"], kept["slots"])
     if kept["position"]:
         conversations.put_back(root[roots.CONVERSATIONS][kept["conversation"]], kept["position"], mission)
     if kept["unremembered"]:
@@ -181,7 +181,7 @@ def _turn(root: Root, record: MissionRecord, mission: str) -> tuple[str, int]:
     return (name, position) if position else ("", 0)
 
 
-def _effect_line(effect: staged_effects.Effect) -> str:
+def _effect_line(effect: effect_records.Effect) -> str:
     what = payloads.describe(effect["operation"], effect["payload"])
     return f"{effect['grant']}: {what} ({effect['state']} as {effect['effect']})"
 
@@ -196,7 +196,7 @@ def _draw_memory(root: Root, name: str) -> dict[str, object]:
     document = asdict(memory_records.copy_of(root, name))
     return {
         "document": {**document, "chunks": [tuple(each) for each in document["chunks"]]},
-        "pinned_at": memory_pins.pinned_at(root, name),
+        "pinned_at": memory_standings.pinned_at(root, name),
         "standing": memory_standings.standing_of(root, name),
         "edits": tuple(own_slots(root[roots.DOCUMENTS][name]).get(memory_lineage.EDITS, ())),
     }
@@ -207,7 +207,7 @@ def _restore_standing(root: Root, kept: Mapping[str, Any], at: str) -> None:
     if name not in root[roots.DOCUMENTS]:
         return
     if kept["pinned_at"]:
-        memory_pins.pin(root, name, kept["pinned_at"])
+        memory_standings.pin(root, name, kept["pinned_at"])
     if kept["edits"]:
         setattr(root[roots.DOCUMENTS][name], memory_lineage.EDITS, kept["edits"])
     if kept["standing"] in ("edited", "retracted"):
@@ -216,15 +216,15 @@ def _restore_standing(root: Root, kept: Mapping[str, Any], at: str) -> None:
 
 def _take_wishes(root: Root, mission: str) -> list[Any]:
     """Take out the methods that are still to be made for a mission, and return them."""
-    found = [each for each in wishes.list_wishes(root) if each["mission"] == mission]
-    wishes.drop(root, found)
+    found = [each for each in tools.list_wishes(root) if each["mission"] == mission]
+    tools.drop_wish(root, found)
     return found
 
 
 def _retire(root: Root, mission: str, traces: Traces, act: Act) -> Iterator[tuple[str, int, bool, int]]:
     """Retire methods, the newest revision first; where one was active, the one before it is active again."""
     newest_first = sorted(traces.methods, key=lambda each: (each[0], -each[1]))
-    for key, revision, was_active in withdrawals.retire_all(root, newest_first, act.why(mission)):
+    for key, revision, was_active in memory_lineage.retire_all(root, newest_first, act.why(mission)):
         lineage = root[roots.METHODS][key]
         former = revision_before(lineage, revision) if was_active and lineage.intent is not None else 0
         if former:
@@ -245,7 +245,7 @@ def _note_uses(root: Root, mission: str, record: MissionRecord, *, again: bool) 
 
 def _empty_thought(record: MissionRecord) -> dict[str, object]:
     """Take all slots but its mission's name out of a thought, and return them; a retraction's mark stays too."""
-    stay: Collection[str] = _OWN | {retractions.RETRACTED}
+    stay: Collection[str] = _OWN | {memories_set_aside.RETRACTED}
     slots = {slot: value for slot, value in own_slots(record.thought).items() if slot not in stay}
     for slot in slots:
         delattr(record.thought, slot)

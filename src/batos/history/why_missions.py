@@ -1,25 +1,94 @@
-"""The reasons for an answer, a memory and a method: calls, evidence, missions, writes and commits."""
+"""The reasons for an answer, a memory and a method, as nodes of a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.agency.lookup import find_object
-from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import ownership, roots
-from batos.image.ids import serial_of
-from batos.image.records import Lineage
-from batos.image.views.past import first_writing, published_at
-from batos.inference.journal import Record, is_embedding
+from batos.image.ids import iso, serial_of, tid_text
+from batos.image.past import Writing, first_writing, moment_of, published_at
+from batos.image.records import Lineage, MissionRecord
+from batos.image.roots import Root
+from batos.inference.journal import Entries, Record, is_embedding
 from batos.memory.records import memory_claims, memory_records
-from batos.methods.lifecycle.user_views import change_for, provenance_for
+from batos.memory.segmentation import clip_line
+from batos.methods.lifecycle.method_reports import change_for, provenance_for
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
 from batos.records import methods
 from batos.records.memory_lineage import EDITS
+
+#: Longest text of a node, in characters.
+_LONGEST: Final = 400
+#: The characters of the end of a prompt that are told.
+_END: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The root and journal that reasons are read from, and the user who asks (None: anybody).
+
+    `seen` are the things that the tree has already: each is told once, and named where it is met again.
+    """
+
+    root: Root
+    journal: Entries
+    user: str | None
+    seen: set[str] = field(default_factory=set)
+
+    def is_new(self, ref: str) -> bool:
+        """Test if a thing is not in the tree yet, and take it in."""
+        is_new = ref not in self.seen
+        self.seen.add(ref)
+        return is_new
+
+    def record(self, mission: str) -> MissionRecord | None:
+        """Return a mission; None: there is none that this user may see."""
+        found = roots.find_record(self.root, mission)
+        if found is None or (self.user is not None and not ownership.is_asked_by(self.root, [mission], self.user)):
+            return None
+        return found
+
+
+def make_node(kind: str, text: str, because: Iterable[WhyNode] = (), ref: str = "", at: str = "") -> WhyNode:
+    """Return a node, its text on one line."""
+    node = WhyNode(kind=kind, text=clip_line(text, _LONGEST), because=[*because])
+    if ref:
+        node["ref"] = ref
+    if at:
+        node["at"] = at
+    return node
+
+
+def make_commit(written: Writing | bytes, what: str = "committed") -> WhyNode:
+    """Return the node of a commit."""
+    tid = written.tid if isinstance(written, Writing) else written
+    node = make_node("commit", what, at=iso(moment_of(tid)))
+    node["tid"] = tid_text(tid)
+    return node
+
+
+def make_call(record: Record) -> WhyNode:
+    """Return the node of a call: its step, its model and tokens; its key names the journal's entry."""
+    tokens = record.tokens
+    spent = f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""
+    text = f"{record.path} by {record.model} ({record.digest[:12]}){spent}"
+    state = "" if record.state == "done" else f", {record.state}"
+    return make_node("call", text + state, [_prompt_of(record)], record.key, record.started)
+
+
+def _prompt_of(record: Record) -> WhyNode:
+    """Return the node of a call's prompt: its size and its end; `batos show MISSION --call PATH` prints all of it."""
+    messages = record.request.get("messages", ())
+    size = sum(len(each["content"]) for each in messages)
+    end = " ".join(str(messages[-1]["content"]).split())[-_END:] if messages else ""
+    return make_node("prompt", f"{size:,} characters, ending “{end}”", ref=f"{record.mission} {record.path}")
+
 
 _ANOTHERS: Final = "a mission of another user"
 #: The slots in which a memory names others, and how it came of them.

@@ -1,18 +1,22 @@
-"""The allow-list: the only classes that a database of ours may load, the same as in docs/image-format.md."""
+"""The allow-list: the only classes that a database of ours may load, and the damage that reading one may find."""
 
 from __future__ import annotations
 
 import importlib
 import io
 import re
+import struct
 from collections.abc import Mapping
 from functools import cache
+from pickle import UnpicklingError
 from typing import Any
 
 from ZODB._compat import PersistentUnpickler
-from ZODB.POSException import POSError
+from ZODB.FileStorage.FileStorage import CorruptedFileStorageError
+from ZODB.FileStorage.format import CorruptedError
+from ZODB.POSException import POSError, POSKeyError, StateLoadError
 
-from batos.protocol.errors import ForbiddenClass
+from batos.protocol.errors import BatosError, ForbiddenClass, ImageDamaged
 
 #: Our own classes, by module and name. docs/image-format.md describes their contents.
 OURS: frozenset[tuple[str, str]] = frozenset(
@@ -151,3 +155,22 @@ def _inert(module: str, name: str) -> type[_Inert]:
             remedy="Keep plain data and containers in slots: `batos help image-format` lists them.",
         )
     return _Inert
+
+
+REMEDY = "Nothing was changed. Keep a copy of the whole home, then restore its last backup."
+
+#: Errors of opening a file that this storage did not write.
+OPENING = (POSError, CorruptedError, UnpicklingError, KeyError, ValueError, OverflowError, EOFError, struct.error)
+
+_READING = (POSKeyError, StateLoadError, CorruptedError, CorruptedFileStorageError)
+
+
+def as_damage(error: BaseException) -> ImageDamaged | None:
+    """Convert a storage's read error to ImageDamaged; return None for our own errors, for conflicts and for other
+    errors.
+    """
+    if isinstance(error, BatosError) or not isinstance(error, _READING):
+        return None
+    # StateLoadError has no words of its own.
+    told = str(error) or repr(error.__cause__ or error)
+    return ImageDamaged(f"the database cannot be read ({type(error).__name__}: {told})", remedy=REMEDY)

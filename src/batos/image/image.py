@@ -12,18 +12,15 @@ from typing import Any, TypeVar
 from ZODB.DB import DB
 from ZODB.POSException import ConflictError
 
-from batos.concurrency.commit_thread import CommitThread
 from batos.concurrency.jobs import Signals
+from batos.concurrency.threads import CommitThread
 from batos.events import Events
-from batos.image import conversation_files, pairing, roots, storage
-from batos.image.damage import as_damage
-from batos.image.evolution import evolving
-from batos.image.files import stored_files
-from batos.image.files.storage_quota import disk_full, is_full
+from batos.image import attached_files, evolving, readable, roots, storage
+from batos.image.classes import as_damage
+from batos.image.filestorage import disk_full, is_full
 from batos.image.ids import iso, mission_id, tid_text, utc_now
 from batos.image.nodes import claims
-from batos.image.nodes.hosts import HostIdentity, this_host
-from batos.image.nodes.lease import NodeLease, node_name, read_clock
+from batos.image.nodes.lease import HostIdentity, NodeLease, node_name, read_clock, this_host
 from batos.image.nodes.shared_writer import Publishing, SharedWriter
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Brief, Status, StatusWord, check_move
@@ -146,17 +143,17 @@ class LivingImage(ReadableImage):
             await evolving.evolve(root, self.writer, self._upgrading)
         # The journal first: an image with an id has a journal that knows it, even if the process dies in between.
         if not has_journal:
-            await self.journal_writer.apply(lambda root: pairing.sign_journal(root, pair))
+            await self.journal_writer.apply(lambda root: readable.sign_journal(root, pair))
         if not has_image:
-            await self.writer.apply(lambda root: pairing.sign_image(root, pair))
+            await self.writer.apply(lambda root: readable.sign_image(root, pair))
 
     def _look(self) -> tuple[str, bool, bool]:
         """Return the id of image and journal, and whether each is complete, in the present form, and has it."""
         with self.snapshot() as root:
             whole = is_complete(root)
-        image, journal = pairing.image_side(self.db), pairing.journal_side(self.journal_db)
+        image, journal = readable.image_side(self.db), readable.journal_side(self.journal_db)
         has_journal = journal.pair is not None and journal.format >= roots.FORMAT
-        return pairing.agree_on_id(image, journal), whole and image.pair is not None, has_journal
+        return readable.agree_on_id(image, journal), whole and image.pair is not None, has_journal
 
     @property
     def fence(self) -> int:
@@ -249,8 +246,8 @@ class LivingImage(ReadableImage):
             raise InternalError(f"the new id {name} is taken")
         attachments = root[roots.ATTACHMENTS]
         for sha256, data in files.items():
-            if not stored_files.is_kept(attachments, sha256):
-                attachments[sha256] = stored_files.make(root, sha256, data, as_blob=self._blobs)
+            if not attached_files.is_kept(attachments, sha256):
+                attachments[sha256] = attached_files.make_attachment(root, sha256, data, as_blob=self._blobs)
         parents = (root["traits_obj"],) if "traits_obj" in root else ()
         thought = UvmObject({"mission": name}, parents)
         status = Status("queued", at)
@@ -262,7 +259,7 @@ class LivingImage(ReadableImage):
         if brief.get("conversation") is not None:
             # There from the moment its first mission is accepted, so that the next may be asked at once.
             conversation = roots.conversation(root, brief["conversation"], brief["user"])
-            conversation_files.keep(conversation, brief.get("attachments", ()))
+            attached_files.keep_in_conversation(conversation, brief.get("attachments", ()))
         root[roots.UNFOLDED].insert(name)
 
     # -- a mission's transaction and status

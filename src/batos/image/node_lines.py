@@ -8,8 +8,8 @@ from typing import Any
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.nodes import claims
+from batos.image.past import moment_of
 from batos.image.roots import Root
-from batos.image.views.past import moment_of
 from batos.protocol.image_documents import NodeLine
 
 

@@ -68,26 +68,26 @@ APPROVALS: Final = "approvals"
 AWAITED: Final = "awaited"
 #: slot as it was, blank, digest of the source -> id of the newest approval of that: see records/approvals.py
 ASKED: Final = "asked"
-#: holder's reference, blank, selector (of a forged tool: blank, intent) -> a method to be made: records/wishes.py
+#: holder's reference, blank, selector (of a forged tool: blank, intent) -> a method to be made: records/tools.py
 WISHES: Final = "wishes"
 #: document id -> UvmObject: what is remembered (memory/records/memory_records.py)
 DOCUMENTS: Final = "documents"
 #: chunks of the documents, and the segments of the indexes over them (memory/records/memory_records.py)
 MEMORIES: Final = "memories"
-#: ids of answered missions that are not remembered yet (missions/mission_memory.py)
+#: ids of answered missions that are not remembered yet (missions/followups.py)
 UNREMEMBERED: Final = "unremembered"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
-#: grant's name -> UvmObject: the capabilities that missions may be given (agency/records/capabilities.py)
+#: grant's name -> UvmObject: the capabilities that missions may be given (agency/records/effect_records.py)
 GRANTS: Final = "grants"
-#: effect id -> PersistentMapping: every effect that was staged, and its outcome (agency/records/staged_effects.py)
+#: effect id -> PersistentMapping: every effect that was staged, and its outcome (agency/records/effect_records.py)
 EFFECTS: Final = "effects"
 #: lineage, blank, fingerprint -> effect id: what is never done twice
 FIRED: Final = "fired"
 #: ids of effects that wait for their release, or were begun
 STAGED: Final = "staged"
-#: the digest of the newest line about an effect, and how many there are (agency/records/effect_log.py)
+#: the digest of the newest line about an effect, and how many there are (agency/records/effect_records.py)
 EFFECT_LOG: Final = "effect_log"
 #: number -> a line about the outcome of an effect
 EFFECT_LINES: Final = "effect_lines"
@@ -97,10 +97,10 @@ NODES: Final = "nodes"
 #: {fence, wanted}: the node that publishes, and the one that asks for it; 0: none
 PUBLISHER: Final = "publisher"
 
-#: the erasure that is under way, or was cut off; empty: none (records/unfinished_erasure.py)
+#: the erasure that is under way, or was cut off; empty: none (records/redaction.py)
 ERASURE: Final = "erasure"
 
-#: fence -> ids of suspected missions that wait in that process (image/nodes/suspicion.py)
+#: fence -> ids of suspected missions that wait in that process (image/nodes/claims.py)
 SUSPECTED: Final = "suspected"
 
 #: the id that an image and its journal share: in `genesis` of the one, in the root of the other

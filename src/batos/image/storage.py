@@ -1,4 +1,4 @@
-"""A storage URI opens a database: file, memory, zeo or postgres; one owner, an allow-list of classes, sized pools."""
+"""A storage URI opens a database: file, memory, zeo or postgres; an erasure knows the bytes that stay in one."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import zodburi
 from transaction.interfaces import TransientError
 from zc.lockfile import LockError
+from ZODB.DB import DB
 from ZODB.interfaces import IBlobStorage
 from ZODB.MappingStorage import MappingStorage
 
-from batos.image.classes import class_factory
-from batos.image.damage import OPENING, REMEDY
-from batos.image.database import LoadableDB
-from batos.image.files.filestorage import SoundFileStorage, files_of
-from batos.image.files.storage_quota import disk_full, is_full
-from batos.image.nodes.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo
-from batos.image.reader_limit import ReaderLimit
+from batos.image.classes import OPENING, REMEDY, class_factory
+from batos.image.database import LoadableDB, ReaderLimit
+from batos.image.filestorage import SoundFileStorage, disk_full, files_of, is_full
+from batos.image.nodes.storage_servers import count_sessions, not_there, resolve_postgres, resolve_zeo, vacuum_postgres
 from batos.notation import mask_passwords
 from batos.protocol.errors import BatosError, ConfigError, ImageBusy, ImageDamaged, ImageError
 
@@ -311,3 +309,52 @@ def _locker(path: Path | None) -> int:
         return 0
     found = re.search(rf"FLOCK +\w+ +WRITE +(\d+) +\w+:\w+:{number} ", locks)
     return int(found[1]) if found else 0
+
+
+def pack_times(uri: str) -> int:
+    """Return how often a storage is packed until nothing beside it has what went.
+
+    A ZEO server may keep the former file beside the new one, as its configuration says; the next pack removes it.
+    """
+    return 2 if uri.startswith("zeo:") else 1
+
+
+def free_space(db: DB, uri: str) -> str:
+    """Clear the caches of this process, and let PostgreSQL rewrite its files; return why it could not, or ""."""
+    storage: Any = db.storage
+    scheme = uri.partition(":")[0]
+    if scheme not in ("zeo", "postgres", "postgresql"):
+        return ""
+    _clear_blobs(storage)
+    if scheme == "zeo":
+        storage._cache.clear()
+        return ""
+    # Sessions that wait for the next commit have tables of their own, with what a commit that failed left there.
+    storage._store_connection_pool.drop_all()
+    storage._cache.clear()
+    try:
+        vacuum_postgres(uri)
+    except ImageError as error:
+        return str(error)
+    return ""
+
+
+def _clear_blobs(storage: object) -> None:
+    """Remove the copies of blobs that a client keeps in a folder of its own; they come again when they are read."""
+    folder = blob_folder(storage)
+    if folder is None or _is_shared(storage):
+        return
+    for path in folder.rglob("*.blob"):
+        path.unlink(missing_ok=True)
+
+
+def blob_folder(storage: object) -> Path | None:
+    """Return the folder in which a storage, or a client of one, has blobs; None: it has none."""
+    folder = getattr(getattr(storage, "blobhelper", storage), "blob_dir", None)
+    return Path(folder) if folder else None
+
+
+def _is_shared(storage: object) -> bool:
+    """Test if the folder of blobs is the server's own."""
+    options = getattr(getattr(storage, "blobhelper", None), "options", storage)
+    return bool(getattr(options, "shared_blob_dir", False))

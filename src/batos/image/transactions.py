@@ -12,9 +12,9 @@ from ZODB.DB import DB
 from ZODB.mvccadapter import HistoricalStorageAdapter
 from ZODB.utils import before2at, z64
 
-from batos.concurrency.commit_thread import CommitThread
-from batos.image.damage import as_damage
-from batos.image.organisation import changed_objects
+from batos.concurrency.threads import CommitThread
+from batos.image.classes import as_damage
+from batos.image.guards import changed_objects
 from batos.image.roots import Root, root_of
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import InternalError

@@ -14,7 +14,7 @@ from persistent import Persistent
 from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 
-from batos.image import naming
+from batos.image import ids
 from batos.image.records import Chronicle
 from batos.image.roots import JournalRoot
 from batos.image.transactions import snapshot
@@ -250,7 +250,7 @@ class Entries:
         """
         with snapshot(self._db) as root:
             logs = root.get(MISSIONS) or {}
-            found = naming.complete_id(logs, named, own) if logs else named
+            found = ids.complete_id(logs, named, own) if logs else named
             return found if found in logs and (own is None or own(found)) else None
 
     def notes(self, mission: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from batos.concurrency.commit_thread import count_cancellations, finish_despite_cancel
+from batos.concurrency.threads import count_cancellations, finish_despite_cancel
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import journaled_requests, marks
@@ -20,7 +20,7 @@ from batos.inference.journal import Journal, Record
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.ollama.chat import REPEATED
-from batos.inference.vram.placement import Placement, Watch
+from batos.inference.placement import Placement, Watch
 from batos.protocol.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
 from batos.protocol.event_payloads import (
     INFERENCE_END,

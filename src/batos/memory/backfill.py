@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.concurrency.jobs import Job
+from batos.concurrency.threads import finish_despite_cancel
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.inference.embedder import Embedder, Unembedded

@@ -11,16 +11,8 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
-from batos.memory.records import (
-    memory_folding,
-    memory_pins,
-    memory_places,
-    memory_records,
-    memory_standings,
-    memory_wordings,
-    retractions,
-)
-from batos.memory.records.retractions import Retraction
+from batos.memory.records import memories_set_aside, memory_places, memory_records, memory_standings, memory_wordings
+from batos.memory.records.memories_set_aside import Retraction
 from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
@@ -53,10 +45,10 @@ class Corrections:
         def change(root: Root) -> RetractedPage:
             names = _names(root, named, user)
             if source is not None:
-                found = retractions.names_from_source(root, source, user)
+                found = memories_set_aside.names_from_source(root, source, user)
                 names += found or _names(root, [source], user)
             names = list(dict.fromkeys(names))
-            done = retractions.retract(root, names, (user, at), cascade=cascade)
+            done = memories_set_aside.retract(root, names, (user, at), cascade=cascade)
             return {
                 "retracted": _lines(root, done.memories),
                 "pins": len(done.pins),
@@ -95,9 +87,9 @@ class Corrections:
             names = _names(root, named, user)
             for each in names:
                 _check_recalled(root, each)
-            memory_folding.unfold_covering(root, names)  # what is pinned is never folded
+            memories_set_aside.unfold_covering(root, names)  # what is pinned is never folded
             for each in names:
-                memory_pins.pin(root, each, at)
+                memory_standings.pin(root, each, at)
             return {"memories": _lines(root, names), "pinned": True}
 
         return await self._apply(change)
@@ -108,7 +100,7 @@ class Corrections:
         def change(root: Root) -> PinnedPage:
             names = _names(root, named, user)
             for each in names:
-                memory_pins.unpin(root, each)
+                memory_standings.unpin(root, each)
             return {"memories": _lines(root, names), "pinned": False}
 
         return await self._apply(change)
@@ -142,7 +134,7 @@ def _check_recalled(root: Root, name: str) -> None:
 
 def _check_restorable(root: Root, name: str) -> None:
     slots = own_slots(root[roots.DOCUMENTS][name])
-    if slots["standing"] not in _HISTORY and not retractions.find_all(root, name):
+    if slots["standing"] not in _HISTORY and not memories_set_aside.find_retractions(root, name):
         what = f"{slots['title']!r} is {slots['standing']}: nothing is to be restored"
         raise Refused(what, field="documents", remedy="`batos memories ID` shows one, also of those that are history.")
     if memory_standings.is_place_taken(root, name) and slots["standing"] in _HISTORY:
@@ -158,7 +150,7 @@ def _check_restorable(root: Root, name: str) -> None:
 def _restore(root: Root, name: str, told: tuple[str, str], page: RestoredPage, alone: bool) -> None:
     """Bring one memory back, and add what came with it to the page."""
     before = memory_standings.standing_of(root, name)
-    for done in [] if alone else retractions.find_all(root, name):
+    for done in [] if alone else memories_set_aside.find_retractions(root, name):
         _restore_all(root, done, told, page)
     if before in _HISTORY:
         _take_place(root, name, told[1])
@@ -169,18 +161,18 @@ def _take_place(root: Root, name: str, at: str) -> None:
     """Let a memory be recalled in the place of another wording of it, whose pin it takes over."""
     wordings = [each for each in memory_wordings.wordings_of(root, name) if each != name]
     recalled = [each for each in wordings if memory_standings.standing_of(root, each) in memory_standings.RECALLED]
-    memory_folding.unfold_covering(root, recalled)
+    memories_set_aside.unfold_covering(root, recalled)
     for each in recalled:
         memory_standings.set_standing(root, each, "edited")
     if memory_standings.standing_of(root, name) in _HISTORY:
         memory_standings.recall_again(root, name)
-    if [each for each in recalled if memory_pins.unpin(root, each)]:
-        memory_pins.pin(root, name, at)
+    if [each for each in recalled if memory_standings.unpin(root, each)]:
+        memory_standings.pin(root, name, at)
 
 
 def _restore_all(root: Root, done: Retraction, told: tuple[str, str], page: RestoredPage) -> None:
     by, at = told
-    retractions.restore(root, done, by, at)
+    memories_set_aside.restore(root, done, by, at)
     there = (each for each in done.memories if each in root[roots.DOCUMENTS])
     back = [each for each in there if memory_standings.standing_of(root, each) not in _HISTORY]
     page["restored"] += _lines(root, back)

@@ -15,17 +15,15 @@ from batos.image.ids import document_id, iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory import freed_memory
-from batos.memory.claims.hearing import ClaimOutcome, hear
-from batos.memory.document_chunks import document_chunks
+from batos.memory.claims.restatements import ClaimOutcome, hear
 from batos.memory.indexes import kinds
-from batos.memory.indexes.entries import Entry, words_beside
+from batos.memory.indexes.postings import Entry, words_beside
 from batos.memory.known_texts import GivenContent, Incoming, SortedTexts, remembered_line
+from batos.memory.passages import document_chunks
 from batos.memory.records import (
     forgotten_turns,
-    memory_folding,
-    memory_pins,
+    memories_set_aside,
     memory_places,
-    memory_quotes,
     memory_records,
     memory_segments,
     memory_standings,
@@ -136,7 +134,7 @@ class DocumentStore:
                 for each in documents
                 if memory_places.find_by_source(root, each.user, each.scope, each.place) is not None
             }
-            memory_folding.unfold_places(root, documents, copies)
+            memories_set_aside.unfold_places(root, documents, copies)
             memory_records.add_places(root, copies)
             memory_records.add(root, documents, first, segments)
             memory_records.add_places(root, copies)  # of documents that are there only now
@@ -207,14 +205,14 @@ class DocumentStore:
                 if before["name"] not in root[roots.DOCUMENTS]:
                     raise NotFound(f"{named} was forgotten meanwhile", field="name")
                 check_editable(own_slots(root[roots.DOCUMENTS][before["name"]]), text)  # or retracted by somebody else
-                memory_folding.unfold_covering(root, [before["name"]])
+                memories_set_aside.unfold_covering(root, [before["name"]])
                 memory_standings.set_standing(root, before["name"], "edited")
                 memory_records.add(root, [document], first, segments)
                 made = root[roots.DOCUMENTS][document.name]
                 setattr(made, memory_lineage.EDITS, (before["name"],))
                 hear(root, [document])
-                if memory_pins.unpin(root, before["name"]):
-                    memory_pins.pin(root, document.name, document.at)
+                if memory_standings.unpin(root, before["name"]):
+                    memory_standings.pin(root, document.name, document.at)
                 return {"edited": line_of(made), "before": before["name"]}
 
             edited = await self._image.shared.apply(change)
@@ -274,7 +272,7 @@ class _StoreReport:
 
 
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
-    memory_folding.unfold_places(root, (), copies)
+    memories_set_aside.unfold_places(root, (), copies)
     memory_records.add_places(root, copies)
 
 
@@ -284,7 +282,7 @@ def check_editable(before: Mapping[str, object], text: str) -> None:
         undo = f"`batos curate --undo {before['name']}` brings back what it stands for: edit the memory itself."
         remedy = (
             undo
-            if before.get(memory_folding.STANDS_FOR)
+            if before.get(memories_set_aside.STANDS_FOR)
             else f"`batos memories delete {before['name']}`, then remember it."
         )
         raise BriefError(f"{before['title']!r} is a summary: it is not edited", field="args.document", remedy=remedy)
@@ -364,14 +362,14 @@ def going_with(root: Root, given: Sequence[str]) -> list[str]:
     names, searched = list(dict.fromkeys(given)), set[str]()
     while True:
         names += memory_wordings.history_of(root, names)
-        below = [each for name in names for each in memory_folding.list_below(root, name)]
-        above = memory_folding.list_above(root, [*names, *below])
+        below = [each for name in names for each in memories_set_aside.list_below(root, name)]
+        above = memories_set_aside.list_above(root, [*names, *below])
         edited = memory_wordings.edited_summaries(root, above)
         names += [each for each in edited if each not in names]
         quoted = {*names, *below, *above}
         if quoted <= searched:
             return [each for each in names if each not in given]
-        answers = list(memory_quotes.answers_quoting(root, quoted))
+        answers = list(memory_wordings.answers_quoting(root, quoted))
         searched = {*quoted, *answers}
         names += [each for each in answers if each not in names]
 
@@ -382,7 +380,7 @@ def forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
     All else that a summary stood for comes back.
     """
     lines = _lines_of_all(root, found)
-    memory_folding.unfold_all(root, lines)
+    memories_set_aside.unfold_all(root, lines)
     left = [name for name in lines if name in root[roots.DOCUMENTS]]  # a summary goes as it is unfolded
     memory_records.forget(root, left)
     return list(lines.values())
@@ -391,6 +389,6 @@ def forget_all(root: Root, found: Sequence[UvmObject]) -> list[MemoryLine]:
 def _lines_of_all(root: Root, found: Sequence[UvmObject]) -> dict[str, MemoryLine]:
     """Return the lines of documents, of what these stand for, and of the summaries of any of them, by name."""
     lines = {own_slots(each)["name"]: line_of(each) for each in found}
-    below = [each for name in list(lines) for each in memory_folding.list_below(root, name)]
-    above = memory_folding.list_above(root, [*lines, *below])
+    below = [each for name in list(lines) for each in memories_set_aside.list_below(root, name)]
+    above = memories_set_aside.list_above(root, [*lines, *below])
     return lines | {name: line_of(root[roots.DOCUMENTS][name]) for name in (*below, *above)}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from batos.memory.terms import terms
+from batos.memory.segmentation import terms
 
 #: Passages that a prompt may show: what a citation can number.
 MOST_DOCUMENTS = 99

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
-from batos.memory.common_words import COMMON
 from batos.memory.text_units import ABOVE
+from batos.memory.words_by_language import COMMON
 
 #: The most words of a name, and the most characters of one in a script without blanks.
 LONGEST: Final = 8

@@ -10,20 +10,20 @@ from datetime import datetime
 
 from batos.approvals.desk import Approvals
 from batos.cell.cell import Cell
-from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.threads import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.past_reconciler import PastMind
-from batos.guardian import dialect
+from batos.guardian import policy
 from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
 from batos.inference.journal import Journal
 from batos.inference.session import Thinks
 from batos.methods.generation.attempt import GenerationDeps
+from batos.methods.generation.generation_limits import GenerationLimits, GenerationQuota
 from batos.methods.generation.generations import Generations
 from batos.methods.generation.generator import MethodGenerator
-from batos.methods.generation.quota import GenerationLimits, GenerationQuota
-from batos.methods.generation.rehearsal import LIMITS
+from batos.methods.generation.method_checks import LIMITS
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.minds.context import MethodRuntime
 
@@ -109,5 +109,5 @@ def _generation_deps(parts: RuntimeParts, rehearsal: Cell) -> GenerationDeps:
         events=parts.events,
         clock=parts.clock,
         allowance=allowance,
-        dialect=dialect.text(SHIPPED),
+        dialect=policy.dialect_text(SHIPPED),
     )

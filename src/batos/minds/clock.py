@@ -14,9 +14,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from batos.gate import relative_days
+from batos.gate import unfounded
 from batos.memory.evidence import Passage
-from batos.memory.terms import line_of
+from batos.memory.segmentation import line_of
 
 Need: TypeAlias = Literal["day", "hour"]
 
@@ -68,7 +68,9 @@ def line_for(question: str, asked_at: str) -> str:
 def line_beside(passages: Iterable[Passage], asked_at: str) -> str:
     """Return the day for texts of another day that speak of one as if it were theirs, "" if there are none."""
     older = any(
-        each.day and each.day[:10] != asked_at[:10] and relative_days.names_any(each.text, spoken=bool(each.speaker))
+        each.day
+        and each.day[:10] != asked_at[:10]
+        and unfounded.names_relative_day(each.text, spoken=bool(each.speaker))
         for each in passages
     )
     return describe_day(asked_at) if older else ""

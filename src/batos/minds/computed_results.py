@@ -7,7 +7,7 @@ from datetime import date
 from functools import partial
 from typing import Final
 
-from batos.concurrency.offload import offload
+from batos.concurrency.threads import offload
 from batos.memory.evidence import Evidence, Passage
 from batos.minds.context import MindContext
 from batos.protocol.evidence_documents import ComputedDocument, ComputedRow

@@ -12,17 +12,15 @@ from batos.cell.program import Program
 from batos.concurrency.jobs import Signal
 from batos.events import Events
 from batos.image.roots import Root
-from batos.inference.decisions.decide import REASONING_TOKENS
-from batos.inference.decisions.free_text import ReplyShape
-from batos.inference.decisions.schema import Mode
+from batos.inference.decide import REASONING_TOKENS, ReplyShape
+from batos.inference.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
 from batos.memory.search.recollection import Recollection
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
-from batos.objects.message import Interpreter
 from batos.objects.method import Intent, Method
-from batos.objects.prototype import FoundSlot, UvmObject
+from batos.objects.prototype import FoundSlot, Interpreter, UvmObject
 from batos.protocol.brief import Combine, Install, Interpret, MissionBrief
 from batos.protocol.errors import BatosError
 from batos.protocol.event_payloads import MISSION_RULE, MissionRule

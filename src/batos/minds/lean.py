@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from batos.gate import relative_days
+from batos.gate import unfounded
 from batos.memory.evidence import Evidence, Passage, rank
-from batos.memory.search.focus import focus
-from batos.memory.search.shown_documents import documents_of
-from batos.memory.sentences import sentence_spans
+from batos.memory.search.recall import documents_of, focus
+from batos.memory.segmentation import sentence_spans
 from batos.minds.question_kind import kind_of
 
 #: The task behind the line that says who speaks: with sentences in focus, with whole texts, and for a text that is
@@ -143,7 +142,7 @@ def _beginning(passages: Sequence[Passage], most: int) -> tuple[Passage, ...]:
 
 def _focus_lines(passage: Passage) -> Iterator[str]:
     """Yield the sentences of a passage, below who said them when where that is known, or days are counted from it."""
-    if passage.document and (passage.speaker or relative_days.names_any(passage.text, spoken=False)):
+    if passage.document and (passage.speaker or unfounded.names_relative_day(passage.text, spoken=False)):
         yield f"{_as_line(', '.join(filter(None, (passage.speaker, passage.day))))}:"
     for start, end in sentence_spans(passage.text):
         yield _as_line(passage.with_mark(passage.text[start:end]))

@@ -8,8 +8,7 @@ from typing import Any, Final
 from batos.genesis.codex import graph_names
 from batos.minds.context import MindContext
 from batos.minds.stopping import Stopped
-from batos.objects.message import Interpreter, send
-from batos.objects.prototype import UvmObject, become, parents_of
+from batos.objects.prototype import Interpreter, UvmObject, become, parents_of, send
 from batos.protocol.errors import InternalError, ObjectError
 
 #: The states that may follow each state; FAILED may follow every one.

@@ -23,12 +23,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from batos.genesis.codex.meta_prompts import fill
+from batos.genesis.codex.value_checks import fill
 from batos.inference.cost import LEAST_RATIO
 from batos.memory.evidence import Evidence, Passage, mark
-from batos.memory.search import shown_documents
+from batos.memory.search import recall
 from batos.minds import clock, lean
-from batos.minds.task import Task
+from batos.minds.results import Task
 from batos.protocol.errors import ObjectError
 
 Message: TypeAlias = dict[str, str]
@@ -202,7 +202,7 @@ def _documents(evidence: Evidence) -> str:
     many = "1 passage" if left == 1 else f"{left} passages"
     if not evidence.passages:
         return _ALL_LEFT_OUT.format(many) if left else _NO_DOCUMENTS
-    blocks = shown_documents.blocks(evidence.passages)
+    blocks = recall.shown_blocks(evidence.passages)
     return "\n".join((_DOCUMENTS, *blocks, *([_SOME_LEFT_OUT.format(many)] if left else [])))
 
 

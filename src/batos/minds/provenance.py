@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from batos.agency.records import staged_effects
-from batos.gate import citations
+from batos.agency.records import effect_records
+from batos.gate import attribution
 from batos.image.records import least_trust
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Summary
 from batos.memory.exchanges import MEMORABLE, is_memorable, pack
-from batos.minds import computed_results, without_memory
+from batos.minds import answers_by_rule, computed_results
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
@@ -23,13 +23,13 @@ from batos.protocol.evidence_documents import (
     SlotDocument,
 )
 from batos.protocol.mission_documents import GateDocument, PlacementDocument, ProvenanceDocument
-from batos.records import forget_questions, tool_declarations, wishes
+from batos.records import approval_subjects, tool_declarations, tools
 
 
 def write(context: MindContext, synthesis: Synthesis) -> None:
     """Write the answer of a complete synthesis onto the thought."""
     standing, thought = synthesis.standing, context.mission.thought
-    thought.answer = without_memory.lead_of(context) + standing.answer.answer
+    thought.answer = answers_by_rule.lead_of(context) + standing.answer.answer
     thought.voices = [part.as_dict() for part in synthesis.parts]
     thought.route = context.mission.route.as_dict()
     thought.trust = "model"
@@ -67,7 +67,7 @@ def lineage_trust(recalled: Evidence) -> str:
 
 
 def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocument:
-    evidence, said, lead = synthesis.evidence, synthesis.standing.answer, without_memory.lead_of(context)
+    evidence, said, lead = synthesis.evidence, synthesis.standing.answer, answers_by_rule.lead_of(context)
     recalled = synthesis.recalled.merge(context.trace.seen)
     shown: ProvenanceDocument = {
         "personas": list(context.mission.route.personas),
@@ -85,10 +85,10 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
             "parts": synthesis.shortened,
         },
         "focus": [context.trace.focus[path] for path in sorted(context.trace.focus)],
-        "citations": citations.in_files(said.citations, recalled),
+        "citations": attribution.in_files(said.citations, recalled),
         "sentences": [
             {**each, "span": [place + len(lead) for place in each["span"]]}
-            for each in citations.list_sentences(synthesis.standing.attribution)
+            for each in attribution.list_sentences(synthesis.standing.attribution)
         ],
         "unanswered": sorted(said.unanswered),
         "combined": synthesis.combined,
@@ -172,10 +172,10 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
     if context.trace.indexed or is_memorable(context.mission.brief):
         found.append((MEMORABLE, {}))
     if context.trace.forgets:
-        found.append((forget_questions.KIND, {"documents": list(context.trace.forgets)}))
+        found.append((approval_subjects.FORGET_KIND, {"documents": list(context.trace.forgets)}))
     if context.io.methods.lifecycle is not None:
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
-    found += [(staged_effects.KIND, {**each, "number": number}) for number, each in enumerate(context.trace.effects, 1)]
+    found += [(effect_records.KIND, {**each, "number": number}) for number, each in enumerate(context.trace.effects, 1)]
     found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]
-    found += [(wishes.KIND, wish) for wish in wishes.wishes_in(context.trace.learned)]
+    found += [(tools.WISH_KIND, wish) for wish in tools.wishes_in(context.trace.learned)]
     return found

@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from batos.memory.evidence import Evidence, Passage
-from batos.minds import computed_results, intake, prompt, provenance, remembered, without_memory
-from batos.minds.calls import answers, division
+from batos.minds import answers_by_rule, computed_results, context_building, prompt, provenance
+from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination
 from batos.minds.context import MindContext, MindInterpreter
-from batos.minds.parts import council, delegate, mapping, protocols, window
+from batos.minds.parts import delegate, mapping, protocols
 from batos.minds.results import Synthesis
-from batos.objects.message import Interpreter, send
-from batos.objects.prototype import UvmObject
+from batos.objects.prototype import Interpreter, UvmObject, send
 from batos.protocol.errors import InternalError, ObjectError
 
 #: The work of a state on the cycle; returns the next state's name.
@@ -34,14 +33,14 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
     question = str(args[0])
     synthesis, slots = open_synthesis(cycle), delegate.slots_of(context)
     if context.mind.is_council:
-        council.check_budget(context)
+        delegate.check_budget(context)
     recalled = context.mind.inherited
     if recalled is None:
-        recalled = await recall(context, interpreter, question, *window.rooms(context))
+        recalled = await recall(context, interpreter, question, *mapping.rooms_in_window(context))
     synthesis.recalled = synthesis.evidence = recalled
     await computed_results.compute(context, recalled, [question])
-    context.trace.note_told(intake.answer(context, recalled))
-    is_ruled = context.trace.told or (not context.mind.inner and without_memory.only_text(context))
+    context.trace.note_told(answers_by_rule.answer(context, recalled))
+    is_ruled = context.trace.told or (not context.mind.inner and answers_by_rule.only_text(context))
     if is_ruled or mapping.is_needed(context):
         return "SYNTHESIZING"
     if context.mind.is_duet:
@@ -56,14 +55,14 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
     synthesis.queries = dict.fromkeys(slots, context.mind.question)
     if combination.mode(context) != "weave":
         return "DELEGATING"
-    question = division.question_of(context, delegate.describe(context, slots))
-    synthesis.undivided = division.reason_for_whole(context, len(slots))
+    question = decisions.question_of(context, delegate.describe(context, slots))
+    synthesis.undivided = decisions.reason_for_whole(context, len(slots))
     synthesis.is_unasked = bool(synthesis.undivided)
     if not synthesis.is_unasked:
         try:
-            shape = division.shape(context, len(slots))
+            shape = decisions.division_shape(context, len(slots))
             value, replied = await infer(interpreter, context, synthesis.evidence, question, shape)
-            synthesis.queries = division.assign(context, slots, value)
+            synthesis.queries = decisions.assign_queries(context, slots, value)
             synthesis.evidence = replied.evidence
             await recall_for_parts(context, synthesis)
             await computed_results.compute(context, synthesis.recalled, synthesis.queries.values())
@@ -82,7 +81,7 @@ async def delegate_to_parts(
     context.learn_ratio()
     synthesis = synthesis_of(cycle)
     if context.mind.is_council:
-        synthesis.evidence = window.fit(context, synthesis.evidence)
+        synthesis.evidence = mapping.fit_evidence(context, synthesis.evidence)
     enough = combination.enough(context, synthesis)
     synthesis.parts = await delegate.delegate(context, interpreter, synthesis, enough)
     return "SYNTHESIZING"
@@ -108,7 +107,7 @@ async def complete(context: MindContext, interpreter: MindInterpreter, cycle: Uv
     synthesis = synthesis_of(cycle)
     delattr(cycle, WORK_SLOT)
     if context.mind.inner:
-        council.keep(context, synthesis, cycle)
+        delegate.keep_parts(context, synthesis, cycle)
     else:
         answers.settle_stream(context, synthesis)
         provenance.write(context, synthesis)
@@ -158,7 +157,7 @@ async def recall_for_parts(context: MindContext, synthesis: Synthesis) -> None:
     found: list[Passage] = []
     for query in dict.fromkeys(synthesis.queries.values()):
         if query != context.mind.question:
-            several = await remembered.find_passages(context, query)
+            several = await context_building.find_passages(context, query)
             found += [each for each in several if not each.is_pinned][:MOST_FOR_A_PART]
     if found:
         _widen(context, synthesis, found)
@@ -166,7 +165,7 @@ async def recall_for_parts(context: MindContext, synthesis: Synthesis) -> None:
 
 def _widen(context: MindContext, synthesis: Synthesis, found: Sequence[Passage]) -> None:
     """Add passages that the evidence has not, as long as there is room for them beside it."""
-    rooms = window.rooms(context)
+    rooms = mapping.rooms_in_window(context)
     left = rooms[0] - sum(each.size for each in synthesis.recalled.passages)
     if len(rooms) == 1:
         left -= prompt.evidence_size(context.mission.shared.with_evidence(replace(synthesis.recalled, passages=())))

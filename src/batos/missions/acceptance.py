@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from batos.agency.records import capabilities
+from batos.agency.records import effect_records
 from batos.conversations import conversations
-from batos.image import conversation_files, naming, ownership, roots
+from batos.image import attached_files, ids, ownership, roots
 from batos.image.ids import conversation_id
 from batos.image.roots import Root
 from batos.protocol import brief as briefs
@@ -35,7 +35,7 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> Missio
     if brief.in_reply_to is not None:
         conversations.check_reply(root, brief.in_reply_to, brief.user)
     for name in brief.grants or ():
-        if capabilities.find(root, name, brief.user) is None:
+        if effect_records.find_capability(root, name, brief.user) is None:
             what = f"there is no grant {name!r} of {brief.user}'s"
             raise NotFound(what, field="grants", remedy="`batos grants list` lists them, `batos grants add` makes one.")
     return brief
@@ -53,7 +53,7 @@ def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, object]) ->
     first, value = roots.mission_record(root, name).brief.value, brief.as_document()
     named = asked.get("conversation")
     # `new` and `last` stand for another conversation when they are used again later.
-    is_relative = isinstance(named, str) and (named == "new" or naming.back(named) is not None)
+    is_relative = isinstance(named, str) and (named == "new" or ids.back(named) is not None)
     by_name = {"conversation"} if is_relative else set()
     for field in MissionBrief.model_fields.keys() - _MAY_DIFFER - by_name:
         if not _same(field, first, value):
@@ -78,7 +78,7 @@ def with_kept_files(root: Root, brief: MissionBrief) -> MissionBrief:
     if found is None:
         return brief
     given = [each.model_dump() for each in brief.attachments]
-    files = conversation_files.merge_files(conversation_files.files_of(found), given)
+    files = attached_files.merge_files(attached_files.files_of(found), given)
     if len(files) > briefs.ATTACHMENTS_LIMIT:
         raise BriefError(
             f"attachments: with those of the conversation there are {len(files)}, at most {briefs.ATTACHMENTS_LIMIT} "

@@ -1,6 +1,6 @@
 """Methods that are made after the answer, for intents that missions interpreted for want of a method.
 
-The wishes are stored in the image (records/wishes.py), so that another process can continue. Methods are made one after
+The wishes are stored in the image (records/tools.py), so that another process can continue. Methods are made one after
 the other while no mission runs. A new question cancels the running generation at once; the coder's answers so far are
 in the journal and are not paid for again.
 """
@@ -18,8 +18,8 @@ from typing import Final
 
 import structlog
 
-from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.concurrency.jobs import Job
+from batos.concurrency.threads import finish_despite_cancel
 from batos.config import Settings
 from batos.image import roots
 from batos.image.ids import iso
@@ -32,7 +32,7 @@ from batos.protocol.errors import AnswerError, BatosError, ModelMissing, NotFoun
 from batos.protocol.method_documents import LateReport
 from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
 from batos.protocol.server_documents import LearningStatus, MakingLine
-from batos.records import methods, tool_declarations, wishes
+from batos.records import methods, tool_declarations, tools
 
 _log = structlog.get_logger("batos")
 
@@ -148,7 +148,7 @@ class LateMethods:
             wish = self._next(left)
             if wish is None:
                 break
-            left.add(wishes.name_of(wish))
+            left.add(tools.name_of_wish(wish))
             more, outcome = await self._one(wish)
             if outcome is not None:
                 told.append(outcome)
@@ -160,7 +160,7 @@ class LateMethods:
     def list_wishes(self) -> list[WishDocument]:
         """List all wishes, each with the mission that was the first to do without."""
         with self._parts.image.snapshot() as root:
-            return wishes.list_wishes(root)
+            return tools.list_wishes(root)
 
     async def briefly(self, seconds: float, call: float) -> LateReport:
         """Make wishes as `some` does, for at most `seconds`, before the process ends.
@@ -187,7 +187,7 @@ class LateMethods:
     def _next(self, left: set[str]) -> WishDocument | None:
         """Return the first wish that was not tried this time."""
         with self._parts.image.snapshot() as root:
-            return next((each for each in wishes.list_wishes(root) if wishes.name_of(each) not in left), None)
+            return next((each for each in tools.list_wishes(root) if tools.name_of_wish(each) not in left), None)
 
     async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
         """Make one wish. Return True if the next may follow, and the result; None if there is no result.
@@ -260,6 +260,6 @@ class LateMethods:
 
 def _drop_wish(wish: WishDocument, outcome: str, root: Root) -> None:
     """Drop a wish that has its outcome. A forged tool that was not made is forgotten too."""
-    wishes.drop(root, [wish])
+    tools.drop_wish(root, [wish])
     if wish.get("forged") and outcome not in _MADE:
         tool_declarations.forget(root, wish["selector"], wish["intent"])

@@ -12,27 +12,23 @@ from batos.gate.checks import GateVerdict
 from batos.image import roots
 from batos.image.records import least_trust
 from batos.image.roots import Root
-from batos.inference.decisions.free_text import FreeText
+from batos.inference.decide import FreeText
 from batos.memory.evidence import Evidence
-from batos.methods.execution.plain_data import data_of
 from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
-from batos.methods.execution.write_buffer import WriteBuffer, list_shared, trust_of, with_references
-from batos.methods.generation import prototypes
+from batos.methods.execution.write_buffer import WriteBuffer, data_of, list_shared, trust_of, with_references
+from batos.methods.generation import attempt
 from batos.minds import context_building, prompt, provenance, states
-from batos.minds.calls import answers, decisions, degenerate, sample_paths
+from batos.minds.calls import answers, decisions, questions
 from batos.minds.calls.questions import WORDLESS
-from batos.minds.combine import combination, ruled
+from batos.minds.combine import combination
 from batos.minds.context import MindContext
-from batos.minds.parts import window
+from batos.minds.parts import mapping
 from batos.minds.parts.interpret import shape_of, task_of
-from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
-from batos.minds.task import Task
-from batos.missions.addressing import INFER, START, AddressedMessage, address, checked_question
-from batos.missions.interpreter import MissionInterpreter
-from batos.objects.message import send
+from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis, Task
+from batos.missions.interpreter import INFER, START, AddressedMessage, MissionInterpreter, address, checked_question
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import as_json
-from batos.objects.prototype import UvmObject, label, own_slots
+from batos.objects.prototype import UvmObject, label, own_slots, send
 from batos.protocol.brief import Message, MissionBrief
 from batos.protocol.errors import MessageNotUnderstood, ObjectError
 from batos.routing.router import Route
@@ -62,7 +58,7 @@ def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]
     message = brief.message
     if message is None:
         return brief, None
-    if prototypes.absent_intent(root, message) is not None:
+    if attempt.absent_intent(root, message) is not None:
         return brief, _route(brief.persona or _STEWARD, message)
     addressed = address(root, message, brief.user)
     if addressed.found.value == Primitive(START):
@@ -76,7 +72,7 @@ def check(root: Root, brief: MissionBrief) -> None:
     Raises: NotFound, MessageNotUnderstood, ObjectError: as `direct`; or the payload of the effect is wrong.
     """
     message = brief.message
-    if message is None or prototypes.absent_intent(root, message) is not None:
+    if message is None or attempt.absent_intent(root, message) is not None:
         return
     value = address(root, message, brief.user).found.value
     if isinstance(value, Primitive) and value.name.startswith("effect."):
@@ -110,9 +106,9 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter, message
     The step answers by what the message resolves to, and the state COMPLETE judges and writes as in every cycle.
     """
     root, thought = context.mission.root, context.mission.thought
-    absent = prototypes.absent_intent(root, message)
+    absent = attempt.absent_intent(root, message)
     if absent is not None:
-        await prototypes.summon(context, message, absent)
+        await attempt.summon(context, message, absent)
     addressed = address(root, message, context.mission.brief.user)
     if context_building.is_persona(addressed.receiver):
         context = context_building.as_persona(context, addressed.receiver)
@@ -197,7 +193,7 @@ async def _interpret_message(step: _Step, message: ToIntent) -> _Result:
         part = await step.interpreter.interpret(message)
     except WORDLESS as wordless:
         return await _ruled_result(step, message, wordless.message)
-    if message.kind != "protocol" and degenerate.echoes(part.answer, message.text):
+    if message.kind != "protocol" and decisions.echoes(part.answer, message.text):
         return await _ruled_result(step, message, "the reply is the question again")
     return await _spoken_result(step, message, part)
 
@@ -205,14 +201,14 @@ async def _interpret_message(step: _Step, message: ToIntent) -> _Result:
 async def _ruled_result(step: _Step, message: ToIntent, why: str) -> _Result:
     """Return what the evidence says, or that nothing was found; of a protocol the text that it was given, unchanged."""
     context = step.context
-    path = sample_paths.intent_path(message.intent.kind, context.mind.name, message.selector)
+    path = questions.intent_path(message.intent.kind, context.mind.name, message.selector)
     if message.kind == "protocol":
         context.decide_by_rule(path, "reply", why)
         step.synthesis.combined["ruled"] = why
         answers.tell_again(context, path, message.text, why)
         return _Result(message.text, draft=await _judge(step, MindAnswer(message.text.strip(), is_ruled=True)))
     answers.retract(context, path, why)
-    draft = await _judge(step, ruled.answer(context, step.synthesis, path, why))
+    draft = await _judge(step, combination.answer_by_rule(context, step.synthesis, path, why))
     return _Result({"answer": draft.answer.answer, "known": bool(draft.answer.citations)}, draft=draft)
 
 
@@ -241,7 +237,7 @@ async def _infer_text(step: _Step) -> _Result:
 
 async def _recall_evidence(step: _Step, text: str, task: Task, shape: FreeText) -> None:
     """Recall the evidence that fits beside the message's one call, and put it into the synthesis."""
-    rooms = window.rooms_beside(step.context, task, shape)
+    rooms = mapping.rooms_beside(step.context, task, shape)
     recalled = await states.recall(step.context, step.interpreter, text, *rooms)
     step.synthesis.recalled = step.synthesis.evidence = recalled
 

@@ -9,19 +9,19 @@ from typing import Final
 
 import structlog
 
-from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.threads import finish_despite_cancel
 from batos.conversations import conversations
-from batos.image import conversation_files, roots
+from batos.image import attached_files, roots
 from batos.image.image import LivingImage
 from batos.image.nodes import claims
-from batos.image.publisher import PAUSE
 from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root
+from batos.image.writer import PAUSE
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance, messages
-from batos.missions.queue import QueueEntry, SeenMission, new_entry
 from batos.missions.readings import Readings
 from batos.missions.recovery import AFRESH, Recovery, yielding_every
+from batos.missions.worker_runs import QueueEntry, SeenMission, new_entry
 from batos.missions.workers import Workers
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
@@ -144,9 +144,9 @@ class Missions:
 
         def change(root: Root) -> None:
             found = conversations.own_conversation(root, conversations.resolve_name(root, conversation, owner), owner)
-            unknown = conversation_files.drop(found, names)
+            unknown = attached_files.drop_from_conversation(found, names)
             if unknown:
-                known = ", ".join(each["name"] for each in conversation_files.files_of(found)) or "none"
+                known = ", ".join(each["name"] for each in attached_files.files_of(found)) or "none"
                 what = f"the conversation has no file {unknown[0]!r}; it has {known}"
                 raise NotFound(what, field="names", remedy="/files lists them.")
 

@@ -15,18 +15,18 @@ from batos.genesis.daemon_listing import GenesisDaemon
 from batos.genesis.provision import OnProgress
 from batos.genesis.reconcile import Baseline, GenesisReport, Reconciler
 from batos.image.image import LivingImage
-from batos.image.publisher import Publisher
+from batos.image.writer import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
 from batos.memory.search.recollection import Recollection
 from batos.minds.context import MethodRuntime
 from batos.minds.stopping import StopRequest
-from batos.missions.commit_turns import CommitTurns
+from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.routing import router as routers
-from batos.routing.lessons import lessons_of
+from batos.routing.lexical import lessons_of
 from batos.routing.router import Router
 
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from batos.agency import effect_readings
+from batos.agency import granting
 from batos.config import Settings
 from batos.conversations import conversations
 from batos.image.ids import utc_now
 from batos.image.readable import ReadableImage
 from batos.image.roots import Root
 from batos.inference.journal import Entries
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import MARKED, RecallView, Recollection
 from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions import reports
@@ -124,12 +124,12 @@ class Readings:
     def grants(self, user: str | None = None) -> list[GrantDocument]:
         """Return the grants (of a user's), by name."""
         with self.image.snapshot() as root:
-            return effect_readings.list_grants(root, user)
+            return granting.list_grants(root, user)
 
     def effects(self, most: int, mission: str | None = None, user: str | None = None) -> list[EffectDocument]:
         """Return the newest effects on the world, optionally of a mission, or of a user's missions."""
         with self.image.snapshot() as root:
-            return effect_readings.list_effects(root, most, mission, user)
+            return granting.list_effects(root, most, mission, user)
 
     # -- memory; where no user is named, the settings' own
 

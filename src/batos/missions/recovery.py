@@ -13,12 +13,12 @@ import structlog
 from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.nodes import suspicion
-from batos.image.publisher import Publisher
+from batos.image.nodes import claims
 from batos.image.records import StatusWord
+from batos.image.writer import Publisher
 from batos.inference.journal import Journal
-from batos.methods.generation import generation_log
-from batos.missions.queue import QueueEntry, SeenMission, entry_of, look, see_in
+from batos.methods.generation import generation_limits
+from batos.missions.worker_runs import QueueEntry, SeenMission, entry_of, look, see_in
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus, MissionSummary
@@ -101,9 +101,9 @@ class Recovery:
         To be done before deaths are counted.
         """
         with self._image.snapshot() as root:
-            if not suspicion.has_notes_of_dead(root, self._image.fence):
+            if not claims.has_notes_of_dead(root, self._image.fence):
                 return
-        for mission in await self._image.writer.apply(partial(suspicion.acquit, fence=self._image.fence)):
+        for mission in await self._image.writer.apply(partial(claims.acquit, fence=self._image.fence)):
             _log.info("mission.acquitted", mission=mission)
 
     async def one(self, mission: str) -> QueueEntry | None:
@@ -160,7 +160,7 @@ class Recovery:
     def _progress_of(self, mission: str) -> tuple[int, int, str]:
         """Measure a mission's progress in the journal, including the generations that it waited for."""
         entries, closed, path = self._journal.progress(mission)
-        beside = [self._journal.progress(log) for log in generation_log.awaited_logs(self._journal.notes(mission))]
+        beside = [self._journal.progress(log) for log in generation_limits.awaited_logs(self._journal.notes(mission))]
         return entries + sum(each[0] for each in beside), closed + sum(each[1] for each in beside), path
 
     async def _count(self, mission: str, attempt: int) -> QueueEntry | None:
@@ -174,7 +174,7 @@ class Recovery:
             deaths = status.deaths + 1 if status.mark == mark else 0
             alone = status.alone
             place = replace(entry_of(mission, brief, status), deaths=deaths)
-        is_parked = alone and deaths >= suspicion.DEATHS + ALONE
+        is_parked = alone and deaths >= claims.DEATHS + ALONE
         word: StatusWord = "parked" if is_parked else "queued"
         reason = _parked_reason(deaths) if is_parked else _QUEUED_AGAIN
         try:

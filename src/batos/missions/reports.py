@@ -7,17 +7,17 @@ from itertools import islice
 from typing import Any, cast
 
 from batos.agency.lookup import by_name, find_object
-from batos.genesis import graph, register
-from batos.genesis.codex.declared_objects import api_of
-from batos.image import naming, ownership, roots
+from batos.genesis import graph, persona_models
+from batos.genesis.codex.declarations import api_of
+from batos.image import ids, ownership, roots
 from batos.image.ids import tid_text
 from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
 from batos.inference.cost import cost_of
 from batos.inference.journal import Entries, Record, is_embedding
-from batos.memory.terms import clip_line
-from batos.methods.generation import generation_log
-from batos.methods.lifecycle.user_views import provenance_for
+from batos.memory.segmentation import clip_line
+from batos.methods.generation import generation_limits
+from batos.methods.lifecycle.method_reports import provenance_for
 from batos.objects.method import Method
 from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots, reference
@@ -42,7 +42,7 @@ from batos.protocol.mission_documents import (
     PromptPart,
     ProvenanceDocument,
 )
-from batos.records import tools, unfinished_erasure, wishes
+from batos.records import redaction, tools
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
@@ -106,9 +106,9 @@ def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine
         "days": counted["days"],
         "vram": newest_samples(counted["vram"]),
         "failures": counted["failures"][:_FAILURES],
-        "models": dict(register.read_record(root).used),
+        "models": dict(persona_models.read_record(root).used),
         "forms": graph.recorded_forms(root),
-        "erasure": unfinished_erasure.describe(root),
+        "erasure": redaction.describe_erasure(root),
     }
 
 
@@ -136,7 +136,7 @@ def newest_samples(samples: Iterable[SampleDocument]) -> list[SampleDocument]:
 def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
     """Yield missions from newest to oldest; their ids have one length and sort by time."""
     missions = root[roots.MISSIONS]
-    return ((name, roots.mission_record(root, name)) for name in naming.newest_first(missions))
+    return ((name, roots.mission_record(root, name)) for name in ids.newest_first(missions))
 
 
 def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) -> str:
@@ -146,11 +146,11 @@ def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) 
 
     Raises: NotFound: there is no such mission. BriefError: the name is the beginning of several ids.
     """
-    before = naming.back(name)
+    before = ids.back(name)
     if before is None:
         if user is None:
-            return naming.complete_id(root[roots.MISSIONS], name)
-        meant = naming.complete_id(root[roots.MISSIONS], name, lambda each: ownership.is_asked_by(root, [each], user))
+            return ids.complete_id(root[roots.MISSIONS], name)
+        meant = ids.complete_id(root[roots.MISSIONS], name, lambda each: ownership.is_asked_by(root, [each], user))
         if not ownership.is_asked_by(root, [meant], user):
             raise ownership.no_mission(name, user)
         return meant
@@ -174,7 +174,7 @@ def with_cost(found: MissionDocument, journal: Entries) -> MissionDocument:
 
     `cost.learning` {calls, tokens} is not part of the mission's own cost.
     """
-    told = generation_log.read(journal.notes(found["id"]))
+    told = generation_limits.read_learnt(journal.notes(found["id"]))
     shown = found.copy()
     if "cost" in found:
         known = found.get("provenance", ProvenanceDocument())
@@ -198,7 +198,7 @@ def _with_after(generated: Iterable[LearntDocument], after: Sequence[LearntDocum
     came = {(each["receiver"], each["selector"]): each for each in after}
     shown: list[LearntDocument] = []
     for each in generated:
-        later = came.get((each["receiver"], each["selector"])) if each["outcome"] == wishes.LATER else None
+        later = came.get((each["receiver"], each["selector"])) if each["outcome"] == tools.LATER else None
         shown.append(each.copy() if later is None else {**each, **later})
     return shown
 

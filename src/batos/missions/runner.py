@@ -13,37 +13,35 @@ from typing import Any, Final, Protocol
 import structlog
 from ZODB.POSException import ConflictError
 
-from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.threads import finish_despite_cancel
 from batos.conversations import conversations
 from batos.events import Events
-from batos.genesis import measures
+from batos.genesis import measuring
 from batos.image.ids import iso, serial_of, tid_text
 from batos.image.image import LivingImage
-from batos.image.publisher import Publisher
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
+from batos.image.writer import Publisher
 from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.embedder import Embeds
 from batos.inference.journal import Journal, is_embedding
+from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
-from batos.inference.vram.placement import Looks, Watch
 from batos.memory.search.recollection import Recollection
-from batos.methods.generation import generation_log, prototypes
+from batos.methods.generation import generation_limits
+from batos.methods.generation.attempt import Appeared
 from batos.minds import context_building, provenance
-from batos.minds.choices import MissionChoices
 from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO
 from batos.minds.machine import begin
-from batos.minds.parts import council
+from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
-from batos.minds.trace import Trace
+from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
-from batos.missions.commit_turns import CommitPlace, CommitTurns
+from batos.missions.commits import CommitPlace, CommitTurns, guard_missions
 from batos.missions.interpreter import MissionInterpreter
-from batos.missions.voters import guard_missions
-from batos.objects.message import send
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import own_slots, send
 from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused
 from batos.protocol.event_payloads import (
     MISSION_DONE,
@@ -194,14 +192,14 @@ class MissionRunner:
         """Think, and repeat on a newer snapshot while other missions' commits change the same objects.
 
         Paid answers are read from the journal; only requests that differ now are paid for. The mission keeps its
-        turn at the objects of a conflict (commit_turns.py).
+        turn at the objects of a conflict (commits.py).
 
         Raises: MissionFailed: there was a conflict MOST_REPLAYS times.
         """
         for _ in range(MOST_REPLAYS):
             try:
                 await self._think(attempt, place)
-            except prototypes.Appeared:
+            except Appeared:
                 attempt.stop_request.check()
             except ConflictError:
                 attempt.stop_request.check()
@@ -340,7 +338,7 @@ class MissionRunner:
             read_at=tid_text(transaction.read_at),
             failures=failures,
         )
-        mind = council.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods))
+        mind = delegate.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
         note = partial(self._note, attempt)
         asking = self.image.signals.asked
@@ -350,7 +348,7 @@ class MissionRunner:
             generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
             learned = before.trace.learned
         else:
-            generated, learned = {}, generation_log.read(decided.mine())
+            generated, learned = {}, generation_limits.read_learnt(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned))
 
     def _session(
@@ -376,7 +374,7 @@ class MissionRunner:
             cost=cost_of(own),
             elapsed=seconds_of_runs(notes, own),
             clock=self.clock,
-            marks=measures.marks(root),
+            marks=measuring.recorded_marks(root),
             watch=self.watch,
             turns=CallOrder(self.parallel),
             check_stop=attempt.stop_request.check,

@@ -14,13 +14,12 @@ from batos.concurrency.jobs import Job
 from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.nodes import claims, suspicion
+from batos.image.nodes import claims
 from batos.image.records import UNDER_WAY, StatusWord
 from batos.image.roots import Root
 from batos.minds.stopping import cancelled_error, paused_error
-from batos.missions.queue import QueueEntry, entry_of
 from batos.missions.recovery import Recovery
-from batos.missions.worker_runs import MissionOutcome
+from batos.missions.worker_runs import MissionOutcome, QueueEntry, entry_of
 from batos.missions.workers import Workers
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError
@@ -120,7 +119,7 @@ class Sharing:
             seen.requests = claims.requests(root, fence)
             if self._image.publishing.is_here:
                 seen.left = claims.left_by_the_dead(root)
-                seen.has_notes = suspicion.has_notes_of_dead(root, fence)
+                seen.has_notes = claims.has_notes_of_dead(root, fence)
                 running = claims.running_elsewhere(root, fence)
                 thoughts = {each: own_slots(roots.mission_record(root, each).thought) for each in running}
                 seen.answered = [each for each in running if "answer" in thoughts[each]]

@@ -10,18 +10,20 @@ from datetime import datetime
 import structlog
 
 from batos.concurrency.alarms import Alarms, timeout_error
-from batos.concurrency.commit_thread import finish_despite_cancel
 from batos.concurrency.jobs import Signal
+from batos.concurrency.threads import finish_despite_cancel
 from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
-from batos.missions.queue import Queue, QueueEntry, look
 from batos.missions.worker_runs import (
     MissionOutcome,
     Outcomes,
+    Queue,
+    QueueEntry,
     Run,
     SuspicionNote,
     WorkerDeps,
+    look,
     nothing,
     server_stop_reason,
     waits_its_turn,

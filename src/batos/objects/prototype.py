@@ -1,4 +1,4 @@
-"""UvmObject, the only kind of domain object: it has slots, delegates to parents, and can be cloned.
+"""UvmObject, the only kind of domain object: it has slots, delegates to parents, and answers messages.
 
 The slots are the object's own persistent state (docs/decisions/0002-objects.md): one object is one record,
 and a list or dict in a slot is part of that record. Code that changes such a container in place must therefore set
@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 from persistent import Persistent
 
 from batos.objects.containers import copy_owned
-from batos.objects.method import Behaviour
+from batos.objects.method import Behaviour, Intent, Method, Primitive
 from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 #: Where the parents stand in the state, beside the slots.
@@ -261,3 +261,40 @@ def _check_acyclic(obj: UvmObject, parents: tuple[UvmObject, ...]) -> tuple[UvmO
 
 def _set_parents(obj: UvmObject, parents: tuple[UvmObject, ...]) -> None:
     Persistent.__setattr__(obj, _PARENTS, parents)
+
+
+class Interpreter(Protocol):
+    """Carries out the behaviour that `send` finds. `found` names the object that holds it, `receiver` stays
+    the `self`.
+    """
+
+    async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
+        """Run the kernel function of that name."""
+
+    async def intent(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
+        """Interpret an Intent, or generate from it."""
+
+    async def method(self, receiver: UvmObject, found: FoundSlot, selector: str, args: tuple[Any, ...]) -> Any:
+        """Run a Method."""
+
+
+async def send(interpreter: Interpreter, receiver: UvmObject, selector: str, *args: object) -> Any:
+    """Send a message to an object and return the answer.
+
+    A plain value is its own answer: text in a slot is never taken for a wish that a model should act on.
+
+    Raises: MessageNotUnderstood: neither the receiver nor its parents have a slot of that name. ObjectError: arguments
+    were sent to a plain value.
+    """
+    found = lookup(receiver, selector)
+    if found is None:
+        raise MessageNotUnderstood(label(receiver), selector)
+    if isinstance(found.value, Primitive):
+        return await interpreter.primitive(receiver, found.value.name, args)
+    if isinstance(found.value, Intent):
+        return await interpreter.intent(receiver, found, selector, args)
+    if isinstance(found.value, Method):
+        return await interpreter.method(receiver, found, selector, args)
+    if args:
+        raise ObjectError(f"{selector!r} of {label(receiver)} is a value and takes no arguments")
+    return found.value

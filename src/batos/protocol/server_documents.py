@@ -1,12 +1,69 @@
-"""The documents of a server itself, key by key: what it is, its status, the files it was sent, its adapters."""
+"""The documents of a server, of genesis, and of the image's care, key by key."""
 
 from __future__ import annotations
 
 from typing import NotRequired, TypedDict, final
 
-from batos.protocol.genesis_documents import PlanDocument
 from batos.protocol.image_documents import BackgroundGenesisDocument, NodeLine, ScreenDocument
 from batos.protocol.mission_documents import ErrorDocument, LoadedModel
+
+
+class FindingDocument(TypedDict):
+    """A result of the audit; `remedy` is empty if all is well."""
+
+    id: str
+    ok: bool
+    what: str
+    remedy: str
+
+
+class StepDocument(TypedDict):
+    """A step of a plan; `size` in bytes, None if unknown."""
+
+    kind: str
+    name: str | None
+    label: str
+    reason: str
+    size: int | None
+    persona: str | None
+    adapter: str | None
+    optional: bool
+
+
+class RecipeDocument(TypedDict):
+    """The parts that a persona's model is made of; `recipe` is their digest."""
+
+    persona: str
+    base: str
+    adapter: str | None
+    recipe: str
+
+
+class PlanDocument(TypedDict):
+    """A plan; `stale` are models of our kind that nobody wants, `ours` those of them that this image made."""
+
+    profile: str
+    ollama: str
+    codex: str
+    satisfied: bool
+    needs_pull: bool
+    steps: list[StepDocument]
+    models: dict[str, str]
+    recipes: dict[str, RecipeDocument]
+    stale: list[str]
+    ours: list[str]
+
+
+@final
+class GenesisDocument(TypedDict):
+    """The report of a genesis: the plan at its beginning, the steps done, faults found before, the audit after."""
+
+    plan: PlanDocument
+    done: list[StepDocument]
+    changes: list[str]
+    found: list[FindingDocument]
+    audit: list[FindingDocument]
+    audited_at: str
 
 
 class ServerDocument(TypedDict, total=False):
@@ -186,3 +243,63 @@ class PlannedGenesis(PlanDocument):
     """A plan of a genesis with the budget of its models."""
 
     budget: ShownBudget
+
+
+class PackedPage(TypedDict):
+    """The outcome of a pack: the moment from which on history is kept, and the bytes before and after it."""
+
+    until: str
+    before: StoredSizes
+    after: StoredSizes
+    #: The open mission, or the question to the past, for which more was kept; "" if there was none.
+    held_by: str
+    #: Calls whose words are erased, since their missions ended so long ago.
+    erased: int
+
+
+class RemainingPlace(TypedDict):
+    """A place that has, or may have, words that were erased here, and what to do about it."""
+
+    place: str
+    what: str
+    remedy: str
+
+
+class ErasedPage(TypedDict):
+    """The outcome of an erasure, or with `dry_run` of a plan: what goes, by kind, and what may still have the words.
+
+    `missions` and `memories` have the reason why each goes. `calls` and `lines` count what went from the journal and
+    from files, `objects` the other objects in which a mark stands now, `found` what a scan afterwards still found.
+    """
+
+    target: str
+    kind: str
+    dry_run: bool
+    missions: dict[str, str]
+    memories: list[str]
+    conversations: list[str]
+    slots: list[str]
+    methods: list[str]
+    files: int
+    calls: int
+    objects: int
+    lines: int
+    found: list[str]
+    left: list[RemainingPlace]
+
+
+class DisarmingReport(TypedDict):
+    """The grants that were taken back, by name, and the effects of which nobody knows whether they happened."""
+
+    grants: list[str]
+    effects: list[str]
+
+
+class RestorationReport(DisarmingReport):
+    """The grants and effects that disarming took back, and names of files in the home.
+
+    `aside` has the new names of what was in the way, `unused` the names of settings that are not taken over.
+    """
+
+    aside: list[str]
+    unused: list[str]

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from batos.gate.texts import languages
-from batos.gate.values import dates
-from batos.memory.months import CAPITALISED, MONTH
+from batos.gate import dates, languages
+from batos.memory.words_by_language import CAPITALISED, MONTH
 from batos.reckoning import record_lists
 from batos.reckoning.question_words import CONCEPTS, MEASURES, fold, root, signs, tokens
 from batos.reckoning.reckonings import decimal_mark

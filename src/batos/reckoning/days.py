@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from batos.gate.values import dates, spans_of_time
+from batos.gate import dates
 from batos.reckoning import deadlines
 from batos.reckoning.deadlines import DatedSentence, find_event, make_date, only_reading
 from batos.reckoning.phrases import NotComputed, date_at
@@ -155,7 +155,7 @@ def _note(asked: _DateQuestion, kind: str) -> None:
 
 def _periods(question: str, said: Sequence[Word], language: str) -> dict[int, tuple[int, int, str]]:
     """Return the periods of a question by their places: the end, the number and the unit; with working days."""
-    spans = (each for each in spans_of_time.find(question) if each.number % 1 == 0)
+    spans = (each for each in dates.find_spans(question) if each.number % 1 == 0)
     found = {each.start: (each.end, int(each.number), each.unit) for each in spans}
     known = lexicon(language)
     for at, token in enumerate(said):

@@ -15,10 +15,9 @@ from datetime import date
 from itertools import pairwise
 from typing import Final
 
-from batos.gate.texts import languages, stems
-from batos.gate.values import dates, spans_of_time
-from batos.gate.values.spans_of_time import TimeSpan
-from batos.memory.sentences import sentence_spans
+from batos.gate import dates, languages
+from batos.gate.dates import TimeSpan
+from batos.memory.segmentation import sentence_spans
 from batos.reckoning.phrases import NotComputed, Unclear
 from batos.reckoning.question_words import DIRECTIONS, OWN_DAY, Word, fold, kinds_of, lexicon, phrase_at, signs, tokens
 from batos.reckoning.tables import Text, iterate_lines
@@ -259,13 +258,13 @@ def _in_text(wish: _DayWish, text: Text) -> Iterator[Deadline]:
 
 def _lacks(text: str, words: Sequence[Word], language: str | None) -> bool:
     """Test if a text lacks one of these words in all of its forms."""
-    roots, known = {each.root for each in tokens(text)}, set(stems.stems(text, language))
-    return not all(each.root in roots or set(stems.stems(each.raw, language)) & known for each in words)
+    roots, known = {each.root for each in tokens(text)}, set(languages.stems(text, language))
+    return not all(each.root in roots or set(languages.stems(each.raw, language)) & known for each in words)
 
 
 def _in_sentence(wish: _DayWish, sentence: str, own: DatedSentence, language: str | None) -> Iterator[Deadline]:
     """Yield the period of a sentence, if it has one alone that is counted from something."""
-    spans = [each for each in spans_of_time.find(sentence) if each.unit in _UNITS and each.number % 1 == 0]
+    spans = [each for each in dates.find_spans(sentence) if each.unit in _UNITS and each.number % 1 == 0]
     directed = [(each, *found) for each in spans if (found := _direction(sentence, each))]
     if len(directed) != 1:
         return

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from batos.gate.values import figures
+from batos.gate import figures
 from batos.reckoning.columns import Column, Date
 from batos.reckoning.phrases import COMPARISONS, Condition, NotComputed, Phrase, Unclear, choose_only
 from batos.reckoning.question_words import root, signs

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from batos.gate.values import dates
+from batos.gate import dates
 from batos.reckoning import record_lists
 from batos.reckoning.columns import Column, concept_of, month_of
 from batos.reckoning.question_words import COMPOUNDS, LONGEST, Word, fold, key, lexicon, phrase, root, signs, tokens

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
-from batos.gate.values import figures
+from batos.gate import figures
 
 
 def word_table(name: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from batos.gate.texts import languages as gate_languages
-from batos.gate.values import figures
+from batos.gate import figures
+from batos.gate import languages as gate_languages
 from batos.memory.evidence import Passage
 from batos.reckoning import days, filters, operations, record_lists
 from batos.reckoning.columns import Column, read_columns

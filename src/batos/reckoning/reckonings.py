@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from batos.gate.values import dates, figures, numerals
+from batos.gate import dates, figures, numerals
 from batos.reckoning.question_words import fold, tokens, word_table
 from batos.reckoning.tables import Text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from batos.gate.values import dates, figures
+from batos.gate import dates, figures
 from batos.reckoning.question_words import fold, root, signs
 
 #: The name of a column of bare numbers.

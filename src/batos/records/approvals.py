@@ -22,8 +22,8 @@ from batos.objects.prototype import UvmObject, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.method_documents import CandidateDocument
 from batos.protocol.mission_documents import ErrorDocument
-from batos.records import forget_questions, methods, object_installation
-from batos.records.candidates import Candidate
+from batos.records import approval_subjects, methods, tool_declarations
+from batos.records.approval_subjects import Candidate
 
 #: Forgets documents, by their ids.
 Forget: TypeAlias = Callable[[Root, Sequence[str]], None]
@@ -172,7 +172,7 @@ def approve(root: Root, name: str, by: str, at: str, forget: Forget | None = Non
     why = _reason_not_installable(root, approval, candidate)
     if why is None:
         approved = candidate.with_approval({"approval": name, "approved_by": by, "approved_at": at})
-        install = object_installation.install if approved.methods else _alone
+        install = tool_declarations.install_object if approved.methods else _alone
         try:  # what it refuses, it refuses before it changes anything
             if approved.forgets and forget is not None:
                 forget(root, approved.forgets)
@@ -270,7 +270,7 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
     if _is_altered(candidate, approval.candidate):
         return "the source is not the one that was asked about"
     if candidate.forgets:
-        return forget_questions.reason_not_forgettable(root, candidate)
+        return approval_subjects.reason_not_forgettable(root, candidate)
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
         faults = "; ".join(f"line {each['line']}: {each['why']}" for each in refused[0].verdict["faults"])

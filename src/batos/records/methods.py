@@ -1,4 +1,4 @@
-"""Methods in the image: every revision of a slot's method, the active one, and the record of each use.
+"""Methods in the image: every revision of a slot's method, the active one, and the intent of the slot.
 
 A `Lineage` holds everything that was ever made for one slot. The slot itself holds the active revision, or the Intent
 that the methods were made from. A candidate that `install` refuses never becomes a method. docs/methods.md describes
@@ -15,16 +15,16 @@ from typing import Any, Final
 from ZODB.POSException import POSKeyError
 
 from batos.image import roots
+from batos.image.guards import lacks_approval
 from batos.image.ids import serial_of
-from batos.image.invariants import lacks_approval
 from batos.image.records import TRUST, Lineage
 from batos.image.roots import Root
-from batos.objects.method import Intent, Method
-from batos.objects.prototype import UvmObject, label, own_slots
+from batos.objects.method import Intent, IntentKind, Method
+from batos.objects.prototype import FoundSlot, UvmObject, label, lookup, own_slots
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.method_documents import UseDocument, no_use
 from batos.records import tools, uses
-from batos.records.candidates import Candidate
+from batos.records.approval_subjects import Candidate
 from batos.records.erased_words import MARK, ErasedWords
 
 #: Keys in the provenance of every method.
@@ -358,3 +358,36 @@ def _bar(lineage: Lineage, reason: str) -> None:
 
 def _next(tree: Any) -> int:
     return int(tree.maxKey()) + 1 if tree else 1
+
+
+#: Kinds that a slot's name says, for a method that was written without an intent.
+_NAMED: Final[tuple[IntentKind, ...]] = ("facet", "protocol")
+
+
+def is_interpretable(intent: Intent) -> bool:
+    """Return True if an intent can be interpreted by a persona; tools and prototypes are computed."""
+    return intent.kind not in ("tool", "prototype")
+
+
+def kind_of(intent: Intent | None, selector: str) -> IntentKind:
+    """Return the kind of a slot's behaviour: as its intent declares it, else as the slot's name says."""
+    if intent is not None:
+        return intent.kind
+    return next((kind for kind in _NAMED if selector.endswith(f"_{kind}_")), "method")
+
+
+def intent_in(found: FoundSlot, selector: str) -> Intent | None:
+    """Return the intent behind the value that answers a selector; None for a value that was not declared by one."""
+    if isinstance(found.value, Intent):
+        return found.value
+    holder = found.holder
+    if not isinstance(found.value, Method) or holder._p_jar is None or holder._p_oid is None:
+        return None
+    lineage = lineage_of(holder._p_jar.root(), holder, selector)
+    return None if lineage is None else lineage.intent
+
+
+def intent_of(receiver: UvmObject, selector: str) -> Intent | None:
+    """Return the intent behind the value that answers a selector of a receiver; None where there is none."""
+    found = lookup(receiver, selector)
+    return None if found is None else intent_in(found, selector)

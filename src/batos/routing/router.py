@@ -15,13 +15,11 @@ import structlog
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.image.image import LivingImage
 from batos.inference.embedder import Embedder, KnownVectors, Unembedded
-from batos.memory.terms import words
+from batos.memory.segmentation import words
 from batos.protocol.mission_documents import RouteDocument
-from batos.routing.classifier import Classifier
-from batos.routing.lessons import ORDINARY, Lesson
-from batos.routing.lexical import HEAD, Triggers, looked_at
+from batos.routing.lexical import HEAD, ORDINARY, Lesson, Triggers, looked_at
 from batos.routing.question_vectors import JournaledVectors
-from batos.routing.training import LearntLessons, find_or_learn, learn_words
+from batos.routing.training import Classifier, LearntLessons, find_or_learn, learn_words
 
 #: A question of up to so many words, without files, is short: its words alone decide, since a vector of them is not
 #: worth the wait. With no score as high as this it is a plain one; and the persona it goes to.

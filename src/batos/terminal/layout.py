@@ -1,4 +1,4 @@
-"""Text on a terminal: the characters that are allowed, their width, line breaks, and tables that fit."""
+"""Text on a terminal: permitted characters, their width, line breaks, tables, and cards of one thing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Collection, Sequence
-from typing import Final, TextIO
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TextIO, TypeAlias
 
 #: The signs that could move a cursor, change a colour or hide text: C0 but newline and tab, C1, controls of direction,
 #: signs of no width (but the two joiners, which scripts need), tags, and selectors of variants but those of emoji.
@@ -224,3 +224,39 @@ def wrap(text: str, indent: str = "  ") -> str:
     width = max(40, min(100, shutil.get_terminal_size().columns))
     paragraphs = plain(text).split("\n")
     return "\n".join(textwrap.fill(each, width, initial_indent=indent, subsequent_indent=indent) for each in paragraphs)
+
+
+#: A column: the key of a value, or a function that makes the cell.
+Column: TypeAlias = str | Callable[[Any], object]
+#: Columns of a label, with the space behind it.
+_LABEL: Final = 9
+
+
+def listing(
+    lines: Sequence[Mapping[str, object]], columns: Mapping[str, Column], empty: str = "", whole: Collection[int] = ()
+) -> str:
+    """Write a table of lines, a column for each head; `empty` where there is no line.
+
+    >>> print(listing([{"name": "notes", "uses": 2}], {"grant": "name", "used": lambda each: f"{each['uses']} times"}))
+    grant  used
+    notes  2 times
+    """
+    rows = [[str(each[of] if isinstance(of, str) else of(each)) for of in columns.values()] for each in lines]
+    return table(rows, tuple(columns), whole) if rows else empty
+
+
+def card(rows: Iterable[tuple[str, object]]) -> str:
+    r"""Write a thing, a label and a value a line; further lines of a value stand below its first one.
+
+    >>> print(card([("dream", "m-1"), ("answer", "yes\nand no"), ("", "more")]))
+    dream    m-1
+    answer   yes
+             and no
+             more
+    """
+    return "\n".join(row(label, value) for label, value in rows)
+
+
+def row(label: str, value: object) -> str:
+    """Write a line of a card."""
+    return f"{label.ljust(_LABEL - 1)} {value}".replace("\n", f"\n{' ' * _LABEL}").rstrip(" ")

@@ -7,25 +7,22 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from batos.protocol.errors import ProtocolError
-from batos.protocol.strict_model import StrictModel
-from batos.protocol.wire_messages import SHOWN, read_model
+from batos.protocol.wire_messages import SHOWN, StrictModel, read_model
 from batos.verbs import (
     approval_verbs,
-    care_verbs,
     correction_verbs,
-    dream_verbs,
     effect_verbs,
+    history_verbs,
     memory_verbs,
     method_verbs,
     mission_verbs,
     server_verbs,
-    undo_verbs,
 )
 from batos.verbs.wire_verb import WireVerb
 
 #: The files of declarations, in the order in which the pages have them.
 NOUNS: Final = (
-    server_verbs, mission_verbs, approval_verbs, method_verbs, dream_verbs, effect_verbs, care_verbs, undo_verbs,
+    server_verbs, mission_verbs, approval_verbs, method_verbs, history_verbs, effect_verbs, server_verbs, history_verbs,
     memory_verbs, correction_verbs,
 )  # fmt: skip
 #: Every verb that is declared.

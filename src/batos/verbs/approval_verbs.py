@@ -10,10 +10,9 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
-from batos.protocol.strict_model import Asker, Name, StrictModel
+from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.console import count_text
-from batos.terminal.layout import JOINERS, plain, wrap
-from batos.terminal.reply_forms import Column, listing
+from batos.terminal.layout import JOINERS, Column, listing, plain, wrap
 from batos.terminal.short_names import local_time, short
 from batos.verbs.wire_verb import WireVerb
 

@@ -17,7 +17,7 @@ from batos.protocol.memory_documents import (
     RetractedPage,
     UnfoldedPage,
 )
-from batos.protocol.strict_model import Asker, MemoryName, StrictModel
+from batos.protocol.wire_messages import Asker, MemoryName, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import plain, wrap
 from batos.verbs.wire_verb import WireVerb

@@ -8,9 +8,8 @@ from typing import Final, Literal
 from pydantic import Field
 
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, EffectList, GrantList, RevokedGrant
-from batos.protocol.strict_model import Asker, Name, Place, StrictModel
-from batos.terminal.layout import plain
-from batos.terminal.reply_forms import Column, listing
+from batos.protocol.wire_messages import Asker, Name, Place, StrictModel
+from batos.terminal.layout import Column, listing, plain
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 

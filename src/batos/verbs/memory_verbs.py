@@ -17,7 +17,7 @@ from batos.protocol.memory_documents import (
     RecalledPage,
     RememberedPage,
 )
-from batos.protocol.strict_model import Asker, AsOf, MemoryName, Moment, Name, StrictModel
+from batos.protocol.wire_messages import Asker, AsOf, MemoryName, Moment, Name, StrictModel
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import plain, table
 from batos.terminal.short_names import local_time, short, title_with_path

@@ -16,10 +16,9 @@ from batos.protocol.method_documents import (
     MethodProvenance,
     ToolList,
 )
-from batos.protocol.strict_model import Asker, AsOf, Name, StrictModel
+from batos.protocol.wire_messages import Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
-from batos.terminal.layout import wrap
-from batos.terminal.reply_forms import Column, card, listing
+from batos.terminal.layout import Column, card, listing, wrap
 from batos.terminal.short_names import local_time, moment_text
 from batos.verbs.learnt_texts import after_lines
 from batos.verbs.wire_verb import Noun, WireVerb

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Generic, TypeVar
 
-from batos.protocol.strict_model import StrictModel
+from batos.protocol.wire_messages import StrictModel
 
 Args = TypeVar("Args", bound=StrictModel)
 Reply = TypeVar("Reply", bound=Mapping[str, object])

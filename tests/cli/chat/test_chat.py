@@ -18,13 +18,13 @@ from tests.cli.processes import User
 from tests.conversations.written_turns import exchanges, is_record, recording, write_turns
 
 from batos import config
+from batos.cli.chat.chat import PipedInput
 from batos.cli.chat.chat_session import Chat
 from batos.cli.chat.commands import COMMANDS, completions
-from batos.cli.chat.typed_input import PipedInput
 from batos.cli.doors.background_door import BackgroundDoor, Interrupted
 from batos.cli.doors.door import Door
 from batos.cli.doors.in_process import open_here
-from batos.cli.render.turns import history_text, recalled_text
+from batos.cli.render.mission_record import history_text, recalled_text
 from batos.cli.verb_options import VerbCall
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.protocol.errors import BatosError, NotFound, UsageError

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from tests.cli.processes import BATOS, User
 from tests.waiting import HANG, wait_until
 
-from batos.client.wire import server_life
+from batos.client import server_life
 
 REFLEX = ("chat", "--effort", "reflex")
 

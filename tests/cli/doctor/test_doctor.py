@@ -27,9 +27,9 @@ from tests.image.questions import made
 from tests.inference.conftest import PATIENT
 from tests.inference.raw_server import reply, serving
 
-from batos.approvals import reasons
+from batos.approvals import documents
 from batos.cli.doctor.doctor import examine
-from batos.cli.doctor.pages import page
+from batos.cli.verbs.system_verbs import page
 from batos.genesis.integrity import Finding
 from batos.inference.ollama.bridge import Bridge
 from batos.objects.method import Intent
@@ -221,7 +221,7 @@ async def test_what_waits_for_a_person_is_not_left_undone(patient: Patient) -> N
 
         await uvm.image.writer.apply(declare)
         name = await uvm.approvals.ask(made("traits_obj", "say_", wish, "def say_(self):\n    return 1\n"), mission)
-        await uvm.image.move(mission, "waiting", reasons.approval_error([name], "say_"))
+        await uvm.image.move(mission, "waiting", documents.approval_error([name], "say_"))
     found = {each.id: each for each in await examine(patient.settings, {})}["missions.waiting"]
     assert found.ok
     assert "1 mission awaiting your approval" in found.what

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.damaged_homes import left
 
 from batos.cli.doctor import home_checks
-from batos.client.wire import server_file
+from batos.client import addresses
 from batos.config import Settings
 from batos.genesis.integrity import Finding
 
@@ -53,7 +53,7 @@ def test_another_machines_disk_is_not_looked_at(blob: str) -> None:
 def test_a_server_that_runs(tmp_path: Path) -> None:
     """A note of a process that is there, or that belongs to somebody else, is believed."""
     for pid in (os.getpid(), 1):
-        server_file.write(tmp_path, left(pid))
+        addresses.write_record(tmp_path, left(pid))
         found = {each.id: each for each in home_checks.findings(Settings(home=tmp_path))}
         assert found["home.server"].ok
         assert str(pid) in found["home.server"].what

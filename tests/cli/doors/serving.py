@@ -10,11 +10,11 @@ from typing import Any
 
 from tests.waiting import HANG
 
-from batos.client.asynchronous import AsyncClient
+from batos.client import addresses
+from batos.client.addresses import parse_listening
+from batos.client.clients import AsyncClient
+from batos.client.keys import Keyring
 from batos.client.line import Patience
-from batos.client.wire import server_file
-from batos.client.wire.addresses import parse_listening
-from batos.client.wire.keys import Keyring
 from batos.inference.ollama.bridge import ChatRequest
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
@@ -35,8 +35,8 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
     uploads = Uploads(home / "uploads", uvm.settings.attachment_bytes)
     server = Server(Dispatcher(uvm, uploads), Keyring(home))
     async with server.serving(parse_listening(ANYWHERE, "bind"), parse_listening(ANYWHERE, "events")) as places:
-        born = server_file.birth_time(os.getpid()) or ""
-        left = server_file.ServerRecord(
+        born = addresses.birth_time(os.getpid()) or ""
+        left = addresses.ServerRecord(
             pid=os.getpid(),
             born=born,
             started="2026-11-21T00:00:00Z",
@@ -46,11 +46,11 @@ async def serving(uvm: UVM) -> AsyncIterator[Server]:
             events_by=places.events_by,
             batos="0",
         )
-        server_file.write(home, left)
+        addresses.write_record(home, left)
         try:
             yield server
         finally:
-            server_file.remove(home, left)
+            addresses.remove_record(home, left)
             await uploads.close()
 
 

@@ -13,8 +13,8 @@ import pytest
 from tests.cli.processes import BATOS, WITH_MODELS, User, emulator, held
 from tests.waiting import wait_until
 
-from batos.client.wire import server_file, server_life
-from batos.client.wire.server_file import ServerRecord
+from batos.client import addresses, server_life
+from batos.client.addresses import ServerRecord
 
 AUTO = {"BATOS_SERVER": "auto"}
 
@@ -28,7 +28,7 @@ def person(user: User) -> Iterator[User]:
 
 def running(user: User) -> ServerRecord:
     """The note of the server that runs."""
-    found = server_file.running_server(user.home)
+    found = addresses.running_server(user.home)
     assert found is not None
     return found
 
@@ -42,10 +42,10 @@ def test_verbs_share_the_server_that_the_first_started(person: User) -> None:
     assert person.run("show", mission, "-q", environ=AUTO).code == 0
     assert running(person) == first
     assert str(first.pid) in person.run("stop", environ=AUTO).out
-    assert server_file.running_server(person.home) is None
+    assert addresses.running_server(person.home) is None
     assert person.run("stop", environ=AUTO).out == "No server runs.\n"
     assert person.run("show", mission, "-q", "--here", environ=AUTO).code == 0
-    assert server_file.running_server(person.home) is None
+    assert addresses.running_server(person.home) is None
 
 
 def test_a_server_that_is_killed_while_it_answers_is_started_again(person: User) -> None:
@@ -75,8 +75,8 @@ def test_other_settings_replace_an_idle_server_alone(person: User) -> None:
     told = person.run("missions", environ=AUTO)
     assert (told.code, "`batos stop` ends it" in told.err, running(person).pid) == (0, True, second.pid)
     serving = person.start("serve", "-q")
-    wait_until(lambda: (note := server_file.running_server(person.home)) and note.by == "person", "a person's server")
-    assert server_file.birth_time(second.pid) != second.born
+    wait_until(lambda: (note := addresses.running_server(person.home)) and note.by == "person", "a person's server")
+    assert addresses.birth_time(second.pid) != second.born
     told = person.run("missions", environ=away)
     assert (told.code, told.err, running(person).pid) == (0, "", serving.pid)
     assert person.run("stop", environ=AUTO).code == 0
@@ -93,14 +93,14 @@ def test_a_server_lends_its_image_to_a_verb_that_needs_it_alone(person: User) ->
     assert running(person).pid == first.pid
     # A borrower that is killed gives it back as well.
     borrower = (
-        "import sys, time, pathlib; from batos.client.wire import server_life\n"
+        "import sys, time, pathlib; from batos.client import server_life\n"
         "with server_life.image_alone(pathlib.Path(sys.argv[1]), lambda: False):\n"
         "    print('alone', flush=True); time.sleep(1e6)"
     )
     with subprocess.Popen([sys.executable, "-c", borrower, person.home], stdout=subprocess.PIPE, text=True) as lent:
         assert lent.stdout is not None
         assert lent.stdout.readline() == "alone\n"
-        assert server_file.running_server(person.home) is None
+        assert addresses.running_server(person.home) is None
         lent.kill()
     assert person.run("missions", environ=AUTO).code == 0
     assert running(person).pid == first.pid
@@ -111,7 +111,7 @@ def test_where_no_server_can_start_a_verb_says_why(user: User) -> None:
     copy = user.home.with_name("copy.fs")
     copy.write_bytes((user.home / "live_image.fs").read_bytes())
     assert user.run("missions", "--image", f"file://{copy}", environ=AUTO).code == 0
-    assert server_file.running_server(user.home) is None
+    assert addresses.running_server(user.home) is None
     (user.home / "live_image.fs").write_bytes(b"no image")
     told, alone = (user.run("missions", "--json", environ=each) for each in (AUTO, {}))
     assert (told.code, told.document) == (alone.code, alone.document)

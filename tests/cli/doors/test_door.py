@@ -19,7 +19,7 @@ from tests.waiting import until
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door
 from batos.cli.verb_options import VerbCall
-from batos.client.wire import server_file
+from batos.client import addresses
 from batos.config import LoadedSettings, Settings
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
@@ -305,8 +305,8 @@ def _console(said: io.StringIO) -> Console:
 def left(home: Path, pid: int, born: str) -> None:
     """A server's note."""
     where = "tcp://127.0.0.1:9"
-    server_file.write(
-        home, server_file.ServerRecord(pid, born, "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0")
+    addresses.write_record(
+        home, addresses.ServerRecord(pid, born, "2026-01-01T00:00:00Z", where, where, "plain", "plain", "0")
     )
 
 
@@ -329,7 +329,7 @@ def test_a_stale_note_is_no_obstacle(tmp_path: Path) -> None:
 
 async def test_an_image_that_is_named_goes_past_the_server(tmp_path: Path) -> None:
     """The home's server may hold another one."""
-    left(tmp_path, os.getpid(), server_file.birth_time(os.getpid()) or "")
+    left(tmp_path, os.getpid(), addresses.birth_time(os.getpid()) or "")
     with pytest.raises(NoServer):
         open_door(called(tmp_path, image="memory://other"), required=True)
     async with open_door(called(tmp_path, image="memory://other")) as way:

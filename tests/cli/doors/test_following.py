@@ -17,8 +17,8 @@ from tests.waiting import HANG, until
 from batos.cli.doors.door import Door
 from batos.cli.doors.following import FollowedMission
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.client.asynchronous import AsyncClient
-from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.client.clients import AsyncClient
+from batos.client.pending import OnAcknowledged, OnEvent
 from batos.protocol.errors import BatosError, Busy, NoServer
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads

@@ -11,7 +11,7 @@ import pytest
 
 from batos.cli.doors.door import Door
 from batos.cli.doors.following import erase
-from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.client.pending import OnAcknowledged, OnEvent
 from batos.protocol.errors import BatosError, NoServer, NotFound
 from batos.terminal.console import Console
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.cli.processes import User
 
-from batos.verbs.dream_verbs import difference_text, replay_text
+from batos.verbs.history_verbs import difference_text, replay_text
 
 
 def test_a_dream_is_asked_and_promoted_or_dropped(user: User) -> None:

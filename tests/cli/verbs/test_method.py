@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.processes import User
-from tests.cli.verbs.test_completion import offered
+from tests.cli.test_completion import offered
 
 NAME = "brick_prototype_obj.tamland_facet_"
 SOURCE = '''async def tamland_facet_(self, query):

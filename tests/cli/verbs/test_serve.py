@@ -19,8 +19,8 @@ from tests.fork_server import ForkedCommand
 from tests.waiting import HANG, a_moment, wait_until
 
 from batos.cli.verbs.serve import IdleEnd, go_on, has_work, open_server
-from batos.client.asynchronous import AsyncClient
-from batos.client.wire import server_file
+from batos.client import addresses
+from batos.client.clients import AsyncClient
 from batos.config import Settings
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest
@@ -36,7 +36,7 @@ def server(user: User, *arguments: str) -> Iterator[ForkedCommand]:
     process = user.start("serve", "--bind", ANY, "--events", ANY, *arguments)
     try:
         wait_until(
-            lambda: server_file.running_server(user.home) is not None or process.poll() is not None, "a server's note"
+            lambda: addresses.running_server(user.home) is not None or process.poll() is not None, "a server's note"
         )
         assert process.poll() is None, (process.poll(), process.communicate())
         yield process
@@ -200,7 +200,7 @@ async def test_a_home_has_one_server(tmp_path: Path) -> None:
             told = (await client.status())["server"]
             assert (told["bind"], told["user"]) == (str(places.bind), "tester")
         assert uvm.settings is settings
-    assert server_file.read(tmp_path) is None
+    assert addresses.read_record(tmp_path) is None
 
 
 async def test_a_server_that_stops_leaves_a_mission_to_the_next_one(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.cli.processes import User
 
-from batos.verbs.undo_verbs import redone_text, undone_text
+from batos.verbs.history_verbs import redone_text, undone_text
 
 LINE: Any = {"mission": "m-1", "text": "why?", "because": "", "memories": [], "methods": [], "tools": [], "slots": []}
 

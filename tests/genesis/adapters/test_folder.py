@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from tests.genesis.loras import MODELS, gguf_adapter, lora, peft_adapter
 
-from batos.genesis.adapters.digests import Digests
 from batos.genesis.adapters.folder import discover, in_use
-from batos.genesis.adapters.inventory import NONE, AdapterFault, AdapterInventory
+from batos.genesis.adapters.inventory import NONE, AdapterFault, AdapterInventory, Digests
 
 
 @pytest.fixture

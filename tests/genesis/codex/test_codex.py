@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.genesis.conftest import Edit
 
 from batos.genesis.codex import codex as codices
-from batos.genesis.codex import meta_prompts, model_options, protocol_conditions
+from batos.genesis.codex import declarations, value_checks
 from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.codex.reader import LARGEST
 from batos.protocol.errors import CodexError, UsageError
@@ -319,17 +319,17 @@ def test_the_page_names_every_key() -> None:
         "given",
         "metric",
     }
-    places = {f"${place}" for shape in meta_prompts.SHAPES.values() for place in shape.may}
+    places = {f"${place}" for shape in value_checks.SHAPES.values() for place in shape.may}
     named = {
         *keys,
         *intents,
         "api",
         "model",
         *places,
-        *model_options.OLLAMA,
-        *model_options.OURS,
-        *protocol_conditions.CONDITIONS,
-        *meta_prompts.SHAPES,
+        *value_checks.OLLAMA,
+        *value_checks.OURS,
+        *declarations.CONDITIONS,
+        *value_checks.SHAPES,
     }
     named |= {slot for slots in PILLARS.values() for slot in slots}
     assert [word for word in sorted(named) if f"`{word}`" not in page] == []

@@ -22,7 +22,7 @@ from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.nodes import claims
 from batos.image.nodes.lease import NodeLease
-from batos.image.publisher import Publisher
+from batos.image.writer import Publisher
 from batos.protocol.errors import ConfigError, ImageError, Refused
 
 

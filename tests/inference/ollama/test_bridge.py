@@ -11,7 +11,7 @@ from tests.inference.conftest import PATIENT, MakeBridge, chat
 from tests.inference.raw_server import recorded, reply, said, serving, streamed
 
 from batos.inference.ollama.bridge import Bridge
-from batos.memory.sentences import whole_sentences
+from batos.memory.segmentation import whole_sentences
 from batos.protocol.errors import InternalError, OllamaUnreachable, UsageError
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}

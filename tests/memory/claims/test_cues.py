@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batos.memory.claims import cues
-from batos.memory.claims.cue_tables import TABLES, Cue
+from batos.memory.claims.cues import TABLES, Cue
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.image.open_image import open_image
-from tests.memory.claims.test_hearing import recall, turn
+from tests.memory.claims.test_restatements_hearing import recall, turn
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory.known_texts import Incoming

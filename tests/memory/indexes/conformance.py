@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batos.memory.indexes.entries import Entry, Numbers
+from batos.memory.indexes.postings import Entry, Numbers
 from batos.protocol.errors import IndexDamaged
 
 Among = Callable[[int], bool] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from batos.memory.indexes import kinds, vectors
-from batos.memory.indexes.entries import Entry
+from batos.memory.indexes.postings import Entry
 
 
 def test_a_segment_is_built_for_each_index_of_entries() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from tests.memory.indexes.conformance import HOLM, SKARN, Among, Hit, Index, IndexConformance, each_of, every
 
 from batos.memory.indexes import postings
-from batos.memory.indexes.entries import Entry
 from batos.memory.indexes.links import KIND, MOST_NAMED, LinkIndex, build
+from batos.memory.indexes.postings import Entry
 from batos.memory.mentions import mentions
 
 

@@ -12,13 +12,11 @@ from tests.memory.indexes.conformance import Among, Hit, Index, IndexConformance
 from zope.index.text.lexicon import Lexicon
 from zope.index.text.okapiindex import OkapiIndex, inverse_doc_frequency
 
-from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes import postings
-from batos.memory.indexes.entries import Entry
-from batos.memory.indexes.segment_bytes import number_bytes, pack
+from batos.memory.indexes.postings import Entry, number_bytes, pack
 from batos.memory.indexes.text import KIND, TextIndex, best_of, build
-from batos.memory.inflections import searched_stems, wanted_words
-from batos.memory.terms import stems
+from batos.memory.segmentation import stems
+from batos.memory.words_by_language import COMMON_STEMS, searched_stems, wanted_words
 from batos.protocol.errors import IndexDamaged
 
 

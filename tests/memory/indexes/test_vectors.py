@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from tests.memory.indexes.conformance import Among, Hit, Index, IndexConformance, each_of, hits_of
 
 from batos.memory.indexes import vectors
-from batos.memory.indexes.entries import Entry, Numbers
-from batos.memory.indexes.segment_bytes import pack
+from batos.memory.indexes.postings import Entry, Numbers, pack
 from batos.memory.indexes.vectors import KIND, VectorIndex, merge
-from batos.memory.terms import stems
+from batos.memory.segmentation import stems
 from batos.protocol.errors import IndexDamaged
 
 #: The numbers of the vectors that these tests make of texts.

@@ -12,9 +12,8 @@ import pytest
 from tests.memory.reading.pdf_files import bomb_of, pdf_of
 from tests.waiting import HANG, wait_until
 
-from batos.memory.reading.file_formats import Format
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
-from batos.memory.reading.read_text import Read, ReadText, UnreadPart
+from batos.memory.reading.read_text import Format, Read, ReadText, UnreadPart
 
 #: A file may take as long as it likes.
 PATIENT = ReadingLimits(2**20, seconds=int(HANG))

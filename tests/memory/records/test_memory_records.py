@@ -10,7 +10,7 @@ from tests.image.open_image import open_image
 from batos.image import ownership, roots
 from batos.image.roots import Root
 from batos.memory.indexes import kinds, postings, text
-from batos.memory.indexes.entries import Entry
+from batos.memory.indexes.postings import Entry
 from batos.memory.records import memory_places, memory_records, memory_segments, memory_standings
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.objects.prototype import own_slots

@@ -13,10 +13,10 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.image.roots import Root
 from batos.memory.backfill import add_vectors
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_segments, memory_standings
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, UncommittedMemories, VectorQuery
+from batos.memory.search.metadata import MemoryReach
 
 
 async def test_threads_search_while_documents_come_and_go() -> None:

@@ -10,8 +10,8 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory.evidence import Passage
 from batos.memory.known_texts import Incoming
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import Recollection
 
 OTHERS = [

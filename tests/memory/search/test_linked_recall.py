@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
-from batos.memory.inflections import wanted_words
 from batos.memory.mentions import Mention, key_of, mentions
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
-from batos.memory.search.linked_recall import NOTHING_SAID, OFTEN, Legs, SaidWords, fuse, recall
-from batos.memory.search.names_within import FEW, NamesWithin
+from batos.memory.search.linked_recall import FEW, NOTHING_SAID, OFTEN, Legs, NamesWithin, SaidWords, fuse, recall
+from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import Recollection
+from batos.memory.words_by_language import wanted_words
 
 scores = st.dictionaries(st.integers(1, 30), st.just(0.0) | st.floats(0.001, 50), max_size=8)
 cosines = st.dictionaries(st.integers(1, 30), st.floats(-1, 1), max_size=8)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.memory.reach import MemoryReach
 from batos.memory.records.memory_records import ChunkRange
-from batos.memory.search.metadata import MetadataIndex, index_of
+from batos.memory.search.metadata import MemoryReach, MetadataIndex, index_of
 
 few = st.sampled_from(["", "a", "b"])
 moments = st.sampled_from(["2026-11-01T00:00:00Z", "2026-11-02T00:00:00.5Z", "2026-12-01T00:00:00Z"])

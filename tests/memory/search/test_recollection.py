@@ -8,9 +8,9 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming, store_of
 
 from batos.memory import thresholds
-from batos.memory.reach import WITH_HISTORY, MemoryReach
 from batos.memory.records import memory_standings
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import WITH_HISTORY, MemoryReach
 from batos.memory.search.recollection import RecallView, Recollection
 
 LAMP = "The keeper Maro winds the clockwork of the lamp every four hours. Gulls cry. Oil is dear."

@@ -15,8 +15,7 @@ from batos.cell.program import Program, prepare
 from batos.cell.values import Value
 from batos.guardian.verdict import SlotUse
 from batos.memory.evidence import Evidence
-from batos.methods.execution.invocation import Invocation
-from batos.methods.execution.resolution import ToMethod
+from batos.methods.execution.resolution import Invocation, ToMethod
 from batos.minds import states
 from batos.minds.context import MethodCell
 from batos.minds.results import Synthesis

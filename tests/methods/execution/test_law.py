@@ -22,7 +22,7 @@ from tests.missions.test_nothing_remains import nothing_but_the_failure
 from batos.cell.host import Writes
 from batos.cell.values import Ref
 from batos.genesis.codex.codex import PILLARS
-from batos.methods.execution import method_run, name_rules
+from batos.methods.execution import method_run, receiver_view
 from batos.methods.execution.write_buffer import DELETED
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots
@@ -145,7 +145,7 @@ async def _hold(world: World, script: tuple[list[Any], Any, Writes], nested: Wri
         assert all(not isinstance(after[each], Behaviour) for each in changed & after.keys())
         event("failed" if failed else f"{len(changed)} slots changed")
         assert {each["slot"] for each in opened.context.trace.written} == changed - KERNELS
-        assert all(name_rules.check_selector(each) for each in changed if each not in KERNELS)
+        assert all(receiver_view.check_selector(each) for each in changed if each not in KERNELS)
 
 
 @pytest.mark.parametrize("slot", PILLARS["BRICK"])

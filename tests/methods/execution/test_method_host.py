@@ -11,8 +11,8 @@ from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 
 from batos.cell.host import Writes
 from batos.cell.values import Ref
-from batos.methods.execution import invocation as sent
 from batos.methods.execution import method_run
+from batos.methods.execution import resolution as sent
 from batos.minds.stopping import Stopped
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import CellKilled, CovenantViolation, ImageDamaged, MethodFailed

@@ -10,7 +10,7 @@ from tests.methods.execution.method_mind import MethodMind
 from tests.minds.scripted import ask
 
 from batos.memory.evidence import Evidence, Passage, Summary, Turn
-from batos.methods.execution import invocation, primitives
+from batos.methods.execution import primitives, resolution
 from batos.protocol.brief import as_file
 from batos.protocol.errors import ObjectError
 
@@ -116,8 +116,8 @@ async def test_lines_of_the_log_are_data_and_bounded(mind: MethodMind) -> None:
     with structlog.testing.capture_logs() as lines:
         await mind.send("talk_")
     said = [each for each in lines if each["event"] == "object"]
-    assert len(said) == invocation.MOST_LINES
-    assert len(said[0]["text"]) == invocation.LONGEST_LINE
+    assert len(said) == resolution.MOST_LINES
+    assert len(said[0]["text"]) == resolution.LONGEST_LINE
     assert said[1] == {
         "event": "object", "log_level": "info", "mission": said[0]["mission"], "receiver": said[0]["receiver"],
         "oid": said[0]["oid"], "selector": "talk_", "text": "info line 0",

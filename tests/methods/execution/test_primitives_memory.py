@@ -10,8 +10,8 @@ from tests.memory.test_document_store import incoming
 from tests.methods.execution.method_mind import MethodMind, open_method_mind
 
 from batos.approvals.documents import list_approvals
-from batos.memory.reach import MemoryReach
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge

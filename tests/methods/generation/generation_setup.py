@@ -11,20 +11,20 @@ from typing import Any
 from ZODB.DB import DB
 
 from batos.cell.cell import Cell
-from batos.concurrency.commit_thread import CommitThread
+from batos.concurrency.threads import CommitThread
 from batos.events import Events
-from batos.guardian import dialect
+from batos.guardian import policy
 from batos.image.roots import JournalRoot
 from batos.image.writer import Writer
 from batos.inference.journal import Journal
 from batos.inference.ollama.bridge import ChatRequest
-from batos.methods.generation import generation_log
+from batos.methods.generation import generation_limits
 from batos.methods.generation.attempt import GenerationDeps
+from batos.methods.generation.generation_limits import GenerationLimits
+from batos.methods.generation.method_checks import LIMITS
 from batos.methods.generation.method_spec import Coder, MethodSpec
-from batos.methods.generation.quota import GenerationLimits
-from batos.methods.generation.rehearsal import LIMITS
 from batos.protocol.errors import BatosError
-from batos.records.candidates import Candidate
+from batos.records.approval_subjects import Candidate
 from batos.testing import ScriptedBridge, method_reply
 
 CODER = "coder:1"
@@ -72,7 +72,7 @@ class Bench:
 
     async def make(self, wanted: MethodSpec = WISH, *, check_stop: Callable[[], None] = lambda: None) -> Candidate:
         """One generation, of the round that is open."""
-        opened = generation_log.current(self.deps.journal, wanted.log("dialect"))
+        opened = generation_limits.current_round(self.deps.journal, wanted.log("dialect"))
         session = self.deps.session(wanted, opened, check_stop)
         return await self.deps.make(wanted, opened, session, {"missions": ["m-1"]})
 
@@ -110,7 +110,7 @@ async def bench(*said: str | BatosError, allowance: GenerationLimits | None = No
         events=Events(lambda name, keys: told.append((name, keys))),
         clock=lambda: START,
         allowance=allowance or GenerationLimits(),
-        dialect=dialect.text(),
+        dialect=policy.dialect_text(),
     )
     try:
         yield Bench(deps, bridge, told)

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from tests.methods.generation.generation_setup import CHECKS, GOOD, RIGHT, bench, wish
 
-from batos.methods.generation.coder_prompt import REFUSED
-from batos.methods.generation.dialogue import REPAIRS
-from batos.methods.generation.quota import GenerationLimits
+from batos.methods.generation.dialogue import REFUSED, REPAIRS
+from batos.methods.generation.generation_limits import GenerationLimits
 from batos.protocol.errors import (
     BatosError,
     ContextOverflow,

@@ -8,11 +8,19 @@ from tests.methods.generation.generation_setup import wish
 from batos.cell.cell import Cell
 from batos.events import Events
 from batos.methods.generation import lean_request
-from batos.methods.generation.check_lines import parse_lines
-from batos.methods.generation.lean_dialogue import spoken_checks
-from batos.methods.generation.lean_request import EXAMPLES, FACET, KEEPING, PLAIN, PROTOCOL, CoderExample, example_for
+from batos.methods.generation.coder_replies import parse_lines
+from batos.methods.generation.lean_request import (
+    EXAMPLES,
+    FACET,
+    KEEPING,
+    PLAIN,
+    PROTOCOL,
+    CoderExample,
+    example_for,
+    spoken_checks,
+)
+from batos.methods.generation.method_checks import LIMITS
 from batos.methods.generation.method_spec import parameter_names
-from batos.methods.generation.rehearsal import LIMITS
 from batos.methods.generation.trial import Trial
 from batos.methods.generation.written_source import read_source
 

@@ -16,13 +16,12 @@ from batos.guardian.audit import Context, audit
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
-from batos.methods.lifecycle.active_methods import Rules
-from batos.methods.lifecycle.lifecycle import MethodLifecycle
+from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import CovenantViolation
 from batos.protocol.method_documents import UsePayload
-from batos.records.candidates import Candidate
+from batos.records.approval_subjects import Candidate
 from batos.uvm import UVM
 
 NAME = "brick_prototype_obj"

@@ -33,13 +33,12 @@ from batos.inference.cost import LEAST_RATIO
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.memory.evidence import Evidence, Past
 from batos.memory.passages import passages
-from batos.memory.search import shown_documents
-from batos.memory.search.recall import recall
+from batos.memory.search.recall import recall, shown_size
 from batos.minds import prompt
 from batos.minds.calls import decisions, questions
 from batos.minds.context import Thinking
 from batos.minds.prompt import MARGIN
-from batos.minds.task import Task
+from batos.minds.results import Task
 from batos.minds.trace import ratio
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, ContextOverflow, Runaway
@@ -151,7 +150,7 @@ async def test_recall_goes_before_turns_and_turns_before_parts(mind: Mind) -> No
         question = questions.Question("p#0", prompt.weave_task(context.mind.voice, QUESTION, parts), shorter=shorter)
         call = questions._Call(context.mission.shared.with_evidence(evidence), question, "guide")
         whole = prompt.size(call.messages(context))
-        sizes = [shown_documents.size(evidence.passages), evidence.turns[0].size, evidence.turns[1].size]
+        sizes = [shown_size(evidence.passages), evidence.turns[0].size, evidence.turns[1].size]
         for gone, expected in {
             1: (0, 2, 0),
             sizes[0] + 1: (0, 1, 0),

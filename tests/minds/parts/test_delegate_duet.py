@@ -10,7 +10,7 @@ from tests.minds.conftest import Mind
 from tests.minds.duets import OIL, WINDING, Voices, is_join, paths, speak
 from tests.minds.scripted import QUESTION, ask, stepping, submit
 
-from batos.minds.parts import council
+from batos.minds.parts import delegate
 
 CYCLE = ["IDLE", "DELEGATING", "SYNTHESIZING", "COMPLETE", "IDLE"]
 
@@ -124,4 +124,4 @@ async def test_the_least_number_of_calls_is_known_before(
     mind, _ = duet
     mission = await submit(mind.uvm, **{"persona": None, **brief})
     async with stepping(mind.uvm, mission) as opened:
-        assert council.calls(opened.context) == calls
+        assert delegate.council_calls(opened.context) == calls

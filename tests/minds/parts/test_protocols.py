@@ -8,7 +8,7 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, GOOD, WINDS, ask, change, kind
 
-from batos.genesis import register
+from batos.genesis import persona_models
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.method import Primitive
 from batos.protocol.errors import StreamCut
@@ -182,7 +182,7 @@ async def test_an_audit_is_told_what_was_found(mind: Mind) -> None:
     """The findings of the last audit stand behind the task, count as ground, and are kept with the answer."""
     wrong = {"id": "model.ROBIN", "ok": False, "what": "its digest is another", "remedy": "Run `batos genesis`."}
     found = [wrong, {"id": "image.root", "ok": True, "what": "complete", "remedy": ""}]
-    await change(mind.uvm, lambda root: register.keep_audit(root, found, "2031-05-06T07:08:09Z"))
+    await change(mind.uvm, lambda root: persona_models.keep_audit(root, found, "2031-05-06T07:08:09Z"))
     mind.script.changed = f"{WINDS}. 1 of 2 checks hold since 2031."
     shown = await ask(mind.uvm, f"{RISKS} What does the integrity audit say?", persona="ALFRED")
     last = mind.bridge.history[-1].messages[-1]["content"]

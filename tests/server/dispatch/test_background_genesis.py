@@ -13,7 +13,7 @@ from tests.waiting import HANG, until
 
 from batos.cli.verbs.serve import open_server
 from batos.cli.verbs.status import status_text
-from batos.client.asynchronous import AsyncClient
+from batos.client.clients import AsyncClient
 from batos.config import Settings
 from batos.events import Events
 from batos.image.ids import utc_now

@@ -13,7 +13,7 @@ import pytest
 
 from batos.protocol.errors import BatosError, BriefError, NotFound, ProtocolError
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.guest_rights import limit_guest
+from batos.server.dispatch.guests import limit_guest
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.verbs.all_verbs import VERBS

@@ -12,10 +12,9 @@ import zmq
 from tests.cli.wire_server import ANY, HASTY, WireServer, eventually, wire_server
 from tests.waiting import HANG
 
-from batos.client.asynchronous import AsyncClient
-from batos.client.wire.keys import Credentials, KeyFile
-from batos.client.wire.server_address import setting_address
-from batos.client.wire.server_connection import ServerConnection
+from batos.client.clients import AsyncClient
+from batos.client.keys import Credentials, KeyFile, setting_address
+from batos.client.server_connection import ServerConnection
 from batos.protocol.errors import Busy, NoServer, Unauthorised
 from batos.protocol.event_payloads import TXN_COMMIT, TransactionCommit
 from batos.server.zmq.server import ServerLimits

@@ -19,8 +19,8 @@ from hypothesis import given as given_
 from hypothesis import strategies as st
 from tests.waiting import HANG, wait_until
 
-from batos.client.wire.addresses import parse_listening
-from batos.client.wire.keys import Credentials, Keyring
+from batos.client.addresses import parse_listening
+from batos.client.keys import Credentials, Keyring
 from batos.loopwatch import WatchedLoop
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads

@@ -13,7 +13,7 @@ import zmq
 from tests.cli.wire_server import ANY, QUICK, Raw, ScriptedUvm, WireServer, eventually, wire_server
 from tests.waiting import HANG
 
-from batos.client.wire.addresses import parse_listening
+from batos.client.addresses import parse_listening
 from batos.config import Settings
 from batos.protocol import wire_messages
 from batos.protocol.errors import ConfigError
@@ -27,7 +27,7 @@ from batos.protocol.event_payloads import (
     MissionToken,
     TransactionCommit,
 )
-from batos.server.zmq.outbox import EVENTS
+from batos.server.zmq.outbox import MOST_EVENTS
 from batos.server.zmq.server import ServerLimits
 
 
@@ -253,7 +253,7 @@ async def test_every_request_that_is_refused_is_told_so_also_to_a_slow_reader(tm
         with wire.raw(rcvhwm=1, rcvbuf=4_096, sndhwm=0) as peer, wire.raw() as good:
             await peer.ask("submit", {"brief": {"text": "why?"}, "follow": True}, "first")
             await peer.until("ack")
-            burst, sent, events = zmq.Socket(shadow=peer.socket), 0, EVENTS * 400
+            burst, sent, events = zmq.Socket(shadow=peer.socket), 0, MOST_EVENTS * 400
             # Until the network's own room, whatever it is here, and that of events are used up.
             while wire.server.waiting_bytes <= events and sent < 40_000:
                 for number in range(sent, sent + 100):
@@ -330,7 +330,7 @@ async def test_a_flood_of_wrong_messages_that_nobody_reads_back_is_bounded(tmp_p
     """Errors are lost to a peer that does not read them; the server keeps no heap of them."""
     async with wire_server(tmp_path) as wire:
         with wire.raw(rcvhwm=1, rcvbuf=4096, sndhwm=10_000) as flood, wire.raw() as good:
-            for _ in range(EVENTS * 20):
+            for _ in range(MOST_EVENTS * 20):
                 await flood.say(b"x" * 100)
             await good.ask("hello")
             assert (await good.reply())["kind"] == "result"

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from batos.cell.lowering.lowered_names import OURS
+from batos.cell.lowering.statement_lowering import OURS
 from batos.guardian.parsing import parse
 
 _HERE: Final = Path(__file__).parent

@@ -12,7 +12,7 @@ from batos.cli.doors.door import Door
 from batos.cli.doors.following import FollowedMission
 from batos.cli.render.mission import cost_text
 from batos.cli.render.mission_printer import MissionPrinter
-from batos.cli.render.turns import compacted_text
+from batos.cli.render.mission_record import compacted_text
 from batos.cli.verb_options import VerbCall
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, NotFound

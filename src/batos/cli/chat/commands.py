@@ -13,12 +13,12 @@ from batos.cli.declared import ask
 from batos.cli.doors.background_door import BackgroundDoor
 from batos.cli.doors.door import Door
 from batos.cli.render.mission import cost_text
-from batos.cli.render.turns import history_text, recalled_text
+from batos.cli.render.mission_record import history_text, recalled_text
 from batos.protocol.brief import Combine, EffortChoice, Install, Interpret, PersonaName
 from batos.protocol.errors import NotFound, UsageError
 from batos.protocol.mission_documents import MissionDocument
 from batos.terminal.console import count_text
-from batos.verbs.undo_verbs import REDO, UNDO, redone_text, undone_text
+from batos.verbs.history_verbs import REDO, UNDO, redone_text, undone_text
 
 #: Words that leave a chat, alone on a line: other programs that one talks with have them.
 LEAVING: Final = frozenset({"exit", "quit", "/bye", "/exit"})

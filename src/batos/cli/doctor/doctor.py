@@ -1,4 +1,4 @@
-"""The doctor checks Ollama, models, memory, codex, image and home in turn. No model is loaded, nothing is changed."""
+"""The doctor checks Ollama, models, memory, codex, image, home and cell in turn. Nothing is loaded or changed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from batos.cli.doctor import cellcheck, consistency, home_checks, residency
+from batos.cell.cell import Cell, MethodCall
+from batos.cell.host import MessageAnswer
+from batos.cell.program import prepare
+from batos.cli.doctor import home_checks, residency
 from batos.config import Settings
 from batos.conversations import compaction
-from batos.genesis import adapter_check, budget_check, integrity, modelfile, offline, runner_check
+from batos.genesis import adapter_check, budget_check, home_files, integrity, persona_models
 from batos.genesis.adapters.inventory import AdapterInventory
 from batos.genesis.codex import codex
 from batos.genesis.codex.codex import Codex
@@ -20,17 +23,53 @@ from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import roots
-from batos.image.files.torn_tail import cuttings
+from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
-from batos.image.views.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.unclean_close import cuttings
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
 from batos.notation import mask_passwords
-from batos.protocol.errors import BatosError, OllamaUnfit, UsageError
+from batos.protocol.errors import BatosError, CellMissing, OllamaUnfit, UsageError
 from batos.records import approvals
 from batos.terminal.console import count_text, size
+
+
+class _NoSlots:
+    """No slots are used."""
+
+    reads = writes = mutates = deletes = frozenset[str]()
+
+
+class _SilentHost:
+    """Nothing is sent by a method that only computes."""
+
+    async def send(self, *_: object) -> MessageAnswer:
+        return MessageAnswer()
+
+    async def read(self, *_: object) -> MessageAnswer:
+        return MessageAnswer()
+
+
+async def check_cell(binary: Path | None = None) -> Finding:
+    """Run a method that returns 42 in a worker of its own, and leave nothing of it. `binary`: another interpreter."""
+    cell = Cell(1, binary=binary)
+    try:
+        outcome = await cell.run(
+            prepare("def answer(self):\n    return 6 * 7\n", _NoSlots()), MethodCall({}), _SilentHost()
+        )
+    except BatosError as error:
+        return Finding("cell.runs", False, str(error), _REMEDY if isinstance(error, CellMissing) else error.remedy)
+    finally:
+        await cell.aclose()
+    if outcome.result != 42:
+        return Finding("cell.runs", False, f"the cell computes 6 * 7 = {outcome.result!r}", _REMEDY)
+    return Finding("cell.runs", True, "the cell runs: generated methods have their interpreter")
+
+
+_REMEDY = "Install it again: pip install --force-reinstall pydantic-monty. Until then intents are interpreted."
+
 
 #: The newest minor version that was tested against.
 TESTED = (0, 33)
@@ -47,7 +86,7 @@ class _DaemonAnswers:
 
 async def examine(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
     """Look at everything and return the findings; a part that cannot be looked at is a finding too."""
-    findings = [*home_checks.findings(settings), await cellcheck.runs()]
+    findings = [*home_checks.findings(settings), await check_cell()]
     async with _bridge(settings) as bridge:
         asked = await _ask(bridge) if bridge is not None else _DaemonAnswers(findings=[_no_address(settings)])
         findings += [*asked.findings, _environment(settings, os.environ if environ is None else environ)]
@@ -131,10 +170,10 @@ async def _check_inventory(
     """Read the adapters, held against their bases where Ollama can be asked for them."""
     if whole is not None and listed is not None and bridge is not None:
         try:
-            return await offline.check_inventory(settings, whole, listed, bridge), []
+            return await home_files.check_inventory(settings, whole, listed, bridge), []
         except BatosError as error:
-            return await asyncio.to_thread(offline.read_inventory, settings), [_silent(error)]
-    return await asyncio.to_thread(offline.read_inventory, settings), []
+            return await asyncio.to_thread(home_files.read_inventory, settings), [_silent(error)]
+    return await asyncio.to_thread(home_files.read_inventory, settings), []
 
 
 def _read(
@@ -151,17 +190,19 @@ def _read(
             with open_read_only(settings.image_uri, settings.journal) as faces:
                 findings += _faces(settings, faces)
                 with faces.root() as root:
-                    plan = offline.compare_with(settings, whole, listed, inventory, root) if whole and listed else None
+                    plan = (
+                        home_files.compare_with(settings, whole, listed, inventory, root) if whole and listed else None
+                    )
                     findings += _missions(root, faces)
                     findings += [residency.reloads(root)] if roots.MISSIONS in root else []
-                    findings += consistency.findings(faces, root)
+                    findings += home_checks.consistency_findings(faces, root)
                     findings += integrity.audit(root, whole, plan, settings.profile) if whole is not None else ()
         except BatosError as error:
             opened = any(each.id == "image.opens" for each in findings)
             id_ = "image.reads" if opened else "image.opens"
             findings.append(Finding(id_, False, mask_passwords(error.message), error.remedy))
     if plan is None and whole and listed:
-        plan = offline.compare_with(settings, whole, listed, inventory, None)
+        plan = home_files.compare_with(settings, whole, listed, inventory, None)
     if plan is not None:
         findings += _beside(settings, plan)
     return plan, findings
@@ -244,7 +285,7 @@ def _beside(settings: Settings, plan: Plan) -> Iterator[Finding]:
     """Check the adapters, and the Modelfiles that genesis wrote."""
     yield from adapter_check.findings(plan.inventory, plan.chosen, plan.adapters, plan.codex, plan.profile)
     folder = settings.place / "modelfiles"
-    other = [made.label for made in plan.recipes.values() if not modelfile.is_current(folder, made)]
+    other = [made.label for made in plan.recipes.values() if not persona_models.is_current(folder, made)]
     if other:
         what = f"the Modelfile of {', '.join(other)} in {folder} is missing or differs from the codex"
         yield Finding("models.files", False, what, "Run `batos genesis`: it writes them again.")
@@ -257,7 +298,7 @@ async def _memory(plan: Plan, settings: Settings, bridge: Bridge, runners: tuple
     """Check the models' need of the card, what lies there, and the room on the daemon's disk if that is here."""
     try:
         found = await budget_check.findings(plan, settings, bridge)
-        found += await runner_check.findings(plan, bridge, runners)
+        found += await budget_check.runner_findings(plan, bridge, runners)
         store = await _store(plan, bridge)
     except BatosError as error:
         return [_silent(error)]

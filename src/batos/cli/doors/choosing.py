@@ -12,8 +12,8 @@ from batos import __version__
 from batos.cli.doors.door import Door, Opened, open_server_door
 from batos.cli.imports import pause_collector
 from batos.cli.verb_options import VerbCall, run
-from batos.client.wire import server_file, server_life
-from batos.client.wire.server_file import ServerRecord
+from batos.client import addresses, server_life
+from batos.client.addresses import ServerRecord
 from batos.config import Settings
 from batos.protocol.errors import BatosError, ImageBusy, NoServer
 
@@ -49,8 +49,8 @@ def chosen_server(called: VerbCall, *, reads: bool = False) -> Opened | None:
     settings = called.settings
     if settings.named_server or (is_ours(called) and _is_served(called, reads=reads)):
         return open_server_door(_line(settings))
-    left = server_file.read(settings.home)
-    if left is not None and server_file.running_server(settings.home) is None and not called.quiet:
+    left = addresses.read_record(settings.home)
+    if left is not None and addresses.running_server(settings.home) is None and not called.quiet:
         called.console.say(f"The server (process {left.pid}) has ended abruptly; `batos serve` starts one.", dim=True)
     return None
 
@@ -82,7 +82,7 @@ def _is_served(called: VerbCall, *, reads: bool) -> bool:
     """
     settings = called.settings
     if not server_life.may_start(settings, os.environ) or (reads and not _has_image(settings)):
-        return server_file.running_server(settings.home) is not None
+        return addresses.running_server(settings.home) is not None
     with suppress(BatosError, OSError):
         _settle(called, server_life.ensure(settings.home))
         return True
@@ -130,7 +130,7 @@ async def _first(stack: AsyncExitStack, called: VerbCall, open_here: Callable[[S
         try:
             return await stack.enter_async_context(open_here(settings))
         except ImageBusy as busy:
-            if is_ours(called) and server_file.running_server(settings.home) is not None:
+            if is_ours(called) and addresses.running_server(settings.home) is not None:
                 line = await asyncio.to_thread(_line, settings)  # it imports, which blocks
                 return await stack.enter_async_context(open_server_door(line))
             if until is None:
@@ -145,5 +145,5 @@ async def _first(stack: AsyncExitStack, called: VerbCall, open_here: Callable[[S
 def _line(settings: Settings) -> Line:
     """Return the line to the server that the settings name, or else to the home's."""
     with pause_collector():  # where no server runs, nothing of sockets is loaded
-        from batos.client.reaching import line_to
+        from batos.client.line import line_to
     return line_to(settings.home, server=settings.named_server or None)

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from batos.client.pending import OnAcknowledged, OnEvent, nobody
 from batos.client.sending import send_files
-from batos.client.wire.pending import OnAcknowledged, OnEvent, nobody
 from batos.protocol.errors import NoServer
 
 if TYPE_CHECKING:

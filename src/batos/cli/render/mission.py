@@ -1,4 +1,4 @@
-"""The texts on a mission: its states, its route, its cost, and all that is known under its answer."""
+"""The texts on a mission: its states, its route, its cost, the voices beside its answer, and what is known of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from batos.cli.render.voices import changes_lines, voices_lines
 from batos.protocol.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
 from batos.protocol.mission_documents import (
     CombinedDocument,
@@ -16,10 +15,50 @@ from batos.protocol.mission_documents import (
     PlacementDocument,
     ProvenanceDocument,
     RouteDocument,
+    VoiceDocument,
 )
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
+from batos.terminal.layout import wrap
 from batos.verbs.learnt_texts import learnt_lines, ran_lines
+
+#: The columns before a line's text.
+_MARGIN = 9
+
+
+def voices_lines(voices: Sequence[VoiceDocument], *, whole: bool, depth: int = 0) -> Iterator[str]:
+    """List the parts, a line each, and with `whole` their answers; a persona's facets stand beneath, further in."""
+    for voice in voices:
+        indent = "  " * depth
+        kind = "facet" if "voices" not in voice else "persona"
+        asked = f", asked: {voice['query']}" if voice["query"] else ""
+        yield f"{indent}{kind.ljust(_MARGIN)}{voice['name']}{asked} ({_outcome_text(voice)})"
+        if whole and voice["answer"]:
+            yield wrap(voice["answer"], indent + " " * _MARGIN)
+        yield from voices_lines(voice.get("voices", ()), whole=whole, depth=depth + 1)
+
+
+def _outcome_text(voice: VoiceDocument) -> str:
+    if "failure" in voice:
+        return f"failed: {voice['failure']['message']}"
+    said = _answer_text(voice)
+    faults = voice.get("faults", ())
+    return f"{said}; the gate found {count_text(len(faults), 'fault')}" if faults else said
+
+
+def _answer_text(voice: VoiceDocument) -> str:
+    """Test if there is an answer, and if documents carry any of it: without that it is not `known`."""
+    if not voice["answer"].strip():
+        return "had no answer"
+    return "answered" if voice["known"] else "answered; no document carries it"
+
+
+def changes_lines(provenance: ProvenanceDocument) -> Iterator[str]:
+    """List the changes of each call, a line each."""
+    for change in provenance.get("changes", ()):
+        kind = "changed" if change["changed"] else "same"
+        yield f"{kind.ljust(_MARGIN)}{change['path'].removesuffix('#0')}: {change['what']}"
+
 
 #: Seconds of waiting that are told of.
 _NOTICED = 0.1

@@ -1,20 +1,20 @@
-"""The record of a mission as text: its brief, its states, each call with its cost, and the exact prompts."""
+"""The records of missions as text: their calls with their costs, the turns of a conversation, a tree of reasons."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Final
+from itertools import pairwise, product
+from typing import Any, Final
 
-from batos.cli.render.mission import cost_text, moment, notes_text, placements, states_text
-from batos.cli.render.voices import changes_lines
+from batos.cli.render.mission import changes_lines, cost_text, moment, notes_text, placements, states_text
 from batos.protocol.errors import NotFound
 from batos.protocol.evidence_documents import FocusDocument
+from batos.protocol.image_documents import ConversationPage, WhyNode
 from batos.protocol.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
 from batos.terminal.console import count_text
-from batos.terminal.layout import reveal, table, wrap
-from batos.terminal.short_names import moment_text
+from batos.terminal.layout import cut, reveal, table, wrap
+from batos.terminal.short_names import local_time, moment_text
 from batos.verbs.learnt_texts import learnt_lines, ran_lines
 
 #: The question of a mission that was erased, as the image has it.
@@ -168,3 +168,116 @@ def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument]
 def _tokens(tokens: Mapping[str, object]) -> str:
     """Write how many tokens went in and came out, as far as that is known."""
     return f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""
+
+
+def history_text(page: ConversationPage) -> str:
+    """Write a page of turns, word for word, with the summaries that stand for older ones in prompts."""
+    files = ", ".join(each["name"] for each in page["files"])
+    lines = [f"{page['conversation']}: {count_text(page['count'], 'turn')}{f', with {files}' if files else ''}"]
+    for each in page["turns"]:
+        lines += ["", f"{each['position']}. {each['mission']}, {local_time(each['at'])}", wrap(each["question"])]
+        lines += [f"   {', '.join(each['personas'])}:", wrap(each["answer"])]
+    if page["next"] is not None:
+        lines += ["", f"The next is {page['next']}."]
+    if page["compactions"]:
+        lines += ["", "In prompts these replace older turns:"]
+    for made in page["compactions"]:
+        lines += [
+            f"   turns {made['turns'][0]} to {made['turns'][1]}, by {made['by']}:",
+            wrap(made["text"], "     "),
+        ]
+    return "\n".join(lines)
+
+
+def compacted_text(result: Mapping[str, Any], cost: str) -> str:
+    """Write what a compaction made."""
+    covered, whole = result["covered"], result["turns"]
+    stands = f"{count_text(result['summaries'], 'summary').replace('summarys', 'summaries')} of turns 1 to {covered}"
+    done = f"{stands} of {whole}; {count_text(len(result['made']), 'piece')} made, {cost}." if covered else ""
+    return " ".join(each for each in (done, result["note"]) if each)
+
+
+def recalled_text(provenance: ProvenanceDocument, compaction: str | None) -> str:
+    """Write which turns the last answer was shown, and in what form."""
+    recalled = provenance["recalled"]
+    turns = [str(each["turn"]) if each["turn"] else each["mission"] for each in recalled if "turn" in each]
+    views = [each for each in recalled if "turns" in each]
+    lines = [f"word for word: {', '.join(turns) or 'no turn'}"]
+    lines += [
+        f"{'a summary' if each['by_model'] else 'first sentences'} of turns {each['turns'][0]} to {each['turns'][1]}"
+        for each in views
+    ]
+    lines.append(f"left out: {count_text(provenance['omitted']['turns'], 'turn')}")
+    if compaction is not None:
+        lines.append(f"older turns are being compacted by {compaction}")
+    return "\n".join(lines)
+
+
+#: Lines of a screen that the tree may take: the prompt and the notes have the others.
+SCREEN: Final = 21
+#: Things below one, and levels, the most first: rather all things than all levels, but three levels if possible.
+_MOST: Final = (30, 16, 12, 9, 7, 6, 5, 4, 3, 2, 1)
+_DEPTHS: Final = (12, 8, 6, 5, 4, 3)
+_SHAPES: Final = (*product(_MOST, _DEPTHS), *product(_MOST, (2,)))
+#: Cells that a node's text has at least, before when it was is shown.
+_TEXT: Final = 10
+#: Kinds whose reference says more than their text.
+_NAMED: Final = frozenset({"mission", "memory", "method", "slot", "sentence"})
+
+
+def tree_text(found: WhyNode, width: int, *, whole: bool = False) -> str:
+    """Write a tree; unless `whole`, with as many branches as fit a screen."""
+    if whole:
+        return "\n".join(_lines(found, width, most=10**6, depth=10**3))
+    shapes = (list(_lines(found, width, most, depth)) for most, depth in _SHAPES)
+    lines = next((each for each in shapes if len(each) <= SCREEN), [])
+    return "\n".join(lines or list(_lines(found, width, 1, 1)))
+
+
+def _lines(node: WhyNode, width: int, most: int, depth: int) -> Iterator[str]:
+    yield _line(node, width)
+    yield from _branches(node["because"], "", width, most, depth - 1)
+
+
+def _branches(nodes: list[WhyNode], indent: str, width: int, most: int, depth: int) -> Iterator[str]:
+    """Yield the lines of what is below a node, and of how much is left out."""
+    shown = nodes if len(nodes) <= most else _choose(nodes, most)
+    left = len(nodes) - len(shown)
+    for place, node in enumerate(shown):
+        last = place == len(shown) - 1 and not left
+        hidden = f" (+{_count(node['because'])})" if depth == 1 and node["because"] else ""
+        yield f"{indent}{'└─ ' if last else '├─ '}" + _line(node, width - len(indent) - 3, hidden)
+        below = f"{indent}{'   ' if last else '│  '}"
+        if depth > 1:
+            yield from _branches(node["because"], below, width, most, depth - 1)
+    if left:
+        yield f"{indent}└─ … {left} more (--whole)"
+
+
+def _choose(nodes: list[WhyNode], most: int) -> list[WhyNode]:
+    """Return so many nodes, of each kind the first before a second of any."""
+    seen: dict[str, int] = {}
+    ranked = []
+    for place, node in enumerate(nodes):
+        seen[node["kind"]] = seen.get(node["kind"], 0) + 1
+        ranked.append((seen[node["kind"]], place))
+    return [nodes[place] for place in sorted(place for _, place in sorted(ranked)[:most])]
+
+
+def _count(nodes: list[WhyNode]) -> int:
+    return sum(1 + _count(node["because"]) for node in nodes)
+
+
+def _line(node: WhyNode, width: int, hidden: str = "") -> str:
+    """Write a node on one line: its kind, its name, its text, when, and how much behind it is hidden.
+
+    On a narrow line the moment gives way to the text, and the rest to the line's end.
+    """
+    at = f" [{local_time(node['at'])}]" if "at" in node else ""
+    if width - len(at + hidden) < _TEXT:
+        at = ""
+    at += hidden if len(at + hidden) < width else ""
+    name = f" {node['ref']}" if node["kind"] in _NAMED and node.get("ref", "") not in node["text"] else ""
+    tid = f" {node['tid']}" if "tid" in node else ""
+    text = f"{node['kind']}{name}: {' '.join(node['text'].split())}{tid}"
+    return cut(reveal(text), max(1, width - len(at))) + at

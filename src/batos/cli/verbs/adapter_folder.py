@@ -7,8 +7,8 @@ from typing import Any
 
 from batos.cli.verb_options import VerbCall, run
 from batos.config import Settings
-from batos.genesis import adapter_check, offline
-from batos.genesis.adapters import compatibility, conversion, repository
+from batos.genesis import adapter_check, home_files
+from batos.genesis.adapters import gguf_lora, repository
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
 from batos.genesis.codex.codex import Codex
@@ -17,7 +17,7 @@ from batos.image.roots import Root
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import ModelCard
 from batos.protocol.errors import OllamaError
-from batos.server.dispatch import adapter_choice
+from batos.server.dispatch import background_genesis
 from batos.terminal.console import size
 from batos.terminal.layout import table
 
@@ -49,9 +49,9 @@ def _none(settings: Settings) -> str:
 
 def _list_rows(called: VerbCall) -> tuple[list[dict[str, Any]], Sequence[AdapterFault]]:
     settings = called.settings
-    codex = adapter_choice.current_codex(settings)
-    inventory, _ = run(_check_bases(settings, codex, offline.read_inventory(settings)))
-    choices, proxies = offline.read(settings, _read_choices)
+    codex = background_genesis.current_codex(settings)
+    inventory, _ = run(_check_bases(settings, codex, home_files.read_inventory(settings)))
+    choices, proxies = home_files.read_offline(settings, _read_choices)
     used = in_use(inventory, choices)
     rows = []
     for adapter in inventory.adapters:
@@ -107,10 +107,10 @@ def _adapter_document(adapter: Adapter) -> dict[str, object]:
 def check(called: VerbCall, which: str) -> int:
     """Run the verb `adapters check`; `which` is PERSONA, PERSONA/NAME, or empty for all."""
     settings = called.settings
-    codex = adapter_choice.current_codex(settings)
-    found, unchecked = run(_check_bases(settings, codex, _select(offline.read_inventory(settings), which)))
+    codex = background_genesis.current_codex(settings)
+    found, unchecked = run(_check_bases(settings, codex, _select(home_files.read_inventory(settings), which)))
     doubts = {
-        adapter.label: compatibility.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
+        adapter.label: adapter_check.doubts(adapter, codex.model_for(adapter.persona, settings.profile))
         for adapter in found.adapters
     }
     _tell_check(called, found, doubts, unchecked)
@@ -122,14 +122,14 @@ def _select(inventory: AdapterInventory, which: str) -> AdapterInventory:
     if not which:
         return inventory
     named, _, name = which.partition("/")
-    persona = adapter_choice.find_persona(named)
+    persona = background_genesis.find_persona(named)
     adapters = tuple(
         each for each in inventory.adapters_of(persona) if not name or each.name.casefold() == name.casefold()
     )
     faults = tuple(each for each in inventory.faults
                    if each.persona == persona and (not name or each.name.casefold() == name.casefold()))  # fmt: skip
     if name and not adapters and not faults:
-        raise adapter_choice.no_such_adapter(inventory, persona, name)
+        raise background_genesis.no_such_adapter(inventory, persona, name)
     return AdapterInventory(adapters, faults)
 
 
@@ -162,16 +162,16 @@ def _tell_check(
 def convert(called: VerbCall, which: str) -> int:
     """Run the verb `adapters convert`; `which` is PERSONA/NAME."""
     named, _, name = which.partition("/")
-    persona = adapter_choice.find_persona(named)
-    adapter = adapter_choice.find_adapter(offline.read_inventory(called.settings), persona, name)
-    base = adapter_choice.current_codex(called.settings).model_for(persona, called.settings.profile)
+    persona = background_genesis.find_persona(named)
+    adapter = background_genesis.find_adapter(home_files.read_inventory(called.settings), persona, name)
+    base = background_genesis.current_codex(called.settings).model_for(persona, called.settings.profile)
     card = run(_card(called.settings, base))
-    faults = [fault for fault in compatibility.misfits(adapter, card) if fault.where != compatibility.ARCHITECTURE]
+    faults = [fault for fault in adapter_check.misfits(adapter, card) if fault.where != adapter_check.ARCHITECTURE]
     if faults:
         raise adapter_check.refusal(faults)
     folder = next(iter(adapter.files.values())).parent
     target = folder.with_name(f"{folder.name}-gguf") / "adapter.gguf"
-    conversion.convert(adapter, card.info, target)
+    gguf_lora.convert(adapter, card.info, target)
     if called.console.as_json:
         called.console.document({"persona": persona, "name": target.parent.name, "file": str(target)})
     else:

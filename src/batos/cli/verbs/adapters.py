@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from batos.cli.command_line import given_name
 from batos.cli.declared import group
-from batos.cli.shared_options import given_name
 from batos.cli.verb_options import VerbCall, common
 from batos.verbs import server_verbs
 

@@ -14,10 +14,9 @@ from typing import Any, TextIO
 
 import click
 
-from batos.cli.past_moments import past_moment
-from batos.cli.shared_options import examples, given_name
+from batos.cli.command_line import Subverbs, examples, given_name
+from batos.cli.typed_names import past_moment
 from batos.cli.verb_options import VerbCall, common, run
-from batos.cli.wrong_usage import Subverbs
 from batos.protocol.errors import BriefError, UsageError
 from batos.terminal.console import count_text
 from batos.terminal.layout import plain
@@ -131,7 +130,7 @@ def _write_records(faces: Any, out: TextIO, since: str | None, *, bodies: bool) 
 @contextmanager
 def _open_image(called: VerbCall) -> Iterator[Any]:
     """Open image and journal for reading, also beside the process that holds them."""
-    from batos.image.views.read_only import check_is_there, open_read_only
+    from batos.image.read_only import check_is_there, open_read_only
 
     settings = called.settings
     check_is_there(settings.image_uri)

@@ -8,9 +8,9 @@ from typing import Final
 
 import click
 
-from batos.cli.doctor.pages import topic
 from batos.cli.verb_options import VerbCall, common, run
-from batos.genesis import budget_check, offline
+from batos.cli.verbs.system_verbs import topic
+from batos.genesis import budget_check, home_files
 from batos.genesis.codex import codex
 from batos.genesis.daemon_listing import look
 from batos.genesis.plan import Plan
@@ -74,5 +74,5 @@ async def _plan(called: VerbCall, bridge: Bridge) -> Plan:
     settings = called.settings
     found, _ = await asyncio.to_thread(codex.standing, settings.home / "codex")
     whole, listed = found.sound(), await look(bridge)
-    inventory = await offline.check_inventory(settings, whole, listed, bridge)
-    return await asyncio.to_thread(offline.make_plan, settings, whole, listed, inventory)
+    inventory = await home_files.check_inventory(settings, whole, listed, bridge)
+    return await asyncio.to_thread(home_files.make_plan, settings, whole, listed, inventory)

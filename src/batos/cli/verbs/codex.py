@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
+from batos.cli.command_line import Subverbs
 from batos.cli.render import prompt_tokens
 from batos.cli.verb_options import VerbCall, common
-from batos.cli.wrong_usage import Subverbs
 from batos.config import CONFIG_FILE, LoadedSettings, Settings
 from batos.genesis.codex import codex as codices
-from batos.genesis.codex import differences, origins
+from batos.genesis.codex import origins
 from batos.genesis.codex.codex import PILLARS, Codex, CodexReading
 from batos.genesis.codex.origins import CodexRow
 from batos.genesis.codex.reader import TomlSource
 from batos.image import roots
-from batos.image.views.read_only import is_there, open_read_only
+from batos.image.read_only import is_there, open_read_only
 from batos.protocol.errors import BatosError, CodexError
 from batos.terminal.console import Console, count_text
 from batos.terminal.layout import table, wrap
@@ -208,7 +208,7 @@ def diff(called: VerbCall, against_shipped: bool) -> int:
     found, _ = codices.standing(_folder(settings))
     mine = {name: source.text for name, source in found.sources.items()}
     side = _Side("shipped", codices.read_shipped(), settings.profile) if against_shipped else _recorded_side(settings)
-    lines = list(differences.unified_diff(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
+    lines = list(origins.unified_diff(side.texts, mine, side.name, "codex", 3 if called.console.as_json else 0))
     summary = _summary(side, found, settings.profile)
     if called.console.as_json:
         about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}
@@ -245,20 +245,20 @@ def _recorded_side(settings: Settings) -> _Side:
     return _Side("shipped", codices.read_shipped(), settings.profile, f"{why}: compared with the shipped one.")
 
 
-def _summary(side: _Side, found: CodexReading, profile: str) -> differences.CodexDifferences | None:
+def _summary(side: _Side, found: CodexReading, profile: str) -> origins.CodexDifferences | None:
     """Compare the two sides by key; None where one of them cannot be understood."""
     before = codices.parse(side.texts).codex
     if before is None or found.codex is None:
         return None
     was = side.profile if side.profile in before.profiles else "default"
-    return differences.summary(before, found.codex, was, found.codex.profile(profile).name)
+    return origins.summary_of_differences(before, found.codex, was, found.codex.profile(profile).name)
 
 
-def _tell_summary(console: Console, summary: differences.CodexDifferences, side: _Side) -> None:
+def _tell_summary(console: Console, summary: origins.CodexDifferences, side: _Side) -> None:
     if not summary.changes and summary.profiles is None:
         console.write(f"No value differs from the codex of {_side_name(side)}.")
         return
-    for owner, found in differences.owners(summary.changes).items():
+    for owner, found in origins.owners(summary.changes).items():
         console.write(f"{owner}: {', '.join(f'{each.key} {each.kind}' for each in found)}")
     told = (
         ("the profile", " instead of ".join(reversed(summary.profiles)) if summary.profiles else ""),

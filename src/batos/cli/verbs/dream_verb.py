@@ -1,21 +1,23 @@
-"""The verb `dream new`, a question in a copy of the mind, and the group of verbs about what becomes of it."""
+"""The verbs `dream new` and `replay`: a question, or a mission of the past, asked in a copy of the mind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
 from batos.cli.brief_options import BriefOptions, brief_options
-from batos.cli.declared import group
+from batos.cli.command_line import DefaultVerb, examples
+from batos.cli.declared import group, take
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Opened
-from batos.cli.doors.following import FollowedMission, follower, hand_over
-from batos.cli.shared_options import examples
+from batos.cli.doors.following import FollowedMission, follow, follower, hand_over
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.wrong_usage import DefaultVerb
 from batos.protocol.brief import File
-from batos.verbs import dream_verbs
+from batos.protocol.errors import BriefError
+from batos.verbs import history_verbs
+from batos.verbs.history_verbs import REPLAY, replay_text
 
 
 class _Dream(DefaultVerb):
@@ -27,7 +29,7 @@ class _Dream(DefaultVerb):
         return any(len(each.split()) > 1 for each in told)
 
 
-dream = group(dream_verbs.DREAM_NOUN, dream_verbs, _Dream)
+dream = group(history_verbs.DREAM_NOUN, history_verbs, _Dream)
 
 
 @dream.command(
@@ -57,3 +59,25 @@ async def _new(opened: Opened, followed: FollowedMission, brief: Mapping[str, ob
     async with opened as way:
         whole = await hand_over(way, brief, files)
         return await followed.run(way, "dream_new", {"brief": whole})
+
+
+@take(REPLAY, "codex")
+@click.option("--codex", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder: another codex.")
+def replay(called: VerbCall, given: Mapping[str, object], codex: Path | None) -> int:
+    """Replay a mission, and show what came out otherwise."""
+    args = given if codex is None else {**given, "codex": _read_codex(codex)}
+    followed = follower(called, stream=False)
+    followed.kept_in = "journal"
+    code = run(follow(open_door(called), followed, "replay", args, learns=False), followed.parting)
+    found = followed.found
+    if "replay" in found and not called.console.as_json:
+        called.console.write("\n" + replay_text(found["replay"], code == 0))
+    return code
+
+
+def _read_codex(folder: Path) -> dict[str, str]:
+    """Read the files of a codex. Raises: BriefError: there are none."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))}
+    if not found:
+        raise BriefError(f"{folder} has no codex", field="codex", remedy="`batos codex show` tells where yours is.")
+    return found

@@ -13,9 +13,8 @@ from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Opened
 from batos.cli.render.bars import Bars
 from batos.cli.verb_options import VerbCall, run, with_server
-from batos.cli.verbs.doctor import tell_findings
-from batos.protocol.genesis_documents import GenesisDocument, PlanDocument
-from batos.protocol.server_documents import PlannedGenesis
+from batos.cli.verbs.system_verbs import tell_findings
+from batos.protocol.server_documents import GenesisDocument, PlanDocument, PlannedGenesis
 from batos.terminal.console import Console, count_text, size
 from batos.verbs.server_verbs import GENESIS
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import click
 
 from batos import private_files
-from batos.cli.shared_options import file_names, given_name
+from batos.cli.command_line import DefaultVerb, file_names, given_name
 from batos.cli.verb_options import VerbCall, common
-from batos.cli.wrong_usage import DefaultVerb
-from batos.client.wire import server_file
-from batos.client.wire.addresses import parse_listening, parse_reachable
-from batos.client.wire.keys import KeyFile, Keyring
+from batos.client import addresses
+from batos.client.addresses import parse_listening, parse_reachable
+from batos.client.keys import KeyFile, Keyring
 from batos.config import Settings
 from batos.protocol.errors import ConfigError, UsageError
 from batos.terminal.layout import table
@@ -124,7 +123,7 @@ def _reachable_address(settings: Settings, address: str | None) -> str:
 
     A server that runs goes before the settings: it may listen elsewhere.
     """
-    bound, running = parse_listening(settings.bind, "bind"), server_file.running_server(settings.home)
+    bound, running = parse_listening(settings.bind, "bind"), addresses.running_server(settings.home)
     if running is not None and running.bind_by == "curve":
         bound = replace(parse_reachable(running.bind, "server"), is_loopback=False)
     if bound.is_loopback:

@@ -1,4 +1,4 @@
-"""The verbs about methods: redefine and show, with the files of checks and sources, beside those that just ask."""
+"""The verbs about methods: redefine and show, with the files of checks and sources, and approve."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any, TextIO
 
 import click
 
+from batos.cli.command_line import file_names
 from batos.cli.declared import ask_for, group, take, tell
-from batos.cli.shared_options import file_names
 from batos.cli.verb_options import VerbCall
-from batos.protocol.errors import BriefError
+from batos.protocol.errors import BriefError, UsageError
 from batos.verbs import method_verbs
+from batos.verbs.approval_verbs import APPROVE
 from batos.verbs.method_verbs import METHOD_NOUN, METHOD_REDEFINE, METHOD_SHOW, SOURCE_LIMIT
 
 method = group(METHOD_NOUN, method_verbs)
@@ -98,3 +99,16 @@ def _unreadable(path: str, field: str, why: str) -> BriefError:
         "Name a file of one method's source." if field == "file" else "`batos help generation` shows what a check is."
     )
     return BriefError(f"{path!r} cannot be read: {why}", field=field, remedy=remedy)
+
+
+@take(APPROVE)
+@click.option("--all", "every", is_flag=True, help="All that wait and match --matching.")
+def approve(called: VerbCall, given: Mapping[str, object], every: bool) -> int:
+    """Approve the methods that are named, or with --all those that match."""
+    if every != ("matching" in given) or every == ("approvals" in given):
+        raise UsageError(
+            "name approvals, or give both --all and --matching PATTERN",
+            field="approvals",
+            remedy="`batos approvals` lists them; --all --matching '*' approves everything that waits.",
+        )
+    return tell(called, APPROVE, ask_for(called, APPROVE, given))

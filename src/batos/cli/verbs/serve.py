@@ -1,4 +1,4 @@
-"""The verb `serve`: it holds the image open for every client of its home until it is stopped."""
+"""The verbs `serve` and `stop`: the image is held open for every client of its home until it is stopped."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ import click
 import structlog
 
 from batos import __version__
-from batos.agency.records import staged_effects
+from batos.agency.records import effect_records
 from batos.cli import user_unit
 from batos.cli.verb_options import VerbCall, common, run
-from batos.client.wire import server_file, server_life
-from batos.client.wire.addresses import Address, parse_listening
-from batos.client.wire.keys import Keyring
-from batos.client.wire.server_file import ServerRecord
-from batos.client.wire.server_life import HomeLock
+from batos.client import addresses, server_life
+from batos.client.addresses import Address, ServerRecord, parse_listening
+from batos.client.keys import Keyring
+from batos.client.server_life import HomeLock
 from batos.config import Settings
 from batos.events import Events
 from batos.image import roots
 from batos.image.ids import iso, utc_now
 from batos.image.roots import Root
 from batos.protocol.errors import ImageBusy, Refused
-from batos.records import unfinished_erasure
+from batos.records import redaction
 from batos.server.dispatch import erasing
 from batos.server.dispatch.background_genesis import BackgroundGenesis
 from batos.server.dispatch.dispatcher import Dispatcher
@@ -78,7 +77,7 @@ def change_unit(
         changed = user_unit.uninstall(unit, run_command)
         told = f"{unit.path} is gone, and its server has stopped." if changed else f"There is no {unit.path}."
     else:
-        other = server_file.running_server(called.settings.home)
+        other = addresses.running_server(called.settings.home)
         if other is not None and other.by != "verb" and not unit.path.exists():
             what = f"the home has a server already (process {other.pid})"
             raise Refused(what, remedy="Stop it (`batos stop`), then install the unit.")
@@ -109,7 +108,7 @@ async def _serve_once(called: VerbCall, lock: HomeLock, by: str, lent: asyncio.E
         if lock.take():
             break
         await asyncio.sleep(_PAUSE)  # somebody starts a server, or has the image alone
-    if by == "person" and (other := server_file.running_server(settings.home)) is not None and other.by == "verb":
+    if by == "person" and (other := addresses.running_server(settings.home)) is not None and other.by == "verb":
         await asyncio.to_thread(server_life.stop, settings.home)
     # Where nobody has named a port another one does: clients find the server by the note in its home.
     unasked = frozenset(name for name in ("bind", "events") if name not in called.loaded.sources)
@@ -160,7 +159,7 @@ async def open_server(
     home = settings.home
     bind = replace(parse_listening(settings.bind, "bind"), may_be_another="bind" in unasked)
     events = replace(parse_listening(settings.events, "events"), may_be_another="events" in unasked)
-    other = server_file.running_server(home)
+    other = addresses.running_server(home)
     if other is not None:
         remedy = "It serves this home already: ask it, as in `batos ask`, or stop it."
         raise ImageBusy(str(home), f"the server of process {other.pid}", remedy=remedy)
@@ -178,13 +177,13 @@ async def open_server(
             mine = _note(places, by, server_life.digest(settings))
             about = _about(settings, mine)
             dispatcher.announce(about)
-            await asyncio.to_thread(server_file.write, home, mine)
+            await asyncio.to_thread(addresses.write_record, home, mine)
             try:
                 _log.info("server started", left_behind=len(left), **about)
                 await go_on(uvm, left)
                 uvm.sharing.take_up()
                 _give_vectors(uvm)
-                end = IdleEnd(uvm, server, lambda: server_file.read(home) == mine, settings.idle_seconds)
+                end = IdleEnd(uvm, server, lambda: addresses.read_record(home) == mine, settings.idle_seconds)
                 async with (
                     _begin_genesis(background_genesis),
                     _beside(erasing.keep_finishing(uvm)),
@@ -192,7 +191,7 @@ async def open_server(
                 ):
                     yield uvm, places
             finally:
-                server_file.remove(home, mine)
+                addresses.remove_record(home, mine)
                 await uploads.close()
 
 
@@ -251,8 +250,8 @@ def has_work(root: Root) -> bool:
         roots.waiting_count(root)
         or root[roots.TALLY].get("running")
         or len(root[roots.WISHES])
-        or staged_effects.list_waiting(root)
-        or unfinished_erasure.describe(root)
+        or effect_records.list_waiting(root)
+        or redaction.describe_erasure(root)
     )
 
 
@@ -291,7 +290,7 @@ def _note(places: Places, by: str, settings: str) -> ServerRecord:
     pid = os.getpid()
     return ServerRecord(
         pid=pid,
-        born=server_file.birth_time(pid) or "",
+        born=addresses.birth_time(pid) or "",
         started=iso(utc_now()),
         bind=places.bind.near,
         events=places.events.near,
@@ -339,3 +338,18 @@ def _tell(called: VerbCall, places: Places) -> None:
 
 def _address_text(address: Address, by: str) -> str:
     return f"{address} ({'with the token of the home' if by == 'plain' else 'with a key'})"
+
+
+@click.command()
+@common
+def stop(called: VerbCall) -> int:
+    """Stop the home's server: running missions go back to the queue, and the next server continues them.
+
+    The next verb that needs a server starts one. A second `batos stop` meanwhile stops it at once.
+    """
+    ended = server_life.stop(called.settings.home)
+    if called.console.as_json:
+        called.console.document({"stopped": ended is not None, "pid": None if ended is None else ended.pid})
+    elif not called.quiet:
+        called.console.write("No server runs." if ended is None else f"The server (process {ended.pid}) has stopped.")
+    return 0

@@ -17,9 +17,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict
 
 from batos import private_files
-from batos.genesis.codex import meta_prompts, model_options, rules
-from batos.genesis.codex.declared_intents import IntentText
-from batos.genesis.codex.declared_objects import AbsentObject
+from batos.genesis.codex import rules, value_checks
+from batos.genesis.codex.declarations import AbsentObject, IntentText
 from batos.genesis.codex.key_lines import KeyPath
 from batos.genesis.codex.reader import TomlSource, is_there, nearest_word, read_texts
 from batos.genesis.codex.value_checks import CLOSED, ModelName, OptionalText, Text, Texts, digest_of, read_as
@@ -43,9 +42,9 @@ _PERSONA_FILES = {name: f"{name.lower()}.toml" for name in PILLARS}
 
 
 Prompts: TypeAlias = Annotated[
-    dict[str, Text], BeforeValidator(meta_prompts.check_names), AfterValidator(meta_prompts.check_places)
+    dict[str, Text], BeforeValidator(value_checks.check_names), AfterValidator(value_checks.check_places)
 ]
-Options: TypeAlias = Annotated[dict[str, object], AfterValidator(model_options.check)]
+Options: TypeAlias = Annotated[dict[str, object], AfterValidator(value_checks.check_options)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class Codex(MindTable):
 
     def options_for(self, persona: str, profile: str = "default") -> dict[str, Any]:
         """Return a persona's options, complete: our defaults, then the persona's, then the profile's."""
-        return {**model_options.DEFAULTS, **self.personas[persona].options, **self.profile(profile).options}
+        return {**value_checks.DEFAULTS, **self.personas[persona].options, **self.profile(profile).options}
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +369,7 @@ def _refuse_runners(mind: MindTable, of: Mapping[str, TomlSource]) -> None:
                 name,
                 source,
                 rules.text_of(source.values, "model") or profile.model,
-                {**model_options.DEFAULTS, **source.values.get("options", {}), **profile.options},
+                {**value_checks.DEFAULTS, **source.values.get("options", {}), **profile.options},
             )
             for name, source in judged.items()
         ]

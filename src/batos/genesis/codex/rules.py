@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batos.genesis.codex import meta_prompts, model_options, protocol_conditions
-from batos.genesis.codex.declared_intents import FACET_SUFFIX, PROTOCOL_SUFFIX
-from batos.genesis.codex.declared_objects import SIGNATURE, function_of
+from batos.genesis.codex import declarations, value_checks
+from batos.genesis.codex.declarations import FACET_SUFFIX, PROTOCOL_SUFFIX, SIGNATURE, function_of
 from batos.genesis.codex.key_lines import KeyPath
 from batos.genesis.codex.reader import TomlSource
 from batos.inference import model_names
@@ -69,7 +68,7 @@ def refuse_shared(lists: Iterable[Phrases], what: str) -> None:
             if not phrase:
                 continue
             path = (*mine.path, place)
-            known = owners.setdefault(protocol_conditions.fold(phrase), (mine.persona, mine.source, path))
+            known = owners.setdefault(declarations.fold(phrase), (mine.persona, mine.source, path))
             owner, source, other = known
             if (source, other) == (mine.source, path):
                 continue
@@ -90,7 +89,7 @@ def refuse_reloads(runners: Iterable[PersonaRunner], profile: str) -> bool:
     refused = False
     for mine in runners:
         other = first.setdefault(model_names.with_tag(mine.base).casefold(), mine)
-        for name in model_options.RUNNER:
+        for name in value_checks.RUNNER:
             value, theirs = mine.options.get(name), other.options.get(name)
             if value != theirs:
                 where = Path(other.source.file).name
@@ -128,11 +127,11 @@ def homes(*, in_mind: bool) -> dict[str, str]:
         (("charter", "house_rules", "default_model", "coder", "embedder"), mind),
         (("model",), top if not in_mind else "as `default_model` at the top of the file, or under a profile"),
         (
-            (*model_options.OLLAMA, *model_options.OURS),
+            (*value_checks.OLLAMA, *value_checks.OURS),
             "under [options]" if not in_mind else "in the `options` of a profile",
         ),
-        (tuple(meta_prompts.SHAPES), "under [prompts] of a persona's file"),
-        (tuple(protocol_conditions.CONDITIONS), "in a protocol's `when`"),
+        (tuple(value_checks.SHAPES), "under [prompts] of a persona's file"),
+        (tuple(declarations.CONDITIONS), "in a protocol's `when`"),
         (("slot", "inspiration", "intent", "signature", "may_learn", "when"), "under its [[pillars]] or [[protocols]]"),
         (("makes", "given", "metric"), "under its [[protocols]]"),
     )

@@ -1,7 +1,8 @@
-"""The lease of a node on an image that several can reach: no commit of a node that lost it gets in."""
+"""The lease of a node, which runs on a machine, on an image that several can reach."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import socket
@@ -9,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, TypeVar, cast
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import structlog
 import transaction
@@ -21,9 +23,30 @@ from transaction.interfaces import NoTransaction, TransientError
 from batos.image import roots
 from batos.image.database import LoadableDB
 from batos.image.nodes import claims
-from batos.image.nodes.hosts import HostIdentity, this_host
 from batos.image.writer import back_off
 from batos.protocol.errors import ConfigError, ImageError, InternalError
+
+#: The file of a Linux machine's id; the system asks that nobody is told the id itself.
+_ID_FILE: Final = Path("/etc/machine-id")
+#: The content of the file during the very first start of a machine.
+_NO_ID: Final = ("", "uninitialized")
+
+
+class HostIdentity(NamedTuple):
+    """Names a machine: two are told apart by `id`, and a person knows it by `name`."""
+
+    id: str
+    name: str
+
+
+def this_host(id_file: Path = _ID_FILE, name: str = "") -> HostIdentity:
+    """Return this machine: its id is a digest of the system's, where that can be read, else of its name."""
+    name, known = name or socket.gethostname(), ""
+    with suppress(OSError, UnicodeDecodeError):
+        known = id_file.read_text(encoding="ascii").strip()
+    whole = f"name {name}" if known in _NO_ID else f"id {known}"
+    return HostIdentity(hashlib.sha256(f"batos {whole}".encode()).hexdigest()[:16], name)
+
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 from batos.image import roots
-from batos.image.nodes.hosts import HostIdentity
-from batos.image.nodes.lease import NodeLease, NotPublisher
+from batos.image.nodes.lease import HostIdentity, NodeLease, NotPublisher
 from batos.image.roots import Root
 from batos.image.writer import R, Writer
 from batos.protocol.errors import InternalError

@@ -14,8 +14,8 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import httpx
 
-from batos.concurrency.commit_thread import count_cancellations
-from batos.inference.ollama import blobs, catalogue, failures
+from batos.concurrency.threads import count_cancellations
+from batos.inference.ollama import catalogue, failures, transport
 from batos.inference.ollama.catalogue import Embedding, ModelCard, ModelRow, PullProgress, RunnerRow
 from batos.inference.ollama.chat import (
     DEFAULT_NUM_PREDICT,
@@ -27,27 +27,25 @@ from batos.inference.ollama.chat import (
     checked_model,
     checked_options,
     default_cpu_threads,
+    refuse_cut,
     runner_key,
     stream_lines,
 )
-from batos.inference.ollama.checked import check_count
-from batos.inference.ollama.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse
+from batos.inference.ollama.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse, check_count
 from batos.inference.ollama.deadline import Deadlines, PhaseTimer, Pulse
-from batos.inference.ollama.draft import AnswerDraft
 from batos.inference.ollama.h11_transport import network
-from batos.inference.ollama.raw_exchange import RawExchange
-from batos.inference.ollama.stream_reader import AT_ONCE, StreamReader, entire, part_of
+from batos.inference.ollama.stream_reader import AT_ONCE, AnswerDraft, StreamReader, entire, part_of
 from batos.inference.ollama.transport import (
     PROGRESS,
     WHOLE_CARD,
     OllamaTransport,
+    RawExchange,
     bound_of_answer,
     bound_of_stream,
     bound_of_vectors,
     daemon_url,
     limit_replies,
 )
-from batos.inference.ollama.truncation import refuse_cut
 from batos.protocol.errors import InternalError, ModelMissing, ModelUnsuitable, OllamaTimeout
 
 __all__ = ["Answer", "Bridge", "ChatRequest", "Deadlines", "Embedding", "ModelCard", "PullProgress"]
@@ -278,7 +276,7 @@ class Bridge:
     async def has_blob(self, digest: str) -> bool:
         """Test if the daemon has the blob `sha256:<64 hex digits>`."""
         self._ready()
-        response = await self._reply(self._http.head(f"/api/blobs/{blobs.checked_digest(digest)}"))
+        response = await self._reply(self._http.head(f"/api/blobs/{transport.checked_digest(digest)}"))
         if response.status_code == 404:
             return False
         if response.status_code >= 300:
@@ -293,7 +291,7 @@ class Bridge:
         The file is read a piece at a time, once more if its digest is not given. `on_bytes` gets the bytes sent and the
         size. A file changed meanwhile raises UsageError if it became shorter, else RequestRejected.
         """
-        file = await asyncio.to_thread(blobs.measure, path, digest)
+        file = await asyncio.to_thread(transport.measure_file, path, digest)
 
         def on_sent(sent: int) -> None:
             timer.touch()
@@ -302,7 +300,7 @@ class Bridge:
 
         if not await self.has_blob(file.digest):
             with PhaseTimer("progress", self.deadlines.progress) as timer:
-                await blobs.send(self._http, self._peer, file, on_sent)
+                await transport.send_file(self._http, self._peer, file, on_sent)
         return file.digest
 
     async def delete(self, model: str) -> None:

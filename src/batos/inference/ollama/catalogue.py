@@ -10,8 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from batos.inference.ollama.checked import MOST, check_count, clean
-from batos.inference.ollama.client import ListResponse, ProcessResponse, ProgressResponse, ShowResponse
+from batos.inference.ollama.client import (
+    MOST,
+    ListResponse,
+    ProcessResponse,
+    ProgressResponse,
+    ShowResponse,
+    check_count,
+    clean,
+)
 from batos.protocol.errors import WireError
 
 _VERSION_MOST = 100  # characters

@@ -1,10 +1,69 @@
-"""Watches a text while it is written and tells when it has begun to repeat itself without end."""
+"""Watches a text while it is written for repetition without end: the same words, counted rows, and stale ones."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from batos.inference.ollama.counted_rows import GLANCE, counted_rows, find_likely
+#: Rows of words so many, of as many letters as a sentence has fewer, of nothing but numbers more. Rows of a table that
+#: somebody asked for are fewer, or have something of their own.
+COUNTED_WORDS, COUNTED_SENTENCES, COUNTED_NUMBERS = 128, 64, 512
+#: Characters that are looked at first.
+COUNTED_CHARS = 32_768
+
+_SENTENCE_LETTERS = 40
+_ROW_NUMBERS = 4  # the most numbers in a row
+#: Three rows of the longest that are looked for stand in so many characters.
+GLANCE = 3 * COUNTED_CHARS // COUNTED_SENTENCES
+_NUMBER = re.compile(r"([0-9]{1,15})")
+
+
+def find_likely(text: str) -> bool:
+    """Look at the last rows only, which is quick: False if `counted_rows` finds none in a text with this end."""
+    return bool(_likely(text))
+
+
+def _likely(text: str) -> list[int]:
+    """Return how many numbers a row may have, as two rows at the end of a text are alike by that."""
+    texts = _NUMBER.split(text[-GLANCE:])[-3:0:-2]
+    return [many for many in range(1, _ROW_NUMBERS + 1) if texts[:many] == texts[many : 2 * many] != []]
+
+
+def counted_rows(text: str, chars: int = COUNTED_CHARS) -> tuple[int, int] | None:
+    """Return where the second and the third row begin if a text ends in rows that only count on, else None."""
+    likely = _likely(text)
+    if not likely:
+        return None
+    begin = max(0, len(text) - chars)
+    parts = _NUMBER.split(text[begin:])[:-2]  # the last number may be only the beginning of one
+    texts, numbers = parts[-1::-2], [int(number) for number in parts[-2::-2]]
+    for many in likely:
+        rows = _rows(texts, numbers, many)
+        if rows and begin:
+            return counted_rows(text, len(text))  # they may begin before what was looked at
+        if rows:
+            begins = [len("".join(parts[: len(parts) - 2 * many * back])) for back in (rows - 1, rows - 2)]
+            return begin + begins[0], begin + begins[1]
+    return None
+
+
+def _rows(texts: Sequence[str], numbers: Sequence[int], many: int) -> int:
+    """Count the rows of so many numbers that count on, 0 if they are too few; the newest text and number come first."""
+    letters = sum(map(str.isalpha, "".join(texts[:many])))
+    least = COUNTED_NUMBERS if not letters else COUNTED_WORDS if letters < _SENTENCE_LETTERS else COUNTED_SENTENCES
+    whole = least * many
+    if len(numbers) < whole or texts[: whole - many] != texts[many:whole]:
+        return 0
+    steps = [one - before for one, before in zip(numbers, numbers[many:], strict=False)]
+    if not any(steps[: whole - many]):
+        return 0
+    found = many
+    while found < len(steps) and steps[found] == steps[found - many] and texts[found] == texts[found - many]:
+        found += 1
+    rows = found // many + 1
+    return rows if rows >= least else 0
+
 
 #: The longest unit in characters that is looked for, and how often it stands in a row before the text is a loop.
 LONGEST_UNIT, TIMES = 200, 4
@@ -202,3 +261,58 @@ def repetition_in(text: str, *, structured: bool, ended: bool) -> str:
         if unit > _LONGEST_TOKEN and text.endswith(text[-unit:] * (TIMES + LOOP_TOKENS)):
             return "the same words"
     return "a row with the next number" if counted_rows(text) else ""
+
+
+#: Rows in a row without anything new.
+STALE_ROWS = 8
+
+# A row with fewer letters is a cell, a mark or a blank line, and says nothing about its neighbours.
+_LEAST_LETTERS = 4
+_ROW_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_ROW_END = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[。！？])")
+
+
+def numbers_in(texts: Iterable[str]) -> frozenset[str]:
+    """Return the numbers of some texts, as they are written there."""
+    return frozenset(number for text in texts for number in _ROW_NUMBER.findall(text))
+
+
+class StaleRows:
+    """Hears an answer that follows from a text, and counts the rows at its end that bring nothing new.
+
+    A row is a line or a sentence. A stale one stood in the answer before, or differs from one there only in its numbers
+    and has a number that is not among those that were `shown`: a small model that cannot compute goes on like this. A
+    row that differs only in numbers of the text counts against them, since it may be read from there.
+    """
+
+    __slots__ = ("_begin", "_first", "_forms", "_rest", "_rows", "_run", "_shown")
+
+    def __init__(self, shown: frozenset[str]) -> None:
+        self._shown = shown
+        self._rows: set[str] = set()
+        self._forms: set[str] = set()
+        self._rest, self._begin = "", 0  # the row that has not ended, and where it begins
+        self._run, self._first = 0, (0, 0)  # stale rows since the last new one, and the place of the first of them
+
+    def add(self, piece: str) -> tuple[int, int] | None:
+        """Add a piece; return where the first of the stale rows begins and ends as soon as they are too many."""
+        self._rest += piece
+        while end := _ROW_END.search(self._rest):
+            self._note(self._rest[: end.start()].strip(), self._begin + end.start())
+            self._begin += end.end()
+            self._rest = self._rest[end.end() :]
+        return self._first if self._run >= STALE_ROWS else None
+
+    def _note(self, row: str, end: int) -> None:
+        if sum(map(str.isalpha, row)) < _LEAST_LETTERS:
+            return
+        form = _ROW_NUMBER.sub("0", row)
+        if form not in self._forms:
+            self._run = 0
+        elif row in self._rows or not self._shown.issuperset(_ROW_NUMBER.findall(row)):
+            self._first = self._first if self._run else (self._begin, end)
+            self._run += 1
+        else:  # read from the text, or a number that counts past one of the text's
+            self._run = max(0, self._run - 1)
+        self._rows.add(row)
+        self._forms.add(form)

@@ -1,16 +1,27 @@
-"""The wire to Ollama as bytes: the daemon's address, the body of a request, the lines of a reply."""
+"""The wire to Ollama as bytes: addresses, bodies, lines of replies, and files that are sent in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+import hashlib
+import json
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 import httpx
 
 from batos import notation
-from batos.protocol.errors import ConfigError, InternalError, WireError
+from batos.inference.canonical import EncodedMessages, EncodedSchema, form_of
+from batos.inference.ollama import failures
+from batos.inference.ollama.client import ResponseError
+from batos.inference.ollama.failures import DaemonPeer
+from batos.protocol.errors import ConfigError, InternalError, UsageError, WireError
 
 
 def daemon_url(host: str) -> str:
@@ -223,3 +234,160 @@ class OllamaTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the inner transport and its connections."""
         await self._inner.aclose()
+
+
+_HEADERS: Final = (
+    (b"Accept", b"application/json"),
+    (b"Accept-Encoding", b"identity"),
+    (b"Content-Type", b"application/json"),
+    (b"User-Agent", b"batos"),
+)
+
+
+class RawExchange:
+    """The address of a daemon and the transport to it; `connect` is the seconds that a connection may take.
+
+    The replies are guarded here: the transport is the bare one, without what the client needs around it. Every method
+    raises ResponseError where the daemon refuses, and what the transport raises.
+    """
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport, connect: float) -> None:
+        self._base = url.rstrip("/")
+        self._transport = transport
+        self._head = ((b"Host", httpx.URL(url).netloc), *_HEADERS)
+        self._extensions = {"timeout": {"connect": connect}}
+        #: The addresses in use: to read one from its text costs more than to send a request.
+        self._urls: dict[str, httpx.URL] = {}
+
+    async def whole(self, method: str, path: str, sent: Mapping[str, object] | None = None) -> bytes:
+        """Send a request and return the body of its reply."""
+        response = await self._send(method, path, sent)
+        try:
+            return await _body(response)
+        finally:
+            await stream_of(response).aclose()
+
+    async def lines(self, path: str, sent: Mapping[str, object]) -> AsyncGenerator[bytes, None]:
+        """Post a request and yield each line of its reply; leave early only through `contextlib.aclosing`."""
+        response = await self._send("POST", path, sent)
+        stream = stream_of(response)
+        try:
+            async for chunk in stream:  # whole lines: they are guarded
+                for line in chunk.removesuffix(b"\n").split(b"\n"):
+                    yield line
+        finally:
+            await stream.aclose()
+
+    async def _send(self, method: str, path: str, sent: Mapping[str, object] | None) -> httpx.Response:
+        """Send a request and return a reply that is none of an error, its body unread."""
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = httpx.URL(self._base + path)
+        body = b"" if sent is None else encode(sent)
+        size = () if sent is None else ((b"Content-Length", b"%d" % len(body)),)
+        # Made of its parts: httpx would look at each header for one of its own.
+        headers, stream = httpx.Headers([*self._head, *size]), httpx.ByteStream(body)
+        request = httpx.Request(method, url, headers=headers, stream=stream, extensions=self._extensions)
+        response = await self._transport.handle_async_request(request)
+        guard(response)
+        try:
+            encoding = content_encoding(response)
+            if not response.is_success:
+                # An encoded error is a proxy's: its status says enough, and its body has no bound.
+                text = "" if encoding else (await _body(response)).decode("utf-8", "replace")
+                raise ResponseError(text, response.status_code)
+            if encoding:
+                raise WireError(f"Ollama's reply is encoded ({encoding[:40]!r}), which was not requested")
+        except BaseException:
+            await stream_of(response).aclose()
+            raise
+        return response
+
+
+def encode(sent: Mapping[str, object]) -> bytes:
+    """Return a request's body as JSON, with the forms that its parts have; UsageError for what JSON cannot hold."""
+    plain = {name: value for name, value in sent.items() if not isinstance(value, EncodedMessages | EncodedSchema)}
+    forms = [b'"%b":%b' % (name.encode(), form_of(sent[name])) for name in sent if name not in plain]
+    try:
+        begun = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        body = b"{%b}" % b",".join(part for part in (begun[1:-1], *forms) if part)
+        if not body.isascii():
+            body.decode()  # a form may hold half a surrogate pair, which the wire does not
+        return body
+    except (TypeError, ValueError, RecursionError) as raw:
+        said = f"this cannot be sent to Ollama: {str(raw)[:200]}"
+        raise UsageError(said, remedy="Correct the request or its options.") from raw
+
+
+async def _body(response: httpx.Response) -> bytes:
+    return b"".join([chunk async for chunk in stream_of(response)])
+
+
+_CHUNK = 1 << 20
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def checked_digest(digest: str) -> str:
+    """Return the digest if it is `sha256:` and 64 hex digits: the daemon refuses uploads with a dash instead of the
+    colon.
+
+    Raises: UsageError: the digest has another form.
+    """
+    if not _DIGEST.fullmatch(digest):
+        raise UsageError(f"{digest!r} is no digest of the form sha256:<64 hex digits>", field="digest")
+    return digest
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFile:
+    """A file with its digest and its size in bytes."""
+
+    path: Path
+    digest: str
+    size: int
+
+
+def measure_file(path: Path, digest: str | None = None) -> MeasuredFile:
+    """Return digest and size of a file. The file is read only if its digest is not given."""
+    with path.open("rb") as file:
+        if digest is not None:
+            return MeasuredFile(path, checked_digest(digest), os.fstat(file.fileno()).st_size)
+        hashed = hashlib.file_digest(file, "sha256")
+        return MeasuredFile(path, f"sha256:{hashed.hexdigest()}", file.tell())
+
+
+async def send_file(
+    http: httpx.AsyncClient, peer: DaemonPeer, file: MeasuredFile, on_bytes: Callable[[int], None]
+) -> None:
+    """Upload a file that the daemon does not have; any other failure than of reading is an OllamaError."""
+    content, length = chunks(file, on_bytes), {"Content-Length": str(file.size)}
+    try:
+        response = await http.post(f"/api/blobs/{file.digest}", content=content, headers=length)
+    except (httpx.HTTPError, httpx.StreamError) as raw:
+        raise failures.translate(raw, peer) from raw
+    if response.status_code not in (200, 201):
+        raise failures.refusal(response.text, response.status_code)
+
+
+async def chunks(measured: MeasuredFile, on_bytes: Callable[[int], None]) -> AsyncIterator[bytes]:
+    """Yield the file's bytes, a mebibyte at a time; `on_bytes` gets the number of bytes sent before each piece, and at
+    the end.
+
+    No more bytes are read than were measured: if the file grew, the daemon notices by the digest.
+
+    Raises: UsageError: the file became shorter.
+    """
+    sent = 0
+    file = await asyncio.to_thread(measured.path.open, "rb")
+    try:
+        while sent < measured.size:
+            on_bytes(sent)
+            chunk = await asyncio.to_thread(file.read, min(_CHUNK, measured.size - sent))
+            if not chunk:
+                remedy = "Let it be written to its end, then try again."
+                raise UsageError(f"{measured.path} changed while it was sent to Ollama", remedy=remedy, field="digest")
+            sent += len(chunk)
+            yield chunk
+        on_bytes(sent)
+    finally:
+        file.close()

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from batos.memory.indexes import links, postings, text, vectors
-from batos.memory.indexes.entries import Entry
+from batos.memory.indexes.postings import Entry
 
 Build: TypeAlias = Callable[[Iterable[Entry]], bytes]
 Merge: TypeAlias = Callable[[Sequence[bytes], Container[int]], bytes]

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from batos.memory.indexes import postings
-from batos.memory.indexes.entries import Among, Entry
+from batos.memory.indexes.postings import Among, Entry
 from batos.memory.mentions import names_of
 
 KIND: Final = b"name"

@@ -1,19 +1,139 @@
-"""Words and the ids that hold them: the segments that the indexes of words and of names are made of."""
+"""Words and the ids that hold them: entries that an index is built of, its segments, and their bytes."""
 
 from __future__ import annotations
 
+import re
+import struct
+import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.memory.indexes.entries import Numbers
-from batos.memory.indexes.segment_bytes import number_bytes, pack, read_numbers, unpack
 from batos.protocol.errors import IndexDamaged
+
+#: The version of the format; a segment of another one is refused, and is built again from its entries.
+VERSION = 1
+#: The most bytes that a segment may hold unpacked, so that a short damaged one does not fill the memory.
+MOST_BYTES = 1 << 31
+
+_HEADER = struct.Struct("<4s4sBBHIQ")
+_MARK = b"BATX"
+
+
+def pack(kind: bytes, sections: Sequence[bytes], level: int = 3) -> bytes:
+    """Return a segment of a kind (four bytes) that holds these sections, deflated at a level (0: not at all)."""
+    lengths = struct.pack(f"<{len(sections)}Q", *map(len, sections))
+    body = b"".join((lengths, *sections))
+    packed = zlib.compress(body, level)
+    return _HEADER.pack(_MARK, kind, VERSION, len(sections), 0, zlib.crc32(packed), len(body)) + packed
+
+
+def unpack(kind: bytes, segment: bytes, count: int) -> list[memoryview]:
+    """Return the `count` sections of a segment of a kind.
+
+    Bytes that are no such segment raise IndexDamaged: cut, changed, of another kind or version.
+    """
+    if len(segment) < _HEADER.size:
+        raise IndexDamaged(f"a segment of {len(segment)} bytes has no whole header")
+    mark, found, version, sections, unused, checksum, size = _HEADER.unpack_from(segment)
+    if (mark, found, sections, unused) != (_MARK, kind, count, 0):
+        raise IndexDamaged(f"these bytes are no segment of the kind {kind.decode()}")
+    if version != VERSION:
+        raise IndexDamaged(f"the segment has the format {version}, and this program reads {VERSION}")
+    packed = memoryview(segment)[_HEADER.size :]
+    if zlib.crc32(packed) != checksum or not 8 * count <= size <= MOST_BYTES:
+        raise IndexDamaged("the bytes of a segment are not those that were written")
+    return _split(_inflate(packed, size), count)
+
+
+def _inflate(packed: memoryview, size: int) -> memoryview:
+    inflater = zlib.decompressobj()
+    try:
+        body = inflater.decompress(packed, size + 1)
+    except zlib.error as error:
+        raise IndexDamaged("the bytes of a segment cannot be unpacked") from error
+    if len(body) != size or not inflater.eof:
+        raise IndexDamaged("a segment does not have the length that its header tells")
+    return memoryview(body)
+
+
+def _split(body: memoryview, count: int) -> list[memoryview]:
+    lengths = struct.unpack_from(f"<{count}Q", body)
+    if sum(lengths) + 8 * count != len(body):
+        raise IndexDamaged("the sections of a segment do not fill it")
+    sections, at = [], 8 * count
+    for length in lengths:
+        sections.append(body[at : at + length])
+        at += length
+    return sections
+
+
+def number_bytes(kind: str, numbers: NDArray[Any]) -> bytes:
+    """Return numbers as a section; `kind` is their type as numpy names it, such as `<u4`.
+
+    The first bytes of all numbers stand together, then the second ones and so on: most are zeros, which pack well.
+    """
+    found = numbers.astype(kind)
+    planes: bytes = found.view(np.uint8).reshape(-1, found.itemsize).T.tobytes()
+    return planes
+
+
+def read_numbers(kind: str, section: memoryview) -> NDArray[Any]:
+    """Return the numbers of a section that `number_bytes` wrote.
+
+    Raises: IndexDamaged: the section ends within a number.
+    """
+    found = np.dtype(kind)
+    if len(section) % found.itemsize:
+        raise IndexDamaged("a section of numbers ends within a number")
+    planes = np.frombuffer(section, np.uint8).reshape(found.itemsize, -1)
+    return np.ascontiguousarray(planes.T).view(found).ravel().astype(found.newbyteorder("="), copy=False)
+
+
+#: Marks between the words of a path, and the parts of one that are words to find it by.
+_BETWEEN: Final = re.compile(r"[\W_]+")
+_MOST_NAMED: Final = 2
+#: Ids, or numbers of chunks.
+Numbers: TypeAlias = NDArray[np.int64]
+#: Tells which of an array of ids may be found.
+Among: TypeAlias = Callable[[Numbers], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """A chunk to be found: its id, the title of what it belongs to ("" where that has none), and its text.
+
+    `heading` is what stands above it in a document; the chunk that `is_first` stands for the document. `beside` are the
+    words of its path, and its day.
+    """
+
+    id: int
+    title: str
+    text: str
+    heading: str = ""
+    is_first: bool = True
+    beside: str = ""
+
+
+def words_beside(source: str, day: str) -> str:
+    """Return what a document is also found by: the end of the path that it came from, and its day.
+
+    >>> words_beside("/home/ann/house/heat_pump.md", "2026-03-04T10:00:00.000Z")
+    'house heat pump md 2026-03-04'
+    """
+    path = source.partition("#")[0] if "/" in source or "." in source else ""
+    named = _BETWEEN.sub(" ", " ".join(path.rsplit("/", 2)[-_MOST_NAMED:]))
+    return f"{named} {day[:10]}".strip()
+
+
+#: The short name, for who builds indexes. (The journal has a class of that name.)
+Entry: TypeAlias = IndexEntry
+
 
 #: The most times that a word is counted in one entry, and the most that an entry's length is.
 MOST_TIMES, MOST_LENGTH = 65535, 0xFFFFFFFF

@@ -11,12 +11,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from batos.memory.common_words import COMMON_STEMS
 from batos.memory.indexes import postings
-from batos.memory.indexes.entries import Among, Entry, Numbers
-from batos.memory.indexes.postings import Postings, word_of
-from batos.memory.inflections import WantedWords, searched_stems, wanted_words
-from batos.memory.terms import stems
+from batos.memory.indexes.postings import Among, Entry, Numbers, Postings, word_of
+from batos.memory.segmentation import stems
+from batos.memory.words_by_language import COMMON_STEMS, WantedWords, searched_stems, wanted_words
 
 #: Entries that are taken for granted beside those of an index, and the shares of them that hold a common word, and any
 #: other one (decision 0061).

@@ -10,8 +10,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from batos.memory.indexes.entries import Among, Numbers
-from batos.memory.indexes.segment_bytes import pack, unpack
+from batos.memory.indexes.postings import Among, Numbers, pack, unpack
 from batos.memory.indexes.text import best_of
 from batos.protocol.errors import IndexDamaged
 

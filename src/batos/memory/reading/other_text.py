@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from charset_normalizer import CharsetMatch, from_bytes
 
-from batos.memory.reading.file_formats import has_few_nuls
-from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean
+from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean, has_few_nuls
 
 #: Bytes that are looked at for the encoding.
 _SAMPLE: Final = 2**16

@@ -10,13 +10,12 @@ from typing import Final
 from batos.image import roots
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.memory.common_words import COMMON
-from batos.memory.records import memory_records, retractions
-from batos.memory.sentences import sentence_spans
-from batos.memory.terms import STEM, terms
+from batos.memory.records import memories_set_aside, memory_records
+from batos.memory.segmentation import STEM, sentence_spans, terms
+from batos.memory.words_by_language import COMMON
 from batos.objects.prototype import UvmObject, own_slots
-from batos.records import withdrawals
-from batos.records.withdrawals import Withdrawal
+from batos.records import memory_lineage
+from batos.records.memory_lineage import Withdrawal
 
 #: Sentences of a memory that are looked for: whole books are not in turns.
 _SENTENCES: Final = 200
@@ -53,13 +52,13 @@ def take_out(root: Root, documents: Sequence[UvmObject], by: str, at: str) -> Fo
     Methods that hold such words are retired. Summaries of the conversations are made anew.
     """
     words = _words_of(root, documents)
-    missions = tuple(each for each in _turns(root, documents, words) if retractions.forget_turn(root, each))
-    retractions.drop_views(root, missions)
+    missions = tuple(each for each in _turns(root, documents, words) if memories_set_aside.forget_turn(root, each))
+    memories_set_aside.drop_views(root, missions)
     found = {key: each for key, each in _active(root) if words.are_in(each.revisions[each.active].source)}
     named = {key: f"{own_slots(each.holder).get('name', '?')}.{each.selector}" for key, each in found.items()}
     revisions = [(key, each.active) for key, each in found.items()]
     why = Withdrawal(at, by, f"forgotten with {own_slots(documents[0])['name']}" if documents else "forgotten")
-    return ForgottenTurns(missions, tuple(named[key] for key, _, _ in withdrawals.retire_all(root, revisions, why)))
+    return ForgottenTurns(missions, tuple(named[key] for key, _, _ in memory_lineage.retire_all(root, revisions, why)))
 
 
 def _active(root: Root) -> Iterator[tuple[str, Lineage]]:

@@ -12,7 +12,7 @@ from batos.image import roots
 from batos.image.number_ranges import has_number
 from batos.image.roots import Root
 from batos.memory.indexes import kinds
-from batos.memory.records import memory_archives, memory_claims, memory_copies, memory_pins, memory_standings
+from batos.memory.records import memory_archives, memory_claims, memory_places, memory_standings
 from batos.memory.records.memory_places import (
     find_by_source,
     names_below,
@@ -162,13 +162,13 @@ def add(root: Root, documents: Sequence[NewDocument], first: int, segments: Mapp
     old, begin = [], first
     for document in documents:
         name = find_by_source(root, document.user, document.scope, document.place)
-        is_pinned = name is not None and memory_pins.is_pinned(root, name)
+        is_pinned = name is not None and memory_standings.is_pinned(root, name)
         if name is not None:
             before.append(name)
             old.append(_leave(root, name, document.place))
         first = _add_document(root, document, first)
         if is_pinned and name not in root[roots.DOCUMENTS]:
-            memory_pins.pin(root, document.name, document.at)
+            memory_standings.pin(root, document.name, document.at)
     take_out(root, [each for each in old if each])
     count_change(root, [(begin, first), *((each.start, each.start) for each in old)])
     missing = {number for each in old for number in each if number >= begin}  # a source may come twice in a batch
@@ -185,7 +185,7 @@ def add_places(root: Root, places: Sequence[tuple[str, str]]) -> None:
     for name, place in places:
         slots = own_slots(documents[name]) if name in documents else None
         if slots is not None and find_by_source(root, slots["user"], slots["scope"], place) != name:
-            memory_copies.note_place(root, name, place)
+            memory_places.note_place(root, name, place)
             fresh[place_key(slots["user"], slots["scope"], place)] = name, place
     if not fresh:
         return
@@ -194,10 +194,10 @@ def add_places(root: Root, places: Sequence[tuple[str, str]]) -> None:
     for key, (name, place) in fresh.items():
         if key in kept["sources"]:
             former = kept["sources"][key]
-            is_pinned = memory_pins.is_pinned(root, former)
+            is_pinned = memory_standings.is_pinned(root, former)
             old.append(_leave(root, former, place))
             if is_pinned and former not in documents:
-                memory_pins.pin(root, name, own_slots(documents[name])["remembered_at"])
+                memory_standings.pin(root, name, own_slots(documents[name])["remembered_at"])
     kept["sources"].update({key: name for key, (name, _) in fresh.items()})
     take_out(root, [each for each in old if each])
     count_change(root, [(each.start, each.start) for each in old])
@@ -211,11 +211,11 @@ def _leave(root: Root, name: str, place: str) -> range:
     document = root[roots.DOCUMENTS][name]
     slots = own_slots(document)
     first = slots["chunks"][0]
-    if not memory_copies.drop_place(root, name, place) and slots["standing"] == "current":
-        others = memory_copies.places_of(root, name)
+    if not memory_places.drop_place(root, name, place) and slots["standing"] == "current":
+        others = memory_places.places_of(root, name)
         if not others:
             return _remove_document(root, name)
-        memory_copies.drop_place(root, name, others[0])
+        memory_places.drop_place(root, name, others[0])
         document.source = others[0]
         kept = trees_of(root)
         kept["ranges"][first] = tuple(ChunkRange(*kept["ranges"][first])._replace(source=others[0]))
@@ -269,9 +269,9 @@ def _remove_document(root: Root, name: str) -> range:
         del kept["chunks"][number]
     del kept["ranges"][first]
     kept["recalls"].pop(first, None)
-    places = memory_copies.places_of(root, name)
+    places = memory_places.places_of(root, name)
     for place in places:
-        memory_copies.drop_place(root, name, place)
+        memory_places.drop_place(root, name, place)
     sources = [("sources", place) for place in (slots["source"], *places)]
     for tree, value in (("digests", slots["sha256"]), *sources):
         key = place_key(slots["user"], slots["scope"], value)
@@ -279,7 +279,7 @@ def _remove_document(root: Root, name: str) -> range:
             del kept[tree][key]
     freed = memory_claims.forget_claims(root, root[roots.DOCUMENTS][name])
     memory_standings.let_go(root, freed, slots)
-    memory_pins.unpin(root, name)
+    memory_standings.unpin(root, name)
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
 

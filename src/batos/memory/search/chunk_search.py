@@ -15,23 +15,28 @@ from numpy.typing import NDArray
 from batos.image.roots import Root
 from batos.memory import thresholds
 from batos.memory.indexes import links, postings, text, vectors
-from batos.memory.indexes.entries import Entry, Numbers, words_beside
 from batos.memory.indexes.links import LinkIndex
-from batos.memory.indexes.postings import Postings
+from batos.memory.indexes.postings import Entry, Numbers, Postings, words_beside
 from batos.memory.indexes.text import TextIndex, best_of
 from batos.memory.indexes.vectors import Matrix, VectorIndex
-from batos.memory.inflections import wanted_words
-from batos.memory.reach import MemoryReach
 from batos.memory.records import memory_archives, memory_records, memory_segments
 from batos.memory.records.memory_records import ChunkRange, NewDocument
 from batos.memory.records.memory_segments import VECTORS
 from batos.memory.search import linked_recall, metadata
-from batos.memory.search.linked_recall import NOTHING_SAID, Legs, Link, RankedChunk, RecallMode, SaidWords
-from batos.memory.search.metadata import MetadataIndex
-from batos.memory.search.names_within import ChunksWithin, NamesWithin
-from batos.memory.sentences import sentence_spans
-from batos.memory.table_heads import head_within
-from batos.memory.terms import words
+from batos.memory.search.linked_recall import (
+    NOTHING_SAID,
+    ChunksWithin,
+    Legs,
+    Link,
+    NamesWithin,
+    RankedChunk,
+    RecallMode,
+    SaidWords,
+)
+from batos.memory.search.metadata import MemoryReach, MetadataIndex
+from batos.memory.segmentation import sentence_spans, words
+from batos.memory.text_units import head_within
+from batos.memory.words_by_language import wanted_words
 from batos.objects.prototype import UvmObject, own_slots
 
 #: The kinds of segments that are built of texts.

@@ -10,25 +10,24 @@ from typing import Any, Final
 from batos.image import roots
 from batos.image.roots import Root
 from batos.memory import thresholds
-from batos.memory.claims.marked_texts import View, marked_spans, marked_text
-from batos.memory.common_words import COMMON_STEMS
+from batos.memory.claims.adjudication import View, marked_spans, marked_text
 from batos.memory.evidence import PERHAPS, PINNED, Passage
-from batos.memory.reach import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
 from batos.memory.records import (
     memory_archives,
     memory_claims,
-    memory_pins,
     memory_places,
-    memory_quotes,
     memory_records,
+    memory_standings,
+    memory_wordings,
 )
+from batos.memory.records.memories_set_aside import STANDS_FOR
 from batos.memory.records.memory_claims import ClaimMark
-from batos.memory.records.memory_folding import STANDS_FOR
 from batos.memory.records.memory_records import ChunkRange, MemoryKind
 from batos.memory.search.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery, nearness
 from batos.memory.search.linked_recall import Link, RecallMode, SaidWords
-from batos.memory.sentences import sentence_spans
-from batos.memory.terms import stems, terms
+from batos.memory.search.metadata import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
+from batos.memory.segmentation import sentence_spans, stems, terms
+from batos.memory.words_by_language import COMMON_STEMS
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.memory_documents import (
     ChunkDocument,
@@ -92,7 +91,7 @@ class Recollection:
 
     def list_pinned(self, root: Root, reach: MemoryReach, limit: int) -> MemoriesPage:
         """Return the pinned documents within reach."""
-        names = memory_pins.list_pinned(root, reach.user or "")
+        names = memory_standings.list_pinned(root, reach.user or "")
         found = [each for each in (root[roots.DOCUMENTS][name] for name in names) if reach.holds(_range_of(each))]
         lines = [line_of(each) for each in found]
         return {"memories": lines[:limit], "documents": len(lines), "chunks": sum(each["chunks"] for each in lines)}
@@ -158,7 +157,7 @@ class Recollection:
 
     def pinned_passages(self, root: Root, reach: MemoryReach, most: int) -> tuple[Passage, ...]:
         """Return the first parts of what is pinned within reach, so many, as evidence."""
-        named = memory_pins.list_pinned(root, reach.user or "", reach.scopes or ())
+        named = memory_standings.list_pinned(root, reach.user or "", reach.scopes or ())
         documents = (root[roots.DOCUMENTS][name] for name in named)
         within = (each for each in documents if reach.holds(_range_of(each)))
         parts = islice((part for each in within for part in memory_records.chunks_of(root, each)), most)
@@ -337,7 +336,7 @@ def whole_weight(passage: Passage) -> float:
 def _stands(root: Root, chunk: UvmObject) -> bool:
     """Test if a chunk still has what it was made from."""
     document = own_slots(own_slots(chunk)["document"])
-    return document["kind"] not in ANSWERED or memory_quotes.is_grounded(root, document["mission"])
+    return document["kind"] not in ANSWERED or memory_wordings.is_grounded(root, document["mission"])
 
 
 def _recalled_chunk(found: FoundChunk, among: FoundChunks, view: View) -> RecalledChunk:

@@ -12,18 +12,23 @@ from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.values import Plain, Ref, Value, same
 from batos.image import ownership
 from batos.image.records import least_trust
-from batos.methods.execution import (
-    name_rules,
-    primitives,
-)
-from batos.methods.execution.invocation import DEEPEST, Invocation, InvocationResult, Thought, To
-from batos.methods.execution.plain_data import Data, data_of
+from batos.methods.execution import primitives, receiver_view
 from batos.methods.execution.receiver_view import View
-from batos.methods.execution.resolution import SlotMessage, ToIntent, ToMethod, resolve
+from batos.methods.execution.resolution import (
+    DEEPEST,
+    Invocation,
+    InvocationResult,
+    SlotMessage,
+    Thought,
+    To,
+    ToIntent,
+    ToMethod,
+    resolve,
+)
 from batos.methods.execution.usage import interpret_intent
-from batos.methods.execution.write_buffer import BufferedSlot, WriteBuffer
+from batos.methods.execution.write_buffer import BufferedSlot, Data, WriteBuffer, data_of
 from batos.minds import provenance
-from batos.minds.calls import sample_paths
+from batos.minds.calls import questions
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, label
@@ -124,7 +129,7 @@ class MethodHost:
     ) -> MessageAnswer:
         """Check a message, find its slot, and answer it by the kind of the slot: primitive, intent or method, value."""
         self._invocation.limits.send()
-        name = name_rules.check_selector(selector)
+        name = receiver_view.check_selector(selector)
         given = _PlainArguments(tuple(data_of(args, "an argument")), data_of(kwargs, "an argument"))
         target = self._invocation.message.receiver if to is None else self._other(to)
         kept = self._buffer.find(target, name)
@@ -140,7 +145,7 @@ class MethodHost:
 
     async def _read(self, of: Ref, slot: str) -> MessageAnswer:
         """Check the slot's name and return its value."""
-        return self._value(self._other(of), name_rules.check_read(slot))
+        return self._value(self._other(of), receiver_view.check_read(slot))
 
     def _other(self, ref: Ref) -> UvmObject:
         """Return the object of a number.
@@ -188,7 +193,7 @@ class MethodHost:
         if primitive.name == "catalog.forget":
             return MessageAnswer(primitives.forget(self._invocation.context, *given))
         if primitive.name == "llm.embed":
-            path = sample_paths.within(self._invocation.path, selector, self._places[selector])
+            path = questions.path_within(self._invocation.path, selector, self._places[selector])
             self._places[selector] += 1
             vectors: list[Any] = await primitives.embed(self._invocation.context, f"{path}#0", *given)
             return MessageAnswer(vectors)
@@ -214,7 +219,7 @@ class MethodHost:
         invocation = self._invocation
         if invocation.depth >= DEEPEST:
             raise MethodFailed(f"messages are nested {DEEPEST} deep, and {selector!r} would be one more")
-        path = sample_paths.within(invocation.path, selector, self._places[selector])
+        path = questions.path_within(invocation.path, selector, self._places[selector])
         self._places[selector] += 1
         flushed = self._flush(pending, runs=isinstance(kept.value, Method))
         context = primitives.in_voice_of(invocation.context, target)

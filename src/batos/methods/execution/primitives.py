@@ -10,31 +10,30 @@ from typing import Any, Final
 import structlog
 
 from batos.agency.payloads import payload_of
-from batos.agency.records import capabilities, staged_effects
-from batos.agency.records.staged_effects import EffectData
-from batos.gate import citations
+from batos.agency.records import effect_records
+from batos.agency.records.effect_records import EffectData
+from batos.gate import attribution
 from batos.memory.evidence import Evidence
 from batos.memory.exchanges import IndexedDocument
 from batos.memory.records import memory_records
-from batos.methods.execution.invocation import LONGEST_LINE, Invocation, Thought
-from batos.methods.execution.plain_data import describe_type
-from batos.methods.execution.resolution import ToMethod
-from batos.minds import context_building, prompt, remembered, states
-from batos.minds.calls import answers, sample_paths
+from batos.methods.execution.resolution import LONGEST_LINE, Invocation, Thought, ToMethod
+from batos.methods.execution.write_buffer import describe_type
+from batos.minds import context_building, prompt, states
+from batos.minds.calls import answers, questions
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.parts.interpret import describe_intent, shape_of, task_of
-from batos.minds.task import Task
+from batos.minds.results import Task
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, label, own_slots, reference
 from batos.protocol.brief import NO_MEMORY
 from batos.protocol.errors import NotFound, ObjectError
-from batos.records.intents import is_interpretable
+from batos.records.methods import is_interpretable
 
 _log = structlog.get_logger("batos.object")
 
 #: The kernel's functions that stage effects.
-OPERATIONS: Final = frozenset(primitive for _, primitive in capabilities.SELECTORS.values())
+OPERATIONS: Final = frozenset(primitive for _, primitive in effect_records.SELECTORS.values())
 #: The most effects of one mission.
 MOST_EFFECTS: Final = 64
 #: The answers of a message to a capability: it happens after the commit, or it happened in this lineage before.
@@ -111,11 +110,11 @@ async def think(invocation: Invocation[ToMethod], target: UvmObject, number: int
     thinking = replace(context.mind.thinking, options={**context.mind.thinking.options, **question.options})
     context = context.with_mind(thinking=thinking)
     intent = invocation.message.intent if target is invocation.message.receiver else None
-    call = Question(sample_paths.call(invocation.path, number), _task(context, intent, question))
+    call = Question(questions.call_path(invocation.path, number), _task(context, intent, question))
     interpreter, evidence = invocation.interpreter.in_voice(context), invocation.evidence
     spoken, _ = await infer(interpreter, context, evidence, call, shape_of(invocation.message.kind))
     found = await answers.attribute_aside(spoken.text, question.prompt, evidence)
-    return Thought(spoken.text, citations.citations_of(found), not citations.finds_nothing(found))
+    return Thought(spoken.text, attribution.citations_of(found), not attribution.finds_nothing(found))
 
 
 def in_voice_of(context: MindContext, receiver: UvmObject) -> MindContext:
@@ -217,7 +216,7 @@ def forget(context: MindContext, args: Sequence[object], kwargs: Mapping[str, ob
     several = [named] if isinstance(named, str) else named
     if not isinstance(several, list | tuple) or not 1 <= len(several) <= MOST_DOCUMENTS:
         raise ObjectError(f"`forget_` takes the name of a document, or a list of 1 to {MOST_DOCUMENTS} names")
-    reach = remembered.reach_of(context.mission.brief)
+    reach = context_building.reach_of(context.mission.brief)
     found: list[str] = []
     for name in several:
         if not isinstance(name, str) or reach is None or reach.scopes is None:
@@ -282,7 +281,7 @@ def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
     name = args[0] if len(args) == 1 else None
     if not isinstance(name, str):
         raise ObjectError("`capability_` takes the name of a grant")
-    found = capabilities.find(context.mission.root, name, context.mission.brief.user)
+    found = effect_records.find_capability(context.mission.root, name, context.mission.brief.user)
     if name not in (context.mission.brief.grants or ()) or found is None:
         raise _not_granted_error(name)
     return found
@@ -297,20 +296,20 @@ def stage(
 
     Raises: ObjectError: the brief does not name the grant, an argument is wrong, or there are too many effects.
     """
-    if not capabilities.is_capability(capability):
+    if not effect_records.is_capability(capability):
         raise ObjectError(f"{reference(capability)} is no capability")
     name = own_slots(capability)["name"]
     if reference(find_capability(context, [name])) != reference(capability):
         raise _not_granted_error(name)
     payload = dict(payload_of(operation, args))
-    fingerprint = staged_effects.fingerprint_of(reference(capability), operation, payload)
+    fingerprint = effect_records.fingerprint_of(reference(capability), operation, payload)
     if any(each["fingerprint"] == fingerprint for each in (*context.trace.effects, *staged)):
         return REPEATED
     if len(context.trace.effects) + len(staged) >= MOST_EFFECTS:
         raise ObjectError(f"a mission has at most {MOST_EFFECTS} effects on the world")
-    if staged_effects.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
+    if effect_records.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
-    oid, nonce = reference(capability), capabilities.nonce_of(capability)
+    oid, nonce = reference(capability), effect_records.nonce_of(capability)
     effect = EffectData(grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint)
     staged.append(effect)
     return STAGED

@@ -8,9 +8,8 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from batos.image.ids import tid_text
 from batos.inference.cost import is_spent
-from batos.methods.execution.invocation import Invocation
-from batos.methods.execution.resolution import CELLLESS, CONTROL, ResolvedMessage, ToIntent, ToMethod
-from batos.minds.calls import sample_paths
+from batos.methods.execution.resolution import CELLLESS, CONTROL, Invocation, ResolvedMessage, ToIntent, ToMethod
+from batos.minds.calls import questions
 from batos.minds.parts.interpret import SubQuery, interpret
 from batos.minds.results import PartResult, Synthesis
 from batos.minds.trace import MethodUse
@@ -49,7 +48,7 @@ async def interpret_intent(invocation: Invocation[ToIntent], synthesis: Synthesi
     for an intent that may become a method, or as a control; never for want of a cell.
     """
     message, context = invocation.message, invocation.context
-    path = sample_paths.call(invocation.path, 0) if synthesis is None else ""
+    path = questions.call_path(invocation.path, 0) if synthesis is None else ""
     asked = SubQuery(message.selector, message.intent, message.text, message.number, path)
     told = _slot_fields(message)
     told |= {"revision": tid_text(message.intent._p_serial), "as": message.because}

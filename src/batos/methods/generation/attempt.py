@@ -1,32 +1,221 @@
-"""An attempt to generate a method: a dialogue in a session of its own, with its cost and provenance."""
+"""An attempt to generate a method, or a whole object, in a dialogue with a session of its own."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
+from typing import Annotated, Any, Final, Literal, NoReturn
+
+from pydantic import BaseModel, Field, create_model
 
 from batos.cell.cell import Cell
 from batos.events import Events
+from batos.genesis.codex.declarations import ApiMethod, api_of
+from batos.image import roots
 from batos.image.ids import iso
+from batos.image.roots import Root
 from batos.inference.call_order import CallOrder
 from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
+from batos.inference.schema import Decision
 from batos.inference.session import Session, Thinks
-from batos.methods.generation import coder_prompt, lean_request, prototypes
+from batos.methods.generation import dialogue, lean_request
+from batos.methods.generation import method_checks as checking
 from batos.methods.generation.dialogue import Dialogue
-from batos.methods.generation.generation_log import Round
-from batos.methods.generation.lean_dialogue import LeanDialogue
-from batos.methods.generation.method_checks import REPLY
+from batos.methods.generation.generation_limits import GenerationLimits, Round
+from batos.methods.generation.lean_request import LeanDialogue
+from batos.methods.generation.method_checks import LEAST_CHECKS, MOST_CHECKS, REPLY, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.prototypes import AllMethodsTrial
-from batos.methods.generation.quota import GenerationLimits
 from batos.methods.generation.trial import Trial, TrialResult
+from batos.minds.context import MindContext
+from batos.minds.prompt import Message, with_guide
+from batos.objects.method import Intent
+from batos.objects.prototype import FoundSlot
+from batos.protocol import brief as briefs
+from batos.protocol.errors import DecisionInvalid, GenerationFailed, MessageNotUnderstood
 from batos.protocol.event_payloads import METHOD_TRIED, MethodTried
-from batos.protocol.method_documents import MethodProvenance
+from batos.protocol.method_documents import MethodProvenance, MutantsDocument
 from batos.protocol.mission_documents import LearningDocument
-from batos.records.candidates import Candidate
+from batos.records import methods, tools
+from batos.records.approval_subjects import Candidate, digest_of_source
+
+HEAD: Final = "You write every method of one object of BAT OS."
+
+_TASK: Final = (
+    "They take and return plain data, in the form that the API gives. No method reaches a network, a file or another "
+    "program: this object can compute; ask the model (`await self.infer_(prompt)` answers a text), which may not know; "
+    "and recall what is in memory (`await self.recall_(text)`). What it cannot find out it says as the API says that "
+    "nothing was found, and it never pretends to have looked anywhere. A method may send another of the same object."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AllMethodsTrial:
+    """Tries a reply with every method of an object: if one fails, all fail."""
+
+    trials: tuple[Trial, ...]
+
+    async def reply(self, text: str) -> TrialResult:
+        """Try each method of a reply; a fault begins with its selector. Raises: CellMissing: there is no cell."""
+        try:
+            reply = self.decision.parse(text)
+        except DecisionInvalid as error:
+            return TrialResult((error.message,), is_readable=False)
+        given = {each.selector: each for each in reply.methods}
+        missing = [trial.wanted.selector for trial in self.trials if trial.wanted.selector not in given]
+        if missing:
+            return TrialResult(tuple(f"`{selector}` is missing: write each method once" for selector in missing))
+        parts: list[TrialResult] = []
+        for trial in self.trials:
+            written = given[trial.wanted.selector]
+            checks, faults = checking.parse(written.checks)
+            parts.append(await trial.reply_source(written.source, checks, faults))
+            await asyncio.sleep(0)  # auditing six at once would block the event loop
+        named = zip(self.trials, parts, strict=True)
+        faults = [f"`{trial.wanted.selector}`: {fault}" for trial, part in named for fault in part.faults]
+        refused = tuple(fault for part in parts for fault in part.refused)
+        return TrialResult(tuple(faults), refused, join_sources(part.source for part in parts), parts=tuple(parts))
+
+    @property
+    def decision(self) -> Decision[Any]:
+        """Return the schema of the reply."""
+        return decision(tuple(trial.wanted.selector for trial in self.trials))
+
+
+@lru_cache(maxsize=64)
+def decision(selectors: tuple[str, ...]) -> Decision[Any]:
+    """Return the schema of a reply with one method and its checks for each of these selectors."""
+    many = len(selectors)
+    checks = Field(min_length=LEAST_CHECKS, max_length=MOST_CHECKS, description="calls that tell it from doing nothing")
+    source = Field(max_length=SOURCE, description="one Python function, its imports before it")
+    fields: dict[str, Any] = {
+        "checks": (Annotated[list[CheckText], checks], ...),
+        "selector": (Literal[selectors], ...),
+        "source": (Annotated[str, source], ...),
+    }
+    one: Any = create_model("OneMethod", **fields)
+    described = Field(min_length=many, max_length=many, description="every method of the object, each once")
+    listed: dict[str, Any] = {"methods": (Annotated[list[one], described], ...)}
+    whole: type[BaseModel] = create_model("WholeObject", **listed)
+    return Decision(whole)
+
+
+def intent_of(declared: ApiMethod) -> Intent:
+    """Return the intent for the slot of a declared method, while it has no method or after it is retired."""
+    return Intent(text=declared.text, signature=declared.signature, may_learn=True, kind="tool")
+
+
+def parts_of(wanted: MethodSpec) -> tuple[MethodSpec, ...]:
+    """Return a specification for each method of a prototype; () for a single method."""
+    if wanted.kind != "prototype":
+        return ()
+    return tuple(
+        replace(
+            wanted,
+            holder=wanted.selector,
+            name=wanted.selector,
+            selector=declared.selector,
+            kind="tool",
+            intent=methods.digest_of(intent_of(declared)),
+            text=declared.text,
+            signature=declared.signature,
+            title="",
+            slots=(("api", "str"), ("name", "str")),
+            former=None,
+        )
+        for declared in api_of(wanted.text)[0]
+    )
+
+
+def messages(wanted: MethodSpec, parts: Sequence[MethodSpec], dialect: str, guide: str) -> tuple[Message, ...]:
+    """Return the messages of the first request for all methods of an object; `guide` is the reply's schema in prose."""
+    owner = (f"Owner:\n{wanted.owner}",) if wanted.owner else ()
+    asked = "\n\n".join(
+        (
+            *owner,
+            f"Receiver: {wanted.selector}\nKind: {wanted.kind}",
+            f"Api:\n{wanted.text.strip()}",
+            "Messages:\n- infer_(prompt)\n- recall_(text)\n- log_(text)",
+            f"Task:\n{with_guide(task(parts), guide)}",
+        )
+    )
+    return ({"role": "system", "content": f"{HEAD}\n\n{dialect.strip()}"}, {"role": "user", "content": asked})
+
+
+def task(parts: Sequence[MethodSpec]) -> str:
+    """Return the task: the signatures, the form of arguments and results, and the form of the checks."""
+    signatures = ", ".join(f"`{part.signature}`" for part in parts)
+    return f"Write the methods {signatures}, each so that it does what the API says.\n{_TASK}\n{dialogue.CHECKS}"
+
+
+def candidate(wanted: MethodSpec, judged: TrialResult, parts: Sequence[Candidate]) -> Candidate:
+    """Return one candidate of all methods of an object, which is approved once and installed whole or not at all."""
+    source = join_sources(part.source for part in parts)
+    verdicts = {part.selector: dict(part.verdict) for part in parts}
+    wishes = {declared.selector: intent_of(declared).as_dict() for declared in api_of(wanted.text)[0]}
+    mutants = MutantsDocument(
+        made=sum(part.mutants["made"] for part in parts), killed=sum(part.mutants["killed"] for part in parts)
+    )
+    return Candidate(
+        holder=wanted.holder,
+        selector=wanted.selector,
+        intent=wanted.intent,
+        source=source,
+        verdict={"accepted": not judged.faults, "digest": digest_of_source(source), "methods": verdicts},
+        checks=tuple({"selector": part.selector, **check} for part in parts for check in part.checks),
+        provenance={**parts[0].provenance, "mutants": mutants},
+        mutants=mutants,
+        methods=tuple(replace(part, wish=wishes[part.selector]) for part in parts),
+    )
+
+
+def join_sources(sources: Iterable[str]) -> str:
+    """Join sources into one text for a reader."""
+    return "\n\n".join(source.strip("\n") for source in sources) + "\n"
+
+
+# -- an object that is declared and does not exist yet, when a mission sends it a message
+
+
+class Appeared(Exception):
+    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
+
+
+def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
+    """Return the intent of a message's receiver if it is declared and does not exist; None for any other receiver.
+
+    Raises: MessageNotUnderstood: the object is absent, and its API does not declare the selector; nothing is paid for.
+    """
+    intent = tools.absent(root, message.receiver)
+    if intent is None:
+        return None
+    declared = api_of(intent.text)[0]
+    if message.selector not in {each.selector for each in declared}:
+        signatures = ", ".join(each.signature for each in declared)
+        raise MessageNotUnderstood(message.receiver, message.selector).advise(f"Its API declares {signatures}.")
+    return intent
+
+
+async def summon(context: MindContext, message: briefs.Message, intent: Intent) -> NoReturn:
+    """Make the object of this intent, unless another mission has made it meanwhile; then raise Appeared. Never returns.
+
+    Nothing else could answer the message, so the intent is never interpreted.
+
+    Raises: Appeared: the object exists now. GenerationFailed, CovenantViolation: the object was not made, or policy
+    forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
+    """
+    name, holder = message.receiver, context.mission.root[roots.TOOLS]
+    if context.io.methods.generator is None or context.mind.policy.install == "never":
+        raise GenerationFailed(
+            f"{name} is declared and does not exist, and policy lets nothing be made",
+            remedy="Ask with `--install now` or `--install ask`.",
+        )
+    await context.io.methods.generator.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
+    raise Appeared(name)
 
 
 @dataclass(slots=True)
@@ -84,14 +273,14 @@ class GenerationDeps:
 
         Raises: as `Dialogue.run`.
         """
-        parts = prototypes.parts_of(wanted)
+        parts = parts_of(wanted)
         if not parts:
             trial = self.trial(wanted)
             dialogue = self._dialogue(wanted, opened, session, trial)
             judged = await dialogue.run()
             return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
         tries = AllMethodsTrial(tuple(map(self.trial, parts)))
-        first = prototypes.messages(wanted, parts, self.dialect, tries.decision.guide)
+        first = messages(wanted, parts, self.dialect, tries.decision.guide)
         dialogue = Dialogue(
             wanted, session, tries, self.events, opened.path, opened.first_messages or first, tries.decision
         )
@@ -101,14 +290,14 @@ class GenerationDeps:
             await self.candidate(trial.wanted, trial, judged, made)
             for trial, judged in zip(tries.trials, tried.parts, strict=True)
         ]
-        return prototypes.candidate(wanted, tried, found)
+        return candidate(wanted, tried, found)
 
     def _dialogue(self, wanted: MethodSpec, opened: Round, session: Session, trial: Trial) -> Dialogue:
         """Return the dialogue about one method, in the form that suits the coder."""
         if wanted.coder.form == "lean":
             first = opened.first_messages or lean_request.method_messages(wanted)
             return LeanDialogue(wanted, session, trial, self.events, opened.path, first)
-        first = opened.first_messages or coder_prompt.messages(wanted, self.dialect, REPLY.guide)
+        first = opened.first_messages or dialogue.messages(wanted, self.dialect, REPLY.guide)
         return Dialogue(wanted, session, trial, self.events, opened.path, first)
 
     def _provenance(self, dialogue: Dialogue, opened: Round, about: MethodProvenance) -> MethodProvenance:

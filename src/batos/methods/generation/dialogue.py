@@ -1,4 +1,7 @@
-"""The dialogue with the coder: asks for a method, and reports the faults of each reply, a few times at most.
+"""The dialogue with the coder: its prompt, and the faults of each reply.
+
+docs/generation.md describes the format line by line, for the authors of the emulator too. Stable text stands first, so
+that generations share the runner's prompt cache; a repair only appends.
 
 A reply that cannot be read, repeats itself or is the same as an earlier one is never shown to the model: it would go on
 with it. The same is asked anew then, with another seed and temperature.
@@ -11,17 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from batos.events import Events
-from batos.inference.decisions.decide import sample_differently, whole
-from batos.inference.decisions.schema import Decision
+from batos.inference.decide import sample_differently, whole
 from batos.inference.ollama.bridge import ChatRequest
+from batos.inference.schema import Decision
 from batos.inference.session import Session, Step
-from batos.methods.generation import coder_prompt
 from batos.methods.generation.method_checks import REPLY
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import TrialResult
 from batos.minds import prompt
-from batos.minds.prompt import Message
+from batos.minds.prompt import Message, with_guide
 from batos.minds.trace import ratio
+from batos.objects.method import IntentKind
 from batos.protocol.errors import (
     AnswerCut,
     ContextOverflow,
@@ -33,6 +36,106 @@ from batos.protocol.errors import (
     TimedOut,
 )
 from batos.protocol.event_payloads import METHOD_REPAIR, MethodRepair
+
+HEAD: Final = "You write one method for an object of BAT OS."
+REFUSED: Final = "The method is not accepted:"
+_AGAIN: Final = "Give the whole reply again, with these mended."
+#: The most faults of an attempt that the coder is told, and the most characters of a fault.
+FAULTS: Final = 10
+FAULT: Final = 320
+
+_KINDS: Final[dict[IntentKind, str]] = {
+    "facet": (
+        "It is sent one question as text and answers with text: what the persona above says to it, in that voice. "
+        "It thinks with `await self.infer_(prompt)`, which answers a text; the prompt tells who speaks, how, and the "
+        "question itself. It is no function that computes an answer: its voice is in how it asks."
+    ),
+    "protocol": (
+        "It is sent the text of an answer and returns the whole text as it is after the protocol. It thinks with "
+        "`await self.infer_(prompt)`, which answers a text; the prompt tells what to do, in the voice above, and holds "
+        "the answer itself."
+    ),
+    "tool": "It takes and returns plain data, as its intent says, and does one thing.",
+}
+
+_PLAIN: Final = "It takes and returns plain data, as its intent says."
+
+CHECKS: Final = (
+    "Each check is one call of the method, and its fields are JSON, written as text: "
+    'with `arguments` ["why?"], `replies` {"infer_": ["Because."]}, `result` "Because." and the others empty, '
+    "the method is called with why?, the first `infer_` it sends is answered Because., and it must return that. "
+    "Nothing is really asked: what a method sends is answered from `replies` alone. "
+    'A slot that must be gone afterwards is {"$gone": true} in `slots`. Every slot that the method changes is compared '
+    "in `slots` of a check. At least two checks must fail against a method that returns None and changes nothing. "
+    "`name`, `core_identity` and `core_method` are there in every check as they are. "
+    "It is always 2026-01-01T12:00:00Z in a check."
+)
+
+
+def messages(wanted: MethodSpec, dialect: str, guide: str) -> tuple[Message, ...]:
+    """Return the messages of the first request; `guide` is the reply's schema in prose."""
+    sections = [
+        _section("Owner", wanted.owner),
+        _head_lines(wanted),
+        _section("Intent", wanted.text),
+        _list_section("Examples", wanted.examples),
+        _list_section("Slots", [f"{name}: {kind}" for name, kind in wanted.slots]),
+        _list_section("Messages", wanted.messages),
+        _section("Task", with_guide(task(wanted), guide)),
+    ]
+    asked = "\n\n".join(section for section in sections if section)
+    system = f"{HEAD}\n\n{dialect.strip()}"
+    return ({"role": "system", "content": system}, {"role": "user", "content": asked})
+
+
+def task(wanted: MethodSpec) -> str:
+    """Return the task: the arguments and result of a method of this kind, and the form of its checks."""
+    what = (
+        f"Write the method `{wanted.selector}` so that it does what its intent says. {_KINDS.get(wanted.kind, _PLAIN)}"
+    )
+    return f"{what}\n{CHECKS}"
+
+
+def repair(text: str, faults: Sequence[str]) -> tuple[Message, ...]:
+    """Return the messages to append after a failed attempt: the reply as the model gave it, and its faults."""
+    told = "\n".join(f"- {shorten(each)}" for each in faults[:FAULTS])
+    asked = f"{REFUSED}\n{told}\n{_AGAIN}"
+    return ({"role": "assistant", "content": text or "{}"}, {"role": "user", "content": asked})
+
+
+def _head_lines(wanted: MethodSpec) -> str:
+    """Return the lines that name the receiver, selector, signature, kind and arguments."""
+    lines = [
+        f"Receiver: {wanted.name}",
+        f"Selector: {wanted.selector}",
+        f"Signature: {wanted.signature}",
+        f"Kind: {wanted.kind}",
+        f"Name: {wanted.title}" if wanted.title else "",
+        f"Inspiration: {wanted.inspiration}" if wanted.inspiration else "",
+        f"Arguments: {', '.join(wanted.arguments)}" if wanted.arguments else "",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _section(heading: str, text: str) -> str:
+    """Return a section of the prompt; "" if its text is empty."""
+    return f"{heading}:\n{text.strip()}" if text.strip() else ""
+
+
+def _list_section(heading: str, lines: Sequence[str]) -> str:
+    """Return a section with a list; "" if the list is empty."""
+    return _section(heading, "\n".join(f"- {line}" for line in lines))
+
+
+def shorten(text: str) -> str:
+    """Return a fault on one line of at most FAULT characters, without control characters.
+
+    The fault may quote a model's text, which could otherwise move a cursor.
+    """
+    text = "".join(sign if sign.isprintable() else " " for sign in text)
+    text = " ".join(text.split())
+    return text if len(text) <= FAULT else f"{text[: FAULT - 3]}..."
+
 
 #: The number of repairs in the full form.
 REPAIRS: Final = 3
@@ -115,7 +218,7 @@ class Dialogue:
 
     def _repair(self, text: str, judged: TrialResult) -> tuple[Message, ...]:
         """Return the messages that show a reply and its faults."""
-        return coder_prompt.repair(text, judged.faults)
+        return repair(text, judged.faults)
 
     async def _attempt(self, step: Step) -> tuple[str, TrialResult]:
         """Ask the coder once and try its reply. An endless answer counts as a reply that cannot be read."""
@@ -195,7 +298,7 @@ class Dialogue:
 
     def _emit_repair(self, attempt: int, judged: TrialResult) -> None:
         """Emit the event of a repair."""
-        first, others = coder_prompt.shorten(judged.faults[0]), len(judged.faults) - 1
+        first, others = shorten(judged.faults[0]), len(judged.faults) - 1
         why = f"{first} (and {others} more)" if others else first
         self.events.emit(
             METHOD_REPAIR,
@@ -205,7 +308,7 @@ class Dialogue:
     def _failure(self, judged: TrialResult) -> MethodFailed:
         """Return the error for a dialogue whose last attempt failed."""
         faults = judged.faults or ("it has no checks",)
-        said = "; ".join(faults[: coder_prompt.FAULTS])[: 4 * coder_prompt.FAULT]
+        said = "; ".join(faults[:FAULTS])[: 4 * FAULT]
         if judged.refused:
             return CovenantViolation(
                 f"the guardian refuses {self._method_name()} after {self.repairs} repairs: {said}",

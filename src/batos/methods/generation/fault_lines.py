@@ -18,7 +18,7 @@ from batos.guardian.policy import SHIPPED
 from batos.guardian.tidying import bound_names
 from batos.guardian.tidying.bound_names import Def
 from batos.guardian.verdict import SourceFault, Verdict
-from batos.methods.generation.code_text import tree_of
+from batos.methods.generation.coder_replies import tree_of
 
 _MARKER: Final = f"{SHIPPED.receiver}.{SHIPPED.marker} = True"
 #: Words of other languages that mean one of Python's.

@@ -9,23 +9,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from batos.approvals import reasons
+from batos.approvals import documents
 from batos.approvals.desk import Approvals
 from batos.image.ids import iso
 from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal
-from batos.methods.generation import generation_log
+from batos.methods.generation import generation_limits
 from batos.methods.generation.attempt import GenerationDeps, cost_of
-from batos.methods.generation.generation_log import Round
+from batos.methods.generation.generation_limits import Flight, GenerationQuota, Round, SingleFlight
 from batos.methods.generation.method_spec import MethodSpec
-from batos.methods.generation.quota import GenerationQuota
-from batos.methods.generation.single_flight import Flight, SingleFlight
 from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Method
 from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
 from batos.protocol.event_payloads import METHOD_GENERATING, MethodGenerating
 from batos.protocol.mission_documents import LearningDocument, LearntDocument
-from batos.records.candidates import Candidate
+from batos.records.approval_subjects import Candidate
 
 #: The number of candidates that are kept while they wait for a person; the oldest are dropped.
 _KEPT: Final = 64
@@ -95,7 +93,7 @@ class Generations:
 
     def current(self, log: str) -> Round:
         """Return the round of a log that a request for a method continues or begins."""
-        return generation_log.current(self.deps.journal, log, reopens=self.quota is not None)
+        return generation_limits.current_round(self.deps.journal, log, reopens=self.quota is not None)
 
     async def leave(self, request: GenerationRequest) -> None:
         """End the generation of this request at once, unless another request waits for it."""
@@ -191,7 +189,7 @@ class Generations:
         """Note that a person has not answered yet. Raises: ApprovalNeeded: the request insists on a method."""
         request.told["outcome"], request.told["approval"] = "asked", approval
         if request.insists:
-            raise reasons.approval_error([approval], f"{request.wanted.selector!r} of {request.wanted.name}")
+            raise documents.approval_error([approval], f"{request.wanted.selector!r} of {request.wanted.name}")
 
     # -- one generation
 
@@ -253,7 +251,9 @@ class Generations:
     ) -> None:
         """Record the end of a round; the next request starts another. A copy of the mind ends none."""
         if self.quota is None:
-            await generation_log.close(journal or self.deps.journal, opened, ended, iso(self.deps.clock()), failed)
+            await generation_limits.close_round(
+                journal or self.deps.journal, opened, ended, iso(self.deps.clock()), failed
+            )
 
     def _remember(self, log: str, candidate: Candidate) -> None:
         """Keep a candidate that is not installed, and forget the oldest beyond _KEPT."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.concurrency.commit_thread import finish_despite_cancel
+from batos.concurrency.threads import finish_despite_cancel
 from batos.image import roots
 from batos.image.image import LivingImage
-from batos.image.views.past import newest_commit
-from batos.methods.generation import generation_log
+from batos.image.past import newest_commit
+from batos.methods.generation import generation_limits
 from batos.methods.generation import method_spec as wants
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generations import GenerationRequest, Generations
@@ -34,8 +34,8 @@ from batos.protocol.errors import (
 )
 from batos.protocol.method_documents import MethodProvenance
 from batos.protocol.mission_documents import LearntDocument, WishDocument
-from batos.records import methods, tool_declarations, wishes
-from batos.records.candidates import Candidate
+from batos.records import methods, tool_declarations, tools
+from batos.records.approval_subjects import Candidate
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class MethodGenerator:
         if context.mind.policy.install == "auto" and not request.insists:
             await self._later(context, request)
             return None
-        await generation_log.record_wait(self.deps.journal, context.mission.id, log)
+        await generation_limits.record_wait(self.deps.journal, context.mission.id, log)
         try:
             method = await self.generations.obtain(request)
         except ApprovalNeeded:
@@ -92,7 +92,7 @@ class MethodGenerator:
             return None
         finally:
             if request.told["outcome"]:
-                generation_log.record(self.deps.journal, context.mission.id, request.told)
+                generation_limits.record_learnt(self.deps.journal, context.mission.id, request.told)
             else:  # the mission that continues this one records the outcome
                 request.told["outcome"] = "left"
         if method is not None:
@@ -112,14 +112,14 @@ class MethodGenerator:
             request.told["outcome"], request.told["failure"] = "declined", failure.as_dict()
         else:
             wanted = request.wanted
-            request.told["outcome"] = wishes.LATER
+            request.told["outcome"] = tools.LATER
             request.told["wish"] = WishDocument(
                 holder=wanted.holder,
                 intent=wanted.intent,
                 arguments=list(wanted.arguments),
                 selector=wanted.selector,
             )
-        generation_log.record(self.deps.journal, context.mission.id, request.told)
+        generation_limits.record_learnt(self.deps.journal, context.mission.id, request.told)
 
     def recent_failure(self, holder: UvmObject, selector: str, intent: Intent) -> BatosError | None:
         """Return the error of a recent failure to make a method of this intent, if any.
@@ -171,7 +171,7 @@ class MethodGenerator:
 
     async def _record_late(self, wish: WishDocument, told: LearntDocument) -> None:
         """Note the outcome with the mission whose answer is out; durable when this returns."""
-        generation_log.record(self.deps.journal, wish["mission"], {**told, "after": True})
+        generation_limits.record_learnt(self.deps.journal, wish["mission"], {**told, "after": True})
         await self.deps.journal.flush(wish["mission"])
 
     def _current_state(self, found: FoundSlot, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
@@ -233,7 +233,7 @@ class MethodGenerator:
         """
         log = str(candidate.provenance["generation"])
         if log:
-            await self.generations.close(generation_log.current(self.deps.journal, log), "installed")
+            await self.generations.close(generation_limits.current_round(self.deps.journal, log), "installed")
 
 
 def _request_of(context: MindContext, wanted: MethodSpec, told: LearntDocument) -> GenerationRequest:

@@ -13,14 +13,14 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.config import Settings
-from batos.genesis import measures
-from batos.genesis.codex import graph_names, model_options
+from batos.genesis import measuring
+from batos.genesis.codex import graph_names, value_checks
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.meta_prompts import FIRST_RATIO
+from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.image import roots
+from batos.image.guards import protected_slots
 from batos.image.ids import base32
 from batos.image.ownership import SLOT_USERS
-from batos.image.protection import protected_slots
 from batos.image.records import DIGESTS, SLOT_TRUST, least_trust
 from batos.image.roots import Root, named_objects
 from batos.inference import model_names
@@ -229,18 +229,18 @@ def coder(root: Root, digests: Mapping[str, str]) -> Coder:
     personas = [objects[each] for each in map(graph_names.prototype_name, PILLARS) if each in objects]
     beside = next((dict(each.options) for each in personas if model_names.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
-    chosen = beside or (dict(declared.value) if declared else dict(model_options.DEFAULTS))
-    made = {**model_options.parameters(chosen), **SAMPLING}
-    density = ratio(*measures.prompt_sizes(root, name), FIRST_RATIO)
+    chosen = beside or (dict(declared.value) if declared else dict(value_checks.DEFAULTS))
+    made = {**value_checks.parameters(chosen), **SAMPLING}
+    density = ratio(*measuring.prompt_sizes(root, name), FIRST_RATIO)
     shared = next((each for each in personas if model_names.same(each.model, name)), None)
     is_lean = shared is not None and own_slots(shared).get("persona_form", "full") == "lean"
     form: Form = "lean" if is_lean else _own_form(root, name, made)
-    return Coder(name, digests.get(name, ""), made, density, measures.marks(root).get(name, ()), form)
+    return Coder(name, digests.get(name, ""), made, density, measuring.recorded_marks(root).get(name, ()), form)
 
 
 def _own_form(root: Root, name: str, options: Mapping[str, Any]) -> Form:
     """Return the form for a coder by the parameters of its base and by its window."""
-    measure = measures.recorded_measures(root).get(measures.base_of(root, name))
+    measure = measuring.recorded_measures(root).get(measuring.base_of(root, name))
     parameters = 0 if measure is None else measure.parameters
     small = 0 < parameters < LEAN_CODER * 10**9
     return "lean" if small or int(options["num_ctx"]) < Settings.model_fields["lean_window"].default else "full"

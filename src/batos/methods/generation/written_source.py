@@ -16,7 +16,7 @@ from typing import Final
 from batos.guardian.policy import SHIPPED
 from batos.guardian.tidying import bound_names
 from batos.guardian.tidying.bound_names import Def
-from batos.methods.generation.code_text import find_code, tree_of
+from batos.methods.generation.coder_replies import find_code, tree_of
 
 RECEIVER: Final = SHIPPED.receiver
 _BUILTINS: Final = frozenset(dir(builtins))

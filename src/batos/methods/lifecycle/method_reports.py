@@ -1,17 +1,18 @@
-"""Descriptions of methods as plain data for all doors: state, ledger, revisions and the reasons of their changes."""
+"""Descriptions of methods as plain data for all doors, and as one user may see them."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final, cast
 
 from batos.agency.lookup import find_object
 from batos.image import ownership, roots
 from batos.image.readable import ReadableImage
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.methods.lifecycle import scoring, user_views
+from batos.methods.lifecycle import scoring
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
@@ -23,12 +24,85 @@ from batos.protocol.method_documents import (
     MethodHead,
     MethodHistory,
     MethodLine,
+    MethodProvenance,
     RevisionLine,
     SlotChange,
     ToolLine,
     no_use,
 )
-from batos.records import methods, wishes
+from batos.records import methods
+from batos.records.tools import count_wishes
+
+#: The name of everybody else.
+SOMEBODY: Final = "another user"
+#: The parts of a provenance that a person's yes adds.
+_ANSWER: Final = ("approval", "approved_by", "approved_at")
+#: The part of a reason that names a mission, a memory or an approval.
+_NAMED: Final = re.compile(r"(?<=^undone) with .*|(?<=^retracted) with .*|, approved as .*", re.DOTALL)
+#: Those who change methods and are no user; a generation is another.
+_NOBODY: Final = frozenset({"genesis", "the ledger"})
+
+
+def provenance_for(root: Root, provenance: Mapping[str, object], user: str | None) -> MethodProvenance:
+    """Return the origin of a method without missions and people that are not this user's; None sees all."""
+    found: dict[str, Any] = dict(provenance)
+    if user is None:
+        return cast("MethodProvenance", found)
+    found["missions"] = [each for each in found.get("missions", ()) if ownership.is_asked_by(root, [each], user)]
+    hidden = {name for name in _ANSWER if found.get("approved_by") != user}
+    if found.get("by") != user:
+        hidden.add("by")
+    return cast("MethodProvenance", {name: value for name, value in found.items() if name not in hidden})
+
+
+def document_for(root: Root, document: MethodDocument, user: str | None) -> MethodDocument:
+    """Return all of a method without missions, people and origins that are not this user's; None sees all."""
+    if user is None:
+        return document
+    retired = document["retired"]
+    return {
+        **document,
+        "provenance": provenance_for(root, document["provenance"], user),
+        "retired": None if retired is None else {**retired, "reason": _reason(retired["reason"])},
+        "barred": None if document["barred"] is None else _reason(document["barred"]),
+    }
+
+
+def lines_for(lines: list[MethodLine], user: str | None) -> list[MethodLine]:
+    """Return a list of methods whose reasons name nothing of others; None sees all."""
+    if user is None:
+        return lines
+    return [{**each, "reason": None if each["reason"] is None else _reason(each["reason"])} for each in lines]
+
+
+def history_for(lineage: Lineage, history: MethodHistory, user: str | None) -> MethodHistory:
+    """Return a history without people and origins that are not this user's; None sees all."""
+    if user is None:
+        return history
+    revisions: list[RevisionLine] = [
+        {
+            **each,
+            "came": change_for(lineage, each["came"], user),
+            "went": None if each["went"] is None else change_for(lineage, each["went"], user),
+        }
+        for each in history["revisions"]
+    ]
+    changes: list[SlotChange] = [{**each, **change_for(lineage, each, user)} for each in history["changes"]]
+    return {**history, "revisions": revisions, "changes": changes}
+
+
+def change_for(lineage: Lineage, change: Mapping[str, Any], user: str | None) -> ChangeReason:
+    """Return who made a change of a slot and why, without a person and an origin that are not this user's."""
+    made = (str(each.provenance["generation"]) for each in lineage.revisions.values())
+    if user is None:
+        return {"at": change["at"], "by": change["by"], "reason": change["reason"]}
+    by = change["by"] if change["by"] in {user, *_NOBODY, *made} else SOMEBODY
+    return {"at": change["at"], "by": by, "reason": _reason(change["reason"])}
+
+
+def _reason(reason: str) -> str:
+    return _NAMED.sub("", reason)
+
 
 _LIST = "`batos method list` lists them."
 
@@ -276,12 +350,12 @@ class MethodReader:
         """List a line for each slot that ever had a method, of all objects or of one."""
         with self._image.snapshot() as root:
             holder = None if name is None else find_object(root, name, ownership.NOBODY)
-            return user_views.lines_for(list_methods(root, holder), user)
+            return lines_for(list_methods(root, holder), user)
 
     def count_wishes(self, name: str | None = None) -> int:
         """Count the methods that are still to be made, of all objects or of one. Raises: NotFound: no such object."""
         with self._image.snapshot() as root:
-            return wishes.count(root, None if name is None else find_object(root, name, ownership.NOBODY))
+            return count_wishes(root, None if name is None else find_object(root, name, ownership.NOBODY))
 
     def tools(self) -> list[ToolLine]:
         """List the tools that can be called now."""
@@ -292,10 +366,10 @@ class MethodReader:
         """Return the description of `OBJECT.SELECTOR`, with its active or the named revision. Raises: NotFound."""
         with self._image.snapshot() as root:
             found = describe(root, find_lineage(root, name), revision)
-            return user_views.document_for(root, found, user)
+            return document_for(root, found, user)
 
     def history(self, name: str, user: str | None = None) -> MethodHistory:
         """Return every revision and change of `OBJECT.SELECTOR`, with reasons. Raises: NotFound."""
         with self._image.snapshot() as root:
             lineage = find_lineage(root, name)
-            return user_views.history_for(lineage, history(root, lineage), user)
+            return history_for(lineage, history(root, lineage), user)

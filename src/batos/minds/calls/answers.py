@@ -7,21 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from batos.concurrency.offload import offload
-from batos.gate import checks, citations, wording
+from batos.concurrency.threads import offload
+from batos.gate import attribution, checks, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, GrowingAttribution, SentenceVectors, attribute
 from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex, index_of
 from batos.gate.ground import OWN_NAMES, Draft, Ground
-from batos.gate.texts.stems import stems
-from batos.inference.decisions.free_text import FreeText, ReplyShape, SpokenText, V
+from batos.gate.languages import stems
+from batos.inference.decide import FreeText, ReplyShape, SpokenText, V
 from batos.memory.evidence import Evidence
-from batos.minds import computed_results, prompt, without_memory
+from batos.minds import answers_by_rule, computed_results, prompt
 from batos.minds.calls import decisions
 from batos.minds.calls.questions import ModelReply, Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import JudgedAnswer, MindAnswer, PartResult, Synthesis
-from batos.objects.message import Interpreter
+from batos.objects.prototype import Interpreter
 from batos.protocol.event_payloads import (
     MISSION_CITATION,
     MISSION_RETRACTED,
@@ -177,7 +177,7 @@ class _Teller:
         self._tell(self._heard.add(piece))
 
     def _tell(self, sentences: tuple[AttributedSentence, ...]) -> None:
-        found = citations.citations_of(Attribution(sentences)) if sentences else ()
+        found = attribution.citations_of(Attribution(sentences)) if sentences else ()
         tell_citations(self._context, self._path, found, self._ground.evidence)
 
 
@@ -191,7 +191,7 @@ def tell(context: MindContext, path: str, text: str) -> None:
 
 def _tell_lead(context: MindContext, path: str) -> None:
     """Send the line that stands before the answer, if there is one, before its first words."""
-    if not context.trace.streamed and (lead := without_memory.lead_of(context)):
+    if not context.trace.streamed and (lead := answers_by_rule.lead_of(context)):
         context.trace.note_words(path, lead)
         context.io.events.emit(MISSION_TOKEN, MissionToken(mission=context.mission.id, path=path, text=lead))
 
@@ -199,7 +199,7 @@ def _tell_lead(context: MindContext, path: str) -> None:
 def tell_citations(context: MindContext, path: str, found: Iterable[Citation], evidence: Evidence) -> None:
     """Send citations to the listener, each with its file, except those of a mind within another."""
     if not context.mind.inner:
-        for each in citations.in_files(found, evidence):
+        for each in attribution.in_files(found, evidence):
             context.trace.stream_cited.add((each["document"], each["span"][0]))
             told = MissionCitation(mission=context.mission.id, path=path, **each)
             context.io.events.emit(MISSION_CITATION, told)
@@ -295,13 +295,13 @@ async def judge_alone(
     draft = Draft(said.answer, ground, said.was_cut, instructions)
     judged = await offload(size, lambda: checks.judge(draft, vectors, attributor=attributor))
     found = judged.attribution
-    silent = not said.answer.strip() or citations.finds_nothing(found)
+    silent = not said.answer.strip() or attribution.finds_nothing(found)
     answer = replace(
         said,
-        citations=citations.citations_of(found),
+        citations=attribution.citations_of(found),
         unanswered=frozenset({1} if silent else ()),
-        is_known=not silent and citations.is_known(found, ground.evidence),
-        gist=citations.gist_of(said.answer, found),
+        is_known=not silent and attribution.is_known(found, ground.evidence),
+        gist=attribution.gist_of(said.answer, found),
     )
     return JudgedAnswer(answer, judged.verdict, found)
 

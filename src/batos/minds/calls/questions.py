@@ -1,4 +1,4 @@
-"""A question to the model within the window: composed, fitted, and shortened once if the daemon says it is too long."""
+"""A question to the model within the window: composed, fitted, shortened once if need be, on its sample path."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from batos.inference.decisions.decide import Deciding, decide, no_fault
-from batos.inference.decisions.free_text import ReplyShape, V
+from batos.inference.decide import Deciding, ReplyShape, V, decide, no_fault
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
-from batos.memory.sentences import whole_sentences
+from batos.memory.segmentation import whole_sentences
 from batos.minds import computed_results, lean, prompt
 from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
-from batos.minds.task import Task
-from batos.objects.message import Interpreter, send
+from batos.minds.results import Task
+from batos.objects.method import IntentKind
+from batos.objects.prototype import Interpreter, send
 from batos.protocol.errors import AnswerCut, AnswerUnreadable, ContextOverflow, DecisionInvalid, Runaway
 
 #: Errors that say only that the words of a model were of no use, when it was asked twice: a rule decides then.
@@ -215,3 +215,60 @@ def _room_beside(context: MindContext, task: Task, decision: ReplyShape[Any]) ->
     task = _with_guide(task, decision.in_mode(thinking.mode).guide)
     bare = prompt.size(prompt.compose(context.mission.shared, context.mind.voice, task)) + prompt.EVIDENCE_SIZE
     return prompt.room(thinking.window, thinking.reserved_tokens(decision), context.ratio) - bare
+
+
+def facet_path(mind: str, slot: str) -> str:
+    """Return the path of a facet's call.
+
+    >>> facet("council/brick", "guide_facet_")
+    'council/brick/delegating/guide#0'
+    """
+    return f"{mind}/delegating/{slot.removesuffix('_facet_')}#0"
+
+
+def protocol_path(mind: str, slot: str) -> str:
+    """Return the path of a key protocol's call.
+
+    >>> protocol("brick", "absurd_synthesis_protocol_")
+    'brick/protocol/absurd_synthesis#0'
+    """
+    return f"{mind}/protocol/{slot.removesuffix('_protocol_')}#0"
+
+
+def intent_path(kind: IntentKind, mind: str, slot: str) -> str:
+    """Return the path of the call that interprets an intent of this kind.
+
+    >>> of_kind("protocol", "brick", "absurd_synthesis_protocol_")
+    'brick/protocol/absurd_synthesis#0'
+    """
+    return protocol_path(mind, slot) if kind == "protocol" else facet_path(mind, slot)
+
+
+def method_path(kind: IntentKind, mind: str, selector: str) -> str:
+    """Return the place of a method that a mind sends a message to; its calls to the model are numbered from 0 after it.
+
+    >>> method("facet", "brick", "guide_facet_"), method("tool", "brick", "gadget_")
+    ('brick/delegating/guide', 'brick/gadget')
+    """
+    if kind in ("facet", "protocol"):
+        return intent_path(kind, mind, selector).removesuffix("#0")
+    return f"{mind}/{selector.rstrip('_')}"
+
+
+def path_within(place: str, selector: str, number: int) -> str:
+    """Return the place of a message that a method at `place` sends; from the second of a selector on with its number.
+
+    >>> within("brick/delegating/guide", "outline_", 0), within("brick/delegating/guide", "outline_", 1)
+    ('brick/delegating/guide/outline', 'brick/delegating/guide/outline~1')
+    """
+    counted = f"~{number}" if number else ""
+    return f"{place}/{selector.rstrip('_')}{counted}"
+
+
+def call_path(place: str, number: int) -> str:
+    """Return the path of a method's call to the model, by its number from 0.
+
+    >>> call("brick/delegating/guide", 1)
+    'brick/delegating/guide#1'
+    """
+    return f"{place}#{number}"

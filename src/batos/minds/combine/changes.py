@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from batos.gate import languages
 from batos.gate.checks import GateVerdict
 from batos.gate.evidence_index import Citation
-from batos.gate.texts import languages
-from batos.genesis.codex.protocol_conditions import fold
-from batos.memory.terms import line_of, words
-from batos.minds.calls import answers, sample_paths
+from batos.genesis.codex.declarations import fold
+from batos.memory.segmentation import line_of, words
+from batos.minds.calls import answers, questions
 from batos.minds.context import MindContext
 from batos.minds.results import MindAnswer, PartResult, Synthesis
 from batos.protocol.mission_documents import ChangeDocument
@@ -101,7 +101,7 @@ def _part(context: MindContext, synthesis: Synthesis, part: PartResult) -> Itera
     for entry in part.changes:
         yield entry.copy()
     name, mind = context.mind.name, context.mind
-    path = f"{name}/{part.slot}" if mind.is_council else sample_paths.facet(name, part.slot)
+    path = f"{name}/{part.slot}" if mind.is_council else questions.facet_path(name, part.slot)
     changed, what = _contribution(context, synthesis, part)
     did = "mind" if mind.is_council else "voice" if mind.is_duet else "facet"
     yield _entry(path, did, changed, f"{part.name}: {what}")
@@ -209,7 +209,7 @@ def _protocol(context: MindContext, synthesis: Synthesis) -> Iterator[ChangeDocu
     if synthesis.protocol is None:
         return
     slot, tried = str(synthesis.protocol["slot"]), synthesis.protocol
-    path = sample_paths.protocol(context.mind.name, slot)
+    path = questions.protocol_path(context.mind.name, slot)
     if "failure" in tried:
         yield _entry(path, slot, False, f"failed, {tried['failure']['code']}; the answer is unchanged")
     elif not tried["applied"]:

@@ -1,22 +1,133 @@
-"""Combining: how the parts of a mind become one answer: woven, selected from, or voted on."""
+"""Combining: how the parts of a mind become one answer: woven, selected, of two voices, or by rule."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from batos.gate import languages
 from batos.gate.ground import Ground
-from batos.genesis.codex.protocol_conditions import fold
+from batos.genesis.codex.declarations import fold
 from batos.memory.exchanges import NOTHING_NEAR
-from batos.minds import prompt, without_memory
+from batos.memory.search.recall import focus
+from batos.minds import answers_by_rule, prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
-from batos.minds.combine import repair, ruled, selection, two_voices, voting
+from batos.minds.combine import repair, selection
+from batos.minds.combine.changes import share
 from batos.minds.context import MindContext
 from batos.minds.prompt import ShownPart
-from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis
-from batos.minds.task import Task
-from batos.objects.message import Interpreter
+from batos.minds.results import Enough, MindAnswer, PartResult, Synthesis, Task
+from batos.objects.prototype import Interpreter, lookup
+
+#: The mode of an answer that keeps each voice under its name.
+VOICES: Final = "voices"
+#: The share of the words of the answer with fewer of them from which another says the same.
+SAME: Final = 0.7
+#: The share of the better answer's words that an answer which a small model made of two has left.
+LEAST_KEPT: Final = 0.7
+
+
+async def differing(standing: Sequence[PartResult], ground: Ground) -> tuple[PartResult, ...]:
+    """Return the answers that say something of their own: of several that say the same the best one alone."""
+    groups: list[list[PartResult]] = []
+    for part in standing:
+        same = next((group for group in groups if say_the_same(group[0].answer, part.answer, ground.question)), None)
+        if same is None:
+            groups.append([part])
+        else:
+            same.append(part)
+    return tuple([await selection.best(group, ground) for group in groups])
+
+
+def say_the_same(one: str, other: str, question: str) -> bool:
+    """Test if of two answers the one with fewer words of its own adds nothing: the other has most of them.
+
+    Another number, or a yes where the other has a no, is something of its own.
+    """
+    first, second = selection.ballot(one, question), selection.ballot(other, question)
+    if first.verdict is not second.verdict or first.denies != second.denies:
+        return False
+    if not selection.same_numbers(first, second):
+        return False
+    fewer = min(len(first.words), len(second.words))
+    return len(first.words & second.words) >= SAME * fewer
+
+
+async def lost_voice(context: MindContext, joined: MindAnswer, standing: Sequence[PartResult], ground: Ground) -> str:
+    """Return the reason why the answer that a small model made of two is of no use; "" if it is of use.
+
+    A small model that joins two answers writes one of them down, or a third that says less: of the words that the
+    better answer adds to the question, few are left.
+    """
+    if not context.mind.is_duet or context.mind.voice.form != "lean":
+        return ""
+    better = await selection.best(standing, ground)
+    kept, brought = share(better.answer, joined.answer, context.mind.question)
+    return (
+        "" if kept >= LEAST_KEPT * brought else f"the joined answer has {kept} of the {brought} words of {better.name}"
+    )
+
+
+def are_kept(context: MindContext) -> bool:
+    """Test if both texts of this mind's two voices stay, each under its name: the codex asks for it, and the asker for
+    nothing else.
+    """
+    found = lookup(context.mind.persona, "answer_form")
+    asked = found is not None and found.value == "two_voices" and context.mind.policy.combine == "auto"
+    return context.mind.is_duet and asked
+
+
+def keep_voices(context: MindContext, synthesis: Synthesis, standing: Sequence[PartResult], path: str) -> MindAnswer:
+    """Return both texts, each under its name, word for word: no call joins them, and nothing changes them later."""
+    synthesis.combined["mode"] = VOICES
+    text = "\n\n".join(f"{part.name}:\n\n{part.answer.strip()}" for part in standing)
+    answers.tell(context, path, text)
+    cited = (each for part in standing for each in part.citations)
+    answers.tell_citations(context, path, cited, answers.ground_of(context, synthesis).evidence)
+    return MindAnswer(text, was_cut=any(part.was_cut for part in standing))
+
+
+def are_standing(synthesis: Synthesis) -> bool:
+    """Test if the answer that stands is that of two voices, each under its name."""
+    return synthesis.combined.get("mode") == VOICES
+
+
+#: The statement that nothing was found, by the language of the question.
+_NOTHING: Final = {
+    "German": "Dazu wurde nichts gefunden.",
+    "French": "Aucune réponse n'a été trouvée.",
+    "Spanish": "No se encontró ninguna información.",
+    "Italian": "Nessuna informazione è stata trovata.",
+    "Portuguese": "Não se encontrou nenhuma informação.",
+    "Dutch": "Er is geen antwoord gevonden.",
+}
+_NOTHING_ENGLISH: Final = "Nothing was found."
+
+
+def answer_by_rule(context: MindContext, synthesis: Synthesis, path: str, why: str) -> MindAnswer:
+    """Return the sentences of the evidence that bear most on the question, each quoted with its document's number.
+
+    Without such a sentence the first part's statement that nothing was found is used, or one by rule. A mind within
+    another has no answer then, since that one combines what others answered.
+    """
+    if context.mind.inner:
+        return give_rule_text(context, synthesis, path, why, "")
+    found = focus(synthesis.recalled.passages, context.mind.question)
+    text = "\n\n".join(f"> {' '.join(each.text.split())} [{each.number}]" for each in found)
+    said = next((part.answer for part in synthesis.parts if part.answer.strip()), "")
+    language = languages.guess(context.mind.question) or ""
+    text = text or said or _NOTHING.get(language, _NOTHING_ENGLISH)
+    return give_rule_text(context, synthesis, path, why, text)
+
+
+def give_rule_text(context: MindContext, synthesis: Synthesis, path: str, why: str, text: str) -> MindAnswer:
+    """Return a text as the answer by rule, for a reason, and tell it."""
+    context.decide_by_rule(path, "answer", why)
+    synthesis.combined["ruled"] = why
+    answers.tell(context, path, text)
+    return MindAnswer(text, is_ruled=True)
+
 
 Mode: TypeAlias = Literal["weave", "select", "vote"]
 #: Answers a question without parts.
@@ -42,7 +153,7 @@ def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
         return None
     of, question, asked = len(synthesis.queries), context.mind.question, mode(context) == "vote"
     return lambda parts: (
-        voting.tally(parts, question, of).majority is not None or (not asked and voting.are_free(parts, question))
+        selection.tally(parts, question, of).majority is not None or (not asked and selection.are_free(parts, question))
     )
 
 
@@ -70,7 +181,7 @@ async def combine(
     ground = answers.ground_of(context, synthesis)
     said, question = await _combine(interpreter, context, synthesis, ground)
     synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
-    final = said.is_ruled or context.mind.inner or two_voices.are_standing(synthesis)
+    final = said.is_ruled or context.mind.inner or are_standing(synthesis)
     if not (synthesis.standing.verdict.ok or final):
         await repair.correct_sums(context, synthesis, ground)
         if not synthesis.standing.verdict.ok:
@@ -86,15 +197,15 @@ async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synt
     """
     path = f"{context.mind.name}/reflex#0"
     if told := context.trace.told:
-        return ruled.tell(context, synthesis, path, *told)
-    if not context.mind.inner and (text := without_memory.only_text(context)):
-        return ruled.tell(context, synthesis, path, NOTHING_NEAR, text)
+        return give_rule_text(context, synthesis, path, *told)
+    if not context.mind.inner and (text := answers_by_rule.only_text(context)):
+        return give_rule_text(context, synthesis, path, NOTHING_NEAR, text)
     question = Question(path, prompt.reflex_task(context.mind.voice, context.mind.question))
     try:
         return await answers.say(interpreter, context, synthesis, question)
     except WORDLESS as wordless:
         answers.retract(context, path, wordless.message)
-        return ruled.answer(context, synthesis, path, wordless.message)
+        return answer_by_rule(context, synthesis, path, wordless.message)
 
 
 def weaving_question(context: MindContext, joined: Sequence[PartResult]) -> Question:
@@ -122,13 +233,13 @@ async def _combine(
         synthesis.combined["undivided"] = synthesis.undivided
     woven = weaving_question(context, synthesis.parts)
     if not standing:
-        return ruled.answer(context, synthesis, woven.path, "no part had an answer"), woven
-    if how == two_voices.VOICES:
-        return two_voices.keep(context, synthesis, standing, woven.path), woven
+        return answer_by_rule(context, synthesis, woven.path, "no part had an answer"), woven
+    if how == VOICES:
+        return keep_voices(context, synthesis, standing, woven.path), woven
     if how == "weave":
         try:
             said = await answers.say(interpreter, context, synthesis, woven)
-            lost = await two_voices.lost_voice(context, said, standing, ground)
+            lost = await lost_voice(context, said, standing, ground)
         except WORDLESS as wordless:
             lost = wordless.message
         if not lost:
@@ -156,12 +267,12 @@ async def _way(context: MindContext, synthesis: Synthesis, ground: Ground) -> tu
     """
     how: str = _mode_of(context, synthesis)
     standing = selection.candidates(synthesis.parts)
-    if how == "vote" and voting.are_free(standing, context.mind.question):
-        how = two_voices.VOICES if context.mind.is_council else "select"
-    if how == two_voices.VOICES or (how == "weave" and context.mind.is_duet):
-        standing = await two_voices.differing(standing, ground)
-        kept = how == two_voices.VOICES or two_voices.are_kept(context)
-        how = "select" if len(standing) < 2 else two_voices.VOICES if kept else "weave"
+    if how == "vote" and selection.are_free(standing, context.mind.question):
+        how = VOICES if context.mind.is_council else "select"
+    if how == VOICES or (how == "weave" and context.mind.is_duet):
+        standing = await differing(standing, ground)
+        kept = how == VOICES or are_kept(context)
+        how = "select" if len(standing) < 2 else VOICES if kept else "weave"
     return how, standing
 
 
@@ -175,7 +286,7 @@ async def _stand_best(
     path = f"{context.mind.name}/synthesizing#0"
     answers.retract(context, path, why)
     if context.mind.is_duet and not synthesis.recalled.passages:
-        return two_voices.keep(context, synthesis, standing, path)
+        return keep_voices(context, synthesis, standing, path)
     synthesis.combined |= {"candidates": len(standing), "decided": "rule"}
     winner = await selection.best(standing, ground)
     return _let_win(context, synthesis, winner, path)
@@ -204,7 +315,7 @@ def _compete(context: MindContext, queries: Iterable[str]) -> bool:
 
 async def _take_votes(context: MindContext, synthesis: Synthesis, ground: Ground) -> tuple[PartResult, ...]:
     """Return the best of the majority's answers; without a majority the best of each group, to be selected from."""
-    tally = voting.tally_when_certain(synthesis.parts, context.mind.question, len(synthesis.queries))
+    tally = selection.tally_when_certain(synthesis.parts, context.mind.question, len(synthesis.queries))
     synthesis.combined |= {
         "votes": [[part.number for part in group] for group in tally.groups],
         "asked": len(synthesis.parts),

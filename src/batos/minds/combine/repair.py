@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from batos.gate import checks, sum_correction, wording
+from batos.gate import checks, occurrence, wording
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
 from batos.gate.ground import Draft, Ground
 from batos.inference.cost import is_spent
-from batos.minds import without_memory
+from batos.minds import answers_by_rule
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
 from batos.minds.combine.changes import own_words, share
 from batos.minds.context import MindContext
 from batos.minds.question_kind import kind_of
 from batos.minds.results import JudgedAnswer, MindAnswer, Synthesis
-from batos.objects.message import Interpreter
+from batos.objects.prototype import Interpreter
 from batos.protocol.errors import Refused
 
 #: The check that finds words of the prompt, which no answer is better with.
@@ -75,7 +75,7 @@ async def correct_sums(context: MindContext, synthesis: Synthesis, ground: Groun
     """Let the answer stand with the right results of its sums, where it states wrong ones: computing them is ours."""
     before = synthesis.standing
     if any(each.code == "sum" for each in before.verdict.faults) and (
-        right := sum_correction.correct_sums(Draft(before.answer.answer, ground))
+        right := occurrence.correct_sums(Draft(before.answer.answer, ground))
     ):
         await _stand_if_better(context, synthesis, ground, right, "answer", CORRECTED)
 
@@ -104,7 +104,7 @@ async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -
     questions to files, and to the person's own memory, are treated so: the model may know what no document says.
     """
     before, asked = synthesis.standing, context.mind.question
-    to_documents = context.mission.passages or without_memory.is_of_own_world(asked)
+    to_documents = context.mission.passages or answers_by_rule.is_of_own_world(asked)
     asks_fact = kind_of(asked) == "fact" and not _PROGRAM.search(asked)
     if not (to_documents and asks_fact and is_ungrounded(before)):
         return

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from batos.gate import citations
-from batos.genesis import register
-from batos.inference.decisions.free_text import FreeText, SpokenText
+from batos.gate import attribution
+from batos.genesis import persona_models
+from batos.inference.decide import FreeText, SpokenText
 from batos.memory.evidence import Evidence
 from batos.minds import prompt
-from batos.minds.calls import answers, decisions, degenerate, sample_paths
+from batos.minds.calls import answers, decisions, questions
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.prompt import PersonaPrompt
-from batos.minds.results import PartResult, Synthesis
-from batos.minds.task import Task
-from batos.objects.message import Interpreter
+from batos.minds.results import PartResult, Synthesis, Task
 from batos.objects.method import Intent, IntentKind
+from batos.objects.prototype import Interpreter
 
 #: Findings that a protocol is told at most, and characters of each.
 _FINDINGS: Final = 12
@@ -51,7 +50,7 @@ async def interpret(
     """
     intent = asked.intent
     task, shape = task_of(context.mind.voice, intent, asked.text), shape_of(intent.kind)
-    question = Question(asked.path or sample_paths.intent_path(intent.kind, context.mind.name, asked.slot), task)
+    question = Question(asked.path or questions.intent_path(intent.kind, context.mind.name, asked.slot), task)
     if synthesis is None or intent.kind != "protocol":
         spoken, _ = await infer(interpreter, context, evidence, question, shape)
     else:
@@ -63,12 +62,12 @@ async def interpret(
         name=intent.name,
         query=asked.text,
         answer=spoken.text,
-        citations=citations.citations_of(found),
-        is_known=citations.is_known(found, evidence),
-        found_nothing=citations.finds_nothing(found) or degenerate.echoes(spoken.text, asked.text),
+        citations=attribution.citations_of(found),
+        is_known=attribution.is_known(found, evidence),
+        found_nothing=attribution.finds_nothing(found) or decisions.echoes(spoken.text, asked.text),
         was_cut=spoken.was_cut,
         persona=context.mind.voice.name,
-        gist=citations.gist_of(spoken.text, found) if context.mind.parts_vote else "",
+        gist=attribution.gist_of(spoken.text, found) if context.mind.parts_vote else "",
     )
 
 
@@ -89,7 +88,7 @@ def _given_beside(context: MindContext, synthesis: Synthesis, intent: Intent) ->
     The same again for who thinks the same thought again: what was paid before counts, and no time is told.
     """
     if intent.given == "audit":
-        return _audit(register.last_audit(context.mission.root))
+        return _audit(persona_models.last_audit(context.mission.root))
     if intent.given == "cost":
         answers, tokens = context.io.session.usage
         revisions = max(len(synthesis.drafts) - 1, 0)

@@ -1,27 +1,94 @@
-"""A request for all of a text that fits no prompt: each share of it is asked by itself, and the replies are joined."""
+"""A request for all of a text that fits no prompt: the bytes that are left for evidence, and each share by itself.
+
+A mind in lean form may be shown a few sentences of the passages, which need not fit into its window for that: how many
+are recalled does not follow from the window, and how many turns are does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from batos.gate import citations
-from batos.genesis.codex.protocol_conditions import fold
+from batos.gate import attribution
+from batos.genesis.codex.declarations import fold
+from batos.inference.decide import ReplyShape
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.search.recall import recall
 from batos.minds import prompt
 from batos.minds.calls import answers, decisions
-from batos.minds.calls.questions import WORDLESS, Question, infer
-from batos.minds.combine import combination, ruled
+from batos.minds.calls.questions import WORDLESS, Question, infer, room_for_evidence
+from batos.minds.combine import combination
 from batos.minds.context import MindContext
 from batos.minds.lean import WHOLE
-from batos.minds.parts import window
+from batos.minds.parts import delegate
 from batos.minds.question_kind import kind_of
-from batos.minds.results import MindAnswer, PartResult, Synthesis
-from batos.objects.message import Interpreter
+from batos.minds.results import MindAnswer, PartResult, Synthesis, Task
+from batos.objects.prototype import Interpreter
 from batos.protocol.event_payloads import MISSION_PARTIAL, MissionPartial
+
+#: Bytes that a weave's parts are expected to take, for each: an answer and its sub-query.
+PART_BYTES: Final = 700
+
+#: Bytes of passages that are recalled where all minds have the lean form: each call chooses from these.
+FOCUSED: Final = 24 * 1024
+
+Asked: TypeAlias = tuple[Task, ReplyShape[Any]]
+
+
+def rooms_in_window(context: MindContext) -> tuple[int, ...]:
+    """Return the bytes for evidence, recalled once for all minds of the mission and shown to each; never negative.
+
+    Where all of them have the lean form there are two numbers: for passages, and for turns beside them.
+    """
+    question, longest = context.mind.question, decisions.QUERY
+    # As long as a sub-query may be, and of the question's characters, since scripts differ in bytes.
+    like_a_part = (question * (1 + longest // len(question)))[:longest] if question else ""
+    minds = delegate.council_minds(context, like_a_part)
+    whole = [mind for mind in minds if mind.mind.voice.form == "full"]
+    least = min(room_for_evidence(mind, _tasks(mind)) for mind in whole or minds)
+    return (least,) if whole else rooms_in_lean(least)
+
+
+def rooms_beside(context: MindContext, task: Task, decision: ReplyShape[Any]) -> tuple[int, ...]:
+    """Return the same for a mind that is asked one question."""
+    room = room_for_evidence(context, [(task, decision)])
+    return (room,) if context.mind.voice.form == "full" else rooms_in_lean(room)
+
+
+def rooms_in_lean(room: int) -> tuple[int, int]:
+    """Return the bytes for passages and for turns, where so many are left in a lean prompt."""
+    return FOCUSED, max(0, room // 2)
+
+
+def fit_evidence(context: MindContext, evidence: Evidence) -> Evidence:
+    """Return the evidence that all later calls can show, by the tokens measured since it was recalled.
+
+    Evidence is left out once for all calls: if each call left out its own, they would share no beginning.
+    """
+    found = rooms_in_window(context)
+    excess = prompt.evidence_size(context.mission.shared.with_evidence(evidence)) - found[0]
+    return evidence.lighten(context.mission.brief.text, excess) if excess > 0 and len(found) == 1 else evidence
+
+
+def _tasks(context: MindContext) -> list[Asked]:
+    """Return the largest tasks of a mind: its decomposition, if it has one, and its weave, or its only call."""
+    slots, question, woven = (
+        delegate.slots_of(context),
+        context.mind.question,
+        decisions.answer_shape(inner=context.mind.inner),
+    )
+    if not slots:
+        return [(prompt.reflex_task(context.mind.voice, question), woven)]
+    expected = "x" * (PART_BYTES * len(slots))
+    weave: Asked = (prompt.weave_task(context.mind.voice, question, ()).then(expected), woven)
+    if context.mind.is_duet:
+        return [weave]
+    described = delegate.describe(context, slots)
+    divided = prompt.decompose_task(context.mind.voice, question, described)
+    return [weave, (divided, decisions.division_shape(context, len(slots)))]
+
 
 #: Kinds of questions that ask for all of a text.
 ALL_OF_IT: Final = frozenset({"list", "summarise", "extract"})
@@ -63,7 +130,7 @@ async def answer(interpreter: Interpreter, context: MindContext, synthesis: Synt
     synthesis.combined |= {"mode": "map", "asked": len(shares)}
     standing = [part for part in parts if not part.open]
     if not standing:
-        return ruled.answer(context, synthesis, path, "no share of the files had an answer")
+        return combination.answer_by_rule(context, synthesis, path, "no share of the files had an answer")
     if joins and len(standing) > 1:
         # The last call is shown the replies alone, and that there are files behind them.
         of = len(synthesis.recalled.passages)
@@ -126,7 +193,7 @@ async def _ask(
         part = replace(part, failure=wordless)
     else:
         found = await answers.attribute_aside(spoken.text, context.mind.question, evidence)
-        part = replace(part, answer=spoken.text, found_nothing=citations.finds_nothing(found), was_cut=spoken.was_cut)
+        part = replace(part, answer=spoken.text, found_nothing=attribution.finds_nothing(found), was_cut=spoken.was_cut)
     told = MissionPartial(mission=context.mission.id, known=not part.open, of=of, path=path, persona=voice.name)
     context.io.events.emit(MISSION_PARTIAL, told)
     return part
@@ -144,7 +211,7 @@ def _lines(parts: Sequence[PartResult]) -> Iterator[str]:
 
 def _room(context: MindContext) -> int:
     """Return the bytes of passages that one prompt shows."""
-    room = window.rooms(context)[0]
+    room = rooms_in_window(context)[0]
     return room if context.mind.voice.form == "full" else min(room, WHOLE)
 
 

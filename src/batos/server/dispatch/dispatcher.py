@@ -11,25 +11,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from batos import __version__
-from batos.client.wire.pending import OnAcknowledged, OnEvent
-from batos.concurrency.long_work import LongWork
+from batos.client.pending import OnAcknowledged, OnEvent
+from batos.concurrency.threads import LongWork
 from batos.genesis import budget_check
 from batos.genesis.codex import codex as codices
 from batos.genesis.provision import StepProgress
 from batos.history.copies import CopyParts, PastQuestion, PastQuestions, not_ended_error
 from batos.image import ownership, roots
-from batos.missions.event_relay import EventRelay
+from batos.missions.mission_events import EventRelay
 from batos.protocol import wire_messages
 from batos.protocol.brief import AttachmentRef, File, as_file
 from batos.protocol.brief import parse as parse_brief
-from batos.protocol.care_documents import PackedPage
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NoServer, NotFound, Refused
 from batos.protocol.event_payloads import GENESIS_STEP, GenesisStep
-from batos.protocol.genesis_documents import GenesisDocument
 from batos.protocol.mission_documents import MissionDocument, SubmittedMission
 from batos.protocol.server_documents import (
+    GenesisDocument,
     HelloDocument,
     LimitsDocument,
+    PackedPage,
     PlannedGenesis,
     SentPiece,
     ServerDocument,
@@ -37,25 +37,17 @@ from batos.protocol.server_documents import (
     StatusDocument,
 )
 from batos.protocol.wire_messages import PIECE_BYTES
-from batos.server.dispatch import (
-    adapter_choice,
-    approval_answers,
-    erasing,
-    memory_corrections,
-    method_changes,
-    mission_undo,
-)
-from batos.server.dispatch.dreaming import Dreaming
+from batos.server.dispatch import background_genesis, erasing, history_changes, memory_changes, method_changes
 from batos.server.dispatch.effect_changes import EffectChanges
-from batos.server.dispatch.guest_shares import CopyPlaces
+from batos.server.dispatch.guests import CopyPlaces
 from batos.server.dispatch.handling import Handler, answer, bind
+from batos.server.dispatch.history_changes import Dreaming
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
 from batos.uvm import UVM, open_copy
 from batos.verbs.all_verbs import VERBS
 from batos.verbs.approval_verbs import APPROVE, REJECT
-from batos.verbs.care_verbs import PACK, PackArgs
 from batos.verbs.mission_verbs import (
     ATTACH,
     CANCEL,
@@ -75,9 +67,11 @@ from batos.verbs.server_verbs import (
     ADAPTERS_USE,
     GENESIS,
     HELLO,
+    PACK,
     STATUS,
     GenesisArgs,
     HelloArgs,
+    PackArgs,
     StatusArgs,
 )
 
@@ -132,9 +126,9 @@ class Dispatcher:
             **dreaming.verbs(),
             **method_changes.verbs(uvm, self._run_shielded),
             **EffectChanges(uvm, self._run_shielded).verbs(),
-            **mission_undo.verbs(uvm, self._run_shielded),
+            **history_changes.undo_verbs(uvm, self._run_shielded),
             **erasing.verbs(uvm, self._run_shielded, self._past.leave),
-            **memory_corrections.verbs(uvm, self._run_shielded),
+            **memory_changes.correction_verbs(uvm, self._run_shielded),
             **MemoryChanges(uvm, self._reader, self._sent, self._run_shielded).verbs(),
         }
 
@@ -156,9 +150,12 @@ class Dispatcher:
                 bind(RESUME, lambda given, *_told: self._steer(missions.resume, given)),
                 bind(STATUS, self._status),
                 bind(GENESIS, self._genesis),
-                bind(ADAPTERS_USE, lambda given, *_told: shield(adapter_choice.choose(uvm, given.persona, given.name))),
-                bind(APPROVE, lambda given, *_told: shield(approval_answers.approve(uvm, given))),
-                bind(REJECT, lambda given, *_told: shield(approval_answers.reject(uvm, given))),
+                bind(
+                    ADAPTERS_USE,
+                    lambda given, *_told: shield(background_genesis.choose_adapter(uvm, given.persona, given.name)),
+                ),
+                bind(APPROVE, lambda given, *_told: shield(method_changes.approve(uvm, given))),
+                bind(REJECT, lambda given, *_told: shield(method_changes.reject(uvm, given))),
                 bind(PACK, self._pack),
             )
         )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from batos.agency import granting
-from batos.agency.effect_readings import effect_document
-from batos.agency.records import capabilities, staged_effects
+from batos.agency.granting import effect_document
+from batos.agency.records import effect_records
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -54,9 +54,9 @@ class EffectChanges:
         sink = "blind" if given.blind else usual
 
         def change(root: Root) -> AddedGrant:
-            made = capabilities.add(root, name, given.kind, target, sink, told)
+            made = effect_records.add_capability(root, name, given.kind, target, sink, told)
             if host is not None:
-                capabilities.bind(made, host)
+                effect_records.bind_capability(made, host)
             roots.connection_of(root).add(made)  # it has a reference from now on
             return {"grant": granting.grant_document(made)}
 
@@ -64,7 +64,7 @@ class EffectChanges:
 
     async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> RevokedGrant:
         def change(root: Root) -> RevokedGrant:
-            return {"revoked": granting.grant_document(capabilities.revoke(root, given.name, given.user))}
+            return {"revoked": granting.grant_document(effect_records.revoke_capability(root, given.name, given.user))}
 
         found = await self._shield(self._uvm.image.shared.apply(change))
         self._uvm.releaser.job.wake()
@@ -74,10 +74,10 @@ class EffectChanges:
         by, at = given.user or self._uvm.settings.asker, iso(self._uvm.clock())
 
         def change(root: Root) -> EffectDocument:
-            found = staged_effects.find(root, given.effect)
+            found = effect_records.find_effect(root, given.effect)
             if given.user is not None and not ownership.is_asked_by(root, [found["mission"]], given.user):
                 raise ownership.no_mission(found["mission"], given.user, "effect")
-            settled = staged_effects.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
+            settled = effect_records.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
             return effect_document(root, settled)
 
         return await self._shield(self._uvm.image.shared.apply(change))

@@ -11,15 +11,15 @@ from typing import Final
 import structlog
 
 from batos.care.erasure import Erasure, ErasureParts, ErasureRequest
-from batos.client.wire.pending import OnEvent
-from batos.concurrency.long_work import LongWork
+from batos.client.pending import OnEvent
+from batos.concurrency.threads import LongWork
 from batos.image.storage import journal_uri
 from batos.minds.stopping import as_batos_error
-from batos.protocol.care_documents import ErasedPage
 from batos.protocol.event_payloads import ERASURE_STEP, ErasureStep
+from batos.protocol.server_documents import ErasedPage
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
-from batos.verbs.care_verbs import ERASE, EraseArgs
+from batos.verbs.server_verbs import ERASE, EraseArgs
 
 _log = structlog.get_logger("batos.image")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from batos.client.wire.pending import OnAcknowledged, OnEvent
+from batos.client.pending import OnAcknowledged, OnEvent
 from batos.protocol.errors import NoServer
 from batos.verbs.all_verbs import read_args
 from batos.verbs.wire_verb import Args, Reply, WireVerb

@@ -10,14 +10,14 @@ from typing import cast
 
 from ZODB.DB import DB
 
-from batos.client.wire.pending import OnAcknowledged, OnEvent, nobody
+from batos.client.pending import OnAcknowledged, OnEvent, nobody
 from batos.config import Settings
-from batos.genesis import standing
+from batos.genesis import daemon_listing
 from batos.image import node_lines, roots, storage
 from batos.image.ids import utc_now
+from batos.image.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.image.readable import ReadableImage, is_complete
 from batos.image.roots import Root
-from batos.image.views.read_only import ReadOnlyPair, check_is_there, open_read_only
 from batos.inference.journal import Entries
 from batos.inference.ollama.opening import bridge
 from batos.methods.lifecycle.method_reports import MethodReader
@@ -119,7 +119,7 @@ async def _add_daemon(settings: Settings, found: MindStatus) -> StatusDocument:
     error = found["image"]["error"]
     first = [NoServer("no server runs").as_dict(), *([error] if error else [])]
     async with bridge(settings) as daemon:
-        return {"server": None, "genesis": None, **await standing.add_standing(found, daemon, first)}
+        return {"server": None, "genesis": None, **await daemon_listing.add_standing(found, daemon, first)}
 
 
 def no_mind() -> ImageError:

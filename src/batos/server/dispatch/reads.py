@@ -8,24 +8,22 @@ from typing import Any, Final, ParamSpec, Protocol, TypedDict, TypeVar
 
 from batos.agency.lookup import by_name
 from batos.approvals import documents
-from batos.history import dreams, past_questions, why_sentences
-from batos.history.as_of import PastReadings
-from batos.history.moments import Moment
-from batos.history.why_missions import explain_memory, explain_mission
-from batos.history.why_nodes import Asking
-from batos.history.why_slots import explain_slot
-from batos.image import naming
+from batos.history import as_of, dreams, why_sentences
+from batos.history.as_of import Moment, PastReadings
+from batos.history.why_missions import Asking, explain_memory, explain_mission
+from batos.history.why_sentences import explain_slot
+from batos.image import ids
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.memory.reach import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
 from batos.memory.records import memory_records
 from batos.memory.records.memory_records import MemoryKind
 from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import CURRENT, OWN_WORDS, WITH_SUMMARISED, MemoryReach
 from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
-from batos.protocol.dream_documents import DreamDiff
 from batos.protocol.effect_documents import EffectList
 from batos.protocol.errors import BriefError, NotFound
+from batos.protocol.history_documents import DreamDiff
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
 from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
 from batos.protocol.method_documents import (
@@ -37,8 +35,8 @@ from batos.protocol.method_documents import (
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
-from batos.verbs.dream_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
 from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs
+from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
 from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.verbs.method_verbs import (
     METHOD_HISTORY,
@@ -192,7 +190,7 @@ class Reader:
                 raise
         if not given.prompts:
             return asked
-        return {**asked, "prompts": await self.read(past_questions.prompts_of, self._of.journal, asked["id"])}
+        return {**asked, "prompts": await self.read(as_of.prompts_of, self._of.journal, asked["id"])}
 
     async def _turns(self, given: TurnsArgs, *_told: object) -> ConversationPage:
         of, said = await self.as_of(given)
@@ -205,7 +203,7 @@ class Reader:
         if given.object is None:
             return {**await self.read(of.root_names), **said}
         word, dot, slot = given.object.partition(".")
-        if naming.back(word) is not None:  # `last` of this user
+        if ids.back(word) is not None:  # `last` of this user
             word = await self.read(of.resolve_mission, word, given.user)
         return {**await self.read(of.inspect, f"{word}{dot}{slot}", given.user), **said}
 
@@ -331,7 +329,7 @@ def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
     """
     with readings.image.snapshot() as root:
         asking = Asking(root, readings.journal, user)
-        if naming.back(named) is not None or named.startswith("m-"):
+        if ids.back(named) is not None or named.startswith("m-"):
             return explain_mission(asking, readings.resolve_mission(named, user))
         if named.startswith("d-") and " " not in named:
             return explain_memory(asking, memory_records.find_document(root, named, user))

@@ -11,9 +11,18 @@ from pathlib import PurePath
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.memory.known_texts import GivenContent, Incoming
-from batos.memory.reading.file_formats import HEAD, format_of, text_format
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
-from batos.memory.reading.read_text import ReadText, UnreadPart, bound_phrases, digest_of, moment_of, one_line
+from batos.memory.reading.read_text import (
+    HEAD,
+    ReadText,
+    UnreadPart,
+    bound_phrases,
+    digest_of,
+    format_of,
+    moment_of,
+    one_line,
+    text_format,
+)
 from batos.protocol.brief import AttachmentRef, File
 from batos.protocol.errors import BriefError
 from batos.protocol.memory_documents import UnreadLine

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batos.client.wire import server_file
+from batos.client import addresses
 from batos.disk_full import disk_full, no_room
 from batos.protocol.errors import BriefError, Busy, ImageError
 from batos.protocol.server_documents import SentPiece
 from batos.protocol.wire_messages import PIECE_BYTES
-from batos.server.dispatch.guest_shares import guest_share, is_guest
+from batos.server.dispatch.guests import guest_share, is_guest
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -206,7 +206,7 @@ def sweep(home: Path) -> None:
     """Remove what processes that have ended left on its way in a home, each in a folder that has its number."""
     for folder in home.glob("uploads-*"):
         pid = folder.name.rpartition("-")[2]
-        if pid.isdecimal() and server_file.birth_time(int(pid)) is None:
+        if pid.isdecimal() and addresses.birth_time(int(pid)) is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -10,9 +10,8 @@ import zmq
 import zmq.asyncio
 from zmq.utils import z85
 
-from batos.client.wire.addresses import Address
-from batos.client.wire.key_names import OWN
-from batos.client.wire.keys import USERNAME, Keyring
+from batos.client.addresses import OWN, Address
+from batos.client.keys import USERNAME, Keyring
 
 #: Where libzmq asks for every connection, in the sockets' own context.
 _ZAP = "inproc://zeromq.zap.01"

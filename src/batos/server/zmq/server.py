@@ -12,19 +12,17 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from batos.client.wire.addresses import Address
-from batos.client.wire.keys import Keyring
-from batos.client.wire.listening import bind_socket
+from batos.client.addresses import Address
+from batos.client.keys import Keyring
+from batos.client.server_connection import bind_socket
 from batos.image.ids import utc_now
 from batos.protocol import wire_messages
 from batos.protocol.errors import BatosError, InternalError, NoServer, ProtocolError, Unauthorised
 from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.guest_rights import limit_guest
+from batos.server.dispatch.guests import limit_guest
 from batos.server.zmq.auth import REQUESTS, Gate
-from batos.server.zmq.bulletin import Bulletin
-from batos.server.zmq.outbox import Outbox
-from batos.server.zmq.pending_request import ConnectedClient, PendingRequest
-from batos.server.zmq.request_counts import RequestCounts, busy
+from batos.server.zmq.outbox import Bulletin, Outbox
+from batos.server.zmq.pending_request import ConnectedClient, PendingRequest, RequestCounts, busy
 from batos.terminal import logs
 
 #: Milliseconds for which the last replies are still sent when the server stops.

@@ -1,1 +1,0 @@
-"""The wire between client and server: addresses, keys, messages and their shapes."""

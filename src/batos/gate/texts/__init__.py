@@ -1,1 +1,0 @@
-"""Texts as the gate reads them: languages and stems."""

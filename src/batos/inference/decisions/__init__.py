@@ -1,1 +1,0 @@
-"""Decisions: pydantic models as schemas that the daemon enforces, and replies read back strictly."""
