@@ -345,7 +345,7 @@ def test_the_drawing_of_the_layers_is_the_contract() -> None:
 
 def test_an_absent_room_is_found() -> None:
     """Modules, folders and files are looked up, and each kind can fail."""
-    assert absent_rooms("`missions/queue`, `minds/combine/`, `image/transactions.py`, `somewhere/else`") == []
+    assert absent_rooms("`missions/runner`, `minds/combine/`, `image/transactions.py`, `somewhere/else`") == []
     assert absent_rooms("`missions/gone`, `minds/gone/`, `image/gone.py`") == [
         "missions/gone",
         "minds/gone",

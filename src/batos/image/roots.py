@@ -160,7 +160,7 @@ _AMONG: Final = 256
 #: the slot of the orchestrator that holds what conversations delegate to
 CONVERSATION: Final = "conversation_obj"
 
-#: The number of the form that records have; each change of it has a step in image/evolution.
+#: The number of the form that records have; each change of it has a step in image/evolving.py.
 FORMAT: Final = 4
 #: The format of an image that names none.
 FIRST_FORMAT: Final = 1

@@ -15,16 +15,14 @@ from batos.concurrency.threads import finish_despite_cancel
 from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord
 from batos.minds.stopping import StopRequest
+from batos.missions import worker_runs
 from batos.missions.worker_runs import (
     MissionOutcome,
     Outcomes,
     Queue,
     QueueEntry,
     Run,
-    SuspicionNote,
     WorkerDeps,
-    look,
-    nothing,
     server_stop_reason,
     waits_its_turn,
 )
@@ -45,7 +43,7 @@ class Workers:
         self._deps = deps
         self._outcomes = Outcomes(image, deps.events)
         self._queue = Queue()
-        self._suspicion = SuspicionNote(image, group)
+        self._suspicion = worker_runs.SuspicionNote(image, group)
         self._running: dict[str, Run] = {}
         #: The runs of missions that are being accepted; they are among `_settling` too.
         self._reserved: dict[str, Run] = {}
@@ -176,7 +174,7 @@ class Workers:
         """Return a run for a mission; with `give_up`, for one that is stored as one that runs."""
         loop, patience = asyncio.get_running_loop(), self._patience if place.waits_for_ollama else waits_its_turn
         stop_request = StopRequest(patience, runs_alone=place.runs_alone, is_running=give_up is not None)
-        return Run(place, stop_request, loop.create_future(), loop.create_future(), give_up or nothing)
+        return Run(place, stop_request, loop.create_future(), loop.create_future(), give_up or worker_runs.nothing)
 
     def _start(self, run: Run) -> None:
         """Start a run in a task of its own."""
@@ -274,7 +272,7 @@ class Workers:
             if run.stop_request.request_stop(word, reason, force=force) and force:
                 run.break_off()
             await asyncio.wait({run.left})
-            now = look(self._image, mission).word
+            now = worker_runs.look(self._image, mission).word
             if now != "waiting" and not (force and now in OPEN):
                 return
         place, patient = self._queue.drop(mission), self._patient.pop(mission, None)
@@ -292,7 +290,7 @@ class Workers:
 
         If this call was cancelled but the status was written, the outcome is passed on.
         """
-        word = look(self._image, mission).word
+        word = worker_runs.look(self._image, mission).word
         if word not in ("queued", "waiting"):
             self._tell(mission, MissionOutcome(word))
         elif patient is not None and not self.stopping:

@@ -22,8 +22,8 @@ from batos.verbs.wire_verb import WireVerb
 
 #: The files of declarations, in the order in which the pages have them.
 NOUNS: Final = (
-    server_verbs, mission_verbs, approval_verbs, method_verbs, history_verbs, effect_verbs, server_verbs, history_verbs,
-    memory_verbs, correction_verbs,
+    server_verbs, mission_verbs, approval_verbs, method_verbs, history_verbs, effect_verbs, memory_verbs,
+    correction_verbs,
 )  # fmt: skip
 #: Every verb that is declared.
 VERBS: Final[Mapping[str, WireVerb[Any, Any]]] = {

@@ -23,16 +23,7 @@ from batos.memory.records import memory_archives, memory_records, memory_segment
 from batos.memory.records.memory_records import ChunkRange, NewDocument
 from batos.memory.records.memory_segments import VECTORS
 from batos.memory.search import linked_recall, metadata
-from batos.memory.search.linked_recall import (
-    NOTHING_SAID,
-    ChunksWithin,
-    Legs,
-    Link,
-    NamesWithin,
-    RankedChunk,
-    RecallMode,
-    SaidWords,
-)
+from batos.memory.search.linked_recall import NOTHING_SAID, ChunksWithin, Legs, Link, NamesWithin, RankedChunk
 from batos.memory.search.metadata import MemoryReach, MetadataIndex
 from batos.memory.segmentation import sentence_spans, words
 from batos.memory.text_units import head_within
@@ -97,7 +88,7 @@ class RecallQuery:
 
     words: str
     vector: VectorQuery | None = None
-    mode: RecallMode = "linked"
+    mode: linked_recall.RecallMode = "linked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +113,7 @@ class FoundChunks:
     root: Root
     parts: tuple[RankedChunk, ...]
     count: int
-    said: SaidWords
+    said: linked_recall.SaidWords
     cosines: Mapping[int, float] = field(default_factory=dict)
     others: Mapping[int, UvmObject] = field(default_factory=dict)
 
@@ -256,7 +247,7 @@ class ChunkSearch:
     def _legs(self, query: RecallQuery, within: ChunksWithin, most: int) -> tuple[Legs, int]:
         """Return the scores of the best chunks by words and by vectors, each leg for all of them."""
         wanted = wanted_words(query.words)
-        said = SaidWords(self._text.rarity(wanted), wanted)
+        said = linked_recall.SaidWords(self._text.rarity(wanted), wanted)
         ids, scores = self._text.score(query.words, within.mask)
         count = _count_different(ids)
         words = {} if query.mode == "vectors" else best_of(ids, scores, most)
@@ -367,7 +358,7 @@ def _cosines(index: VectorIndex, query: VectorQuery, ids: Sequence[int]) -> dict
 LEAST_WORDS: Final = 6
 
 
-def nearness(found: FoundChunk, said: SaidWords) -> float:
+def nearness(found: FoundChunk, said: linked_recall.SaidWords) -> float:
     """Return how near a chunk is to a query, as a share of what is near enough: from 1 on it is shown to a mission.
 
     Words measure that, and vectors where the chunk has one. The sentence that led to a chunk counts as one of
@@ -381,7 +372,7 @@ def nearness(found: FoundChunk, said: SaidWords) -> float:
     return (covered + found.cosine) / 2 / thresholds.RECALL_ALIKE
 
 
-def coverage(said: SaidWords, chunk: UvmObject, led_by: str = "") -> float:
+def coverage(said: linked_recall.SaidWords, chunk: UvmObject, led_by: str = "") -> float:
     """Return how much of a query a chunk has: the mean of the chunk's share and that of the best of its sentences.
 
     A share is that of the weight of the query's words by their rarity. Those of the title and of the sentence that led
