@@ -126,7 +126,7 @@ def readers() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # a process that has just ended
-            if _status(path.name, "PPid") == str(os.getpid()) and b"reading_process" in (path / "cmdline").read_bytes():
+            if _status(path.name, "PPid") == str(os.getpid()) and b"file_texts" in (path / "cmdline").read_bytes():
                 found.append(int(path.name))
     return found
 
