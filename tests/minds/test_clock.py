@@ -69,6 +69,7 @@ KEEPS_QUIET = (
     "灯台はいつ建てられましたか。",
     "",
     "Who repairs the heating, and within what time?",
+    "Whose wall can be seen in places even today?",
     "At what time is it served?",
     "By what time must the keys be back?",
     "Um wie viel Uhr beginnt die Messe?",

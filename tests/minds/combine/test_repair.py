@@ -140,6 +140,7 @@ async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: s
         (WHO, "Anna", True),
         (WHO, "Weekly.", True),
         (WHO, "Nobody cited anything.", True),
+        (WHO, "Anna Lund carries up the oil of the cans, a woman from the hills of Upper Silesia.", True),
         (WHO, "Anna Lund carries it up. Each can weighs 7,777 pounds.", True),
         ("What does oil_up(3) return for the oil?", "It returns 7,777.", True),
         ("Write a letter about the oil.", "It is carried up by Berta Lund.", True),
@@ -147,7 +148,7 @@ async def test_an_answer_that_no_document_says_is_withheld(mind: Mind, effort: s
     ],
 )
 async def test_what_may_be_right_is_not_withheld(mind: Mind, question: str, answer: str, files: bool) -> None:
-    """A right sentence, a text that was asked for, and what the model may know without a file."""
+    """A right sentence or clause, a text that was asked for, and what the model may know without a file."""
     mind.script.woven = answer
     shown = await ask(mind.uvm, question, **({} if files else {"files": ()}), effort="reflex")
     assert shown["answer"] == answer

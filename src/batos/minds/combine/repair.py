@@ -28,8 +28,9 @@ FOREIGN: Final = frozenset({"prompt"})
 UNFOUNDED: Final = frozenset(
     {"carried", "days", "documents", "names", "numbers", "prompt", "quotations", "subjects", "superseded"}
 )
-#: Findings of a value that no document gives to what was asked, and the most sentences of an answer that is withheld.
-VALUES: Final = frozenset({"number", "day", "name", "stray", "subject", "unnamed"})
+#: Findings of a value that no document has or gives to what was asked, and the most sentences of an answer withheld.
+_ABSENT: Final = frozenset({"number", "day", "name"})
+VALUES: Final = _ABSENT | {"stray", "subject", "unnamed"}
 MOST_WITHHELD: Final = 2
 #: The share of an answer's words that its faultless sentences have at least where the others are left out, and the
 #: share of theirs that an answer which was written again has at least.
@@ -59,8 +60,7 @@ async def repair(
     made. Else the model writes it once more, and that stands only if it has fewer faults and still says what had none.
     Where the budget has no call left the model is not asked: the answer is paid for.
     """
-    faults = synthesis.standing.verdict.faults
-    mendable = all(each.check in UNFOUNDED and each.sentence for each in faults)
+    mendable = all(each.check in UNFOUNDED and each.sentence for each in synthesis.standing.verdict.faults)
     if not (mendable and await leave_out(context, synthesis, ground, UNFOUNDED)):
         await _rewrite(interpreter, context, synthesis, question, ground)
 
@@ -116,12 +116,17 @@ async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -
 
 
 def is_ungrounded(judged: JudgedAnswer) -> bool:
-    """Test if each of the few sentences of an answer that state something has a value that no document gives."""
+    """Test if each of the few sentences of an answer that state something has a value that no document gives.
+
+    A sentence of which documents carry a clause says more than what none has: `It was Kiel, a port of Prussia.`
+    """
     sentences = judged.attribution.sentences
+    partly = {each.text for each in sentences if each.parts}
     faulty = {
         each.sentence
         for each in judged.verdict.faults
-        if each.code in VALUES or (each.code == "carried" and _BARE_NAME.fullmatch(each.sentence.strip()))
+        if (each.code in VALUES and not (each.code in _ABSENT and each.sentence in partly))
+        or (each.code == "carried" and _BARE_NAME.fullmatch(each.sentence.strip()))
     } - {""}
     stating = [each for each in sentences if each.state != "not_checkable" or each.text in faulty]
     return 0 < len(stating) <= len(sentences) <= MOST_WITHHELD and all(each.text in faulty for each in stating)
@@ -142,13 +147,8 @@ def without_faulty(judged: JudgedAnswer, checks: frozenset[str]) -> str:
 
 def is_better(after: JudgedAnswer, before: JudgedAnswer, question: str) -> bool:
     """Test if an answer that was written again has fewer faults, and still says most of what had none."""
-    return len(after.verdict.faults) < len(before.verdict.faults) and _says_the_rest(after, before, question)
-
-
-def _says_the_rest(after: JudgedAnswer, before: JudgedAnswer, question: str) -> bool:
-    rest = _without(before.answer.answer, _faulty(before))
-    kept, brought = share(rest, after.answer.answer, question)
-    return kept >= LEAST_KEPT * brought
+    kept, brought = share(_without(before.answer.answer, _faulty(before)), after.answer.answer, question)
+    return len(after.verdict.faults) < len(before.verdict.faults) and kept >= LEAST_KEPT * brought
 
 
 def _faulty(judged: JudgedAnswer, checks: frozenset[str] | None = None) -> Iterator[AttributedSentence]:
