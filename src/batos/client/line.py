@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -40,6 +41,10 @@ _ONCE = frozenset(
         "memories_restore",
     }
 )  # fmt: skip
+
+
+#: Seconds that the end of the library's threads is waited for.
+_END = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +104,8 @@ class Line:
         for watching in self._watching:
             watching.close()
         self._fail(NoServer("this client was closed"))
-        # In a thread, since it waits for the network's; for ever, if a socket were left open.
         if self._made is not None:
-            try:
-                await asyncio.to_thread(self._made.term)
-            except RuntimeError:  # the interpreter ends, and begins no thread any more
-                self._made.term()
+            await _end_network(self._made)
 
     # -- asking
 
@@ -328,6 +329,26 @@ class Line:
             lost.cancel()
             self._watching.discard(connection)
             connection.close()
+
+
+async def _end_network(context: zmq.asyncio.Context) -> None:
+    """End the library's threads, and wait a moment for that.
+
+    The library now and then waits for ever for a connection that is closed already, once its server was killed. So the
+    thread that ends it is one that keeps no program from its end.
+    """
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+
+    def end() -> None:
+        context.term()
+        with suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+            loop.call_soon_threadsafe(ended.set)
+
+    with suppress(RuntimeError, TimeoutError):  # the interpreter ends, and begins no thread any more
+        threading.Thread(target=end, name="batos-network", daemon=True).start()
+        async with asyncio.timeout(_END):
+            await ended.wait()
 
 
 def _add_key(verb: str, args: dict[str, object]) -> dict[str, object]:
