@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -217,12 +217,12 @@ def measure(found: list[Command]) -> Tally:
                 shell("batos stop", folder, environ, HANGS)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Type the commands, and report how many are as written."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="only those of docs/codex.md")
     parser.add_argument("--json", type=Path, help="write the document there too")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     found = [each for each in commands() if not given.quick or each.page in QUICK]
     tally = measure(found)
     share = round(1 - len(tally.failed) / max(1, tally.run), 4)
@@ -230,7 +230,8 @@ def main() -> None:
     values = {"as_written": share, "commands": len(found), "run": tally.run, "not_run_share": left}
     goals = [Goal("as_written", share, GOAL, "at_least"), Goal("not_run_share", left, NOT_RUN)]
     report({**values, "failed": tally.failed, "not_run": tally.not_run}, goals, given.json)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

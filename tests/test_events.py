@@ -85,6 +85,8 @@ def emitted() -> dict[str, set[str]]:
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if "emit" in text else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "emit":
+                if len(node.args) != 2:
+                    continue  # what a reader hands on is no event
                 event, payload = node.args
                 made = {ast.unparse(payload.func)} if isinstance(payload, ast.Call) else set()
                 found.setdefault(ast.unparse(event), set()).update(made)

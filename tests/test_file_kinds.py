@@ -31,25 +31,16 @@ def test_what_is_no_text_is_named(name: str, data: bytes, what: str, command: st
     assert caught.value.field == "attachments"
 
 
-@pytest.mark.parametrize(
-    ("part", "what", "remedy"),
-    [
-        (
-            "word/document.xml",
-            "an office document",
-            "Convert it to text: pandoc -t plain lease | batos ask ... --file - Or remember it",
-        ),
-        ("xl/workbook.xml", "an office document", "Give its content as text. Or remember it"),
-        ("photo.jpg", "a zip archive", "Give its content as text."),
-    ],
-)
-def test_an_archive_is_a_document_by_what_is_inside(tmp_path: Path, part: str, what: str, remedy: str) -> None:
-    """Its name says nothing of it."""
-    with zipfile.ZipFile(tmp_path / "lease", "w") as archive:
-        archive.writestr(part, "y")
-    with pytest.raises(BriefError, match=f"lease is {what}, not a text") as caught:
+def test_an_archive_is_a_document_by_what_is_inside(tmp_path: Path) -> None:
+    """Its name says nothing of it: a document is taken, and read by the server; a plain archive is refused."""
+    for part in ("word/document.xml", "xl/workbook.xml", "photo.jpg"):
+        with zipfile.ZipFile(tmp_path / "lease", "w") as archive:
+            archive.writestr(part, "y")
+        if part != "photo.jpg":
+            assert not read_file(tmp_path / "lease", 10_000).is_text
+    with pytest.raises(BriefError, match="lease is a zip archive, not a text") as caught:
         read_file(tmp_path / "lease", 10_000)
-    assert caught.value.remedy.startswith(remedy)
+    assert caught.value.remedy == "Give its content as text."
 
 
 def test_a_file_that_a_server_reads_is_taken() -> None:

@@ -25,7 +25,7 @@ LETTERS = st.text("abcdefgh", min_size=4, max_size=9)
         ("keys frob", "`batos keys` has no verb 'frob'; one of list, new, revoke", "`batos keys --help`"),
         ("ask --fil x Why?", "`batos ask` has no option '--fil'; did you mean '--file'?", "`batos ask --help`"),
         ("wait --timeout 5 last", "`batos wait` has no option '--timeout'", "`batos wait --help`"),
-        ("ask --temperature 1 Why?", "`batos ask` has no option '--temperature'", "batos ask -- '--temperature ...'"),
+        ("ask --top-p 1 Why?", "`batos ask` has no option '--top-p'", "batos ask -- '--top-p ...'"),
         ("missions --verb", "`batos missions` has no option '--verb'; did you mean '--verbose'?", "missions --help"),
         ("show -n last", "`batos show` has no option '-n'", "`batos show --help`"),
         ("--image x status", "'--image' is an option of verbs, and must follow one", "batos status --image"),

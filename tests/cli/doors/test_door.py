@@ -22,7 +22,7 @@ from batos.cli.verb_options import VerbCall
 from batos.client import addresses
 from batos.config import LoadedSettings, Settings
 from batos.protocol.brief import as_file
-from batos.protocol.errors import BriefError, NoServer, NotFound, ProtocolError, Refused
+from batos.protocol.errors import BriefError, MessageNotUnderstood, NoServer, NotFound, ProtocolError, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.terminal.console import Console
@@ -181,13 +181,16 @@ class Doors(ABC):
         assert caught.value.field == "object"
 
     async def test_a_message(self, tmp_path: Path) -> None:
-        """Sending one is a mission: what nobody understands ends failed, with the reason."""
+        """Sending one is a mission; what nobody understands is refused before it is one."""
         heard = CallRecord()
         async with self.opened(tmp_path) as way:
             args = {"receiver": "genesis_obj", "selector": "nothing_", "arguments": [1, "a"], "follow": True}
+            with pytest.raises(MessageNotUnderstood):
+                await way.call("send", args, heard.on_event, heard.acknowledge)
+            assert heard.accepted == []
+            args = {"receiver": "traits_obj", "selector": "log_", "arguments": ["a"], "follow": True}
             found = await way.call("send", args, heard.on_event, heard.acknowledge)
-        assert (found["status"], found["reason"]["code"]) == ("failed", "message_not_understood")
-        assert found["brief"]["message"] == {"receiver": "genesis_obj", "selector": "nothing_", "arguments": [1, "a"]}
+        assert found["brief"]["message"] == {"receiver": "traits_obj", "selector": "log_", "arguments": ["a"]}
         assert heard.accepted == [found["id"]]
 
     async def test_cancel(self, tmp_path: Path) -> None:
