@@ -52,7 +52,8 @@ def take_out(root: Root, documents: Sequence[UvmObject], by: str, at: str) -> Fo
     Methods that hold such words are retired. Summaries of the conversations are made anew.
     """
     words = _words_of(root, documents)
-    missions = tuple(each for each in _turns(root, documents, words) if memories_set_aside.forget_turn(root, each))
+    turns = _turns(root, documents, words)
+    missions = tuple(each for each in turns if memories_set_aside.mark_turn(root, each, memories_set_aside.WHOLE))
     memories_set_aside.drop_views(root, missions)
     found = {key: each for key, each in _active(root) if words.are_in(each.revisions[each.active].source)}
     named = {key: f"{own_slots(each.holder).get('name', '?')}.{each.selector}" for key, each in found.items()}

@@ -222,7 +222,7 @@ def retract(root: Root, origins: Sequence[str], told: tuple[str, str], *, cascad
         bare.origins,
         memories=tuple(names),
         pins=tuple(each for each in there if memory_standings.unpin(root, each)),
-        missions=tuple(each for each in caused.missions if _mark(root, each)),
+        missions=tuple(each for each in caused.missions if mark_turn(root, each)),
         methods=tuple(memory_lineage.retire_all(root, caused.methods, bare.withdrawal)),
         tools=tuple(memory_lineage.withdraw_wishes(root, caused.tools)),
         is_cascade=cascade,
@@ -243,7 +243,7 @@ def retract_later(root: Root, mission: str) -> None:
         return
     shown = {each.get("memory") for each in own_slots(record.thought).get("provenance", {}).get("recalled", ())}
     for done in _list_all(root):
-        late = done.is_cascade and not shown.isdisjoint(done.memories) and _mark(root, mission)
+        late = done.is_cascade and not shown.isdisjoint(done.memories) and mark_turn(root, mission)
         if late or mission in done.missions:
             found = memory_records.documents_of_mission(root, mission, record.brief.value["user"])
             made = [own_slots(each)["name"] for each in found]
@@ -341,21 +341,15 @@ def _hand_over(root: Root, done: Retraction) -> Retraction:
 # -- answers
 
 
-def _mark(root: Root, mission: str) -> bool:
-    """Mark a mission's answer, so that no conversation recalls it; False if it is marked already."""
-    thought = roots.mission_record(root, mission).thought
-    if RETRACTED in own_slots(thought):
-        return False
-    setattr(thought, RETRACTED, True)
-    return True
+def mark_turn(root: Root, mission: str, mark: bool | str = True) -> bool:
+    """Mark a mission's answer, or with WHOLE its question too, so that no conversation recalls it.
 
-
-def forget_turn(root: Root, mission: str) -> bool:
-    """Mark a mission's question and answer, so that no conversation recalls them; False if they are marked already."""
+    Return False if it is marked so already, or wholly.
+    """
     thought = roots.mission_record(root, mission).thought
-    if own_slots(thought).get(RETRACTED) == WHOLE:
+    if own_slots(thought).get(RETRACTED) in (mark, WHOLE):
         return False
-    setattr(thought, RETRACTED, WHOLE)
+    setattr(thought, RETRACTED, mark)
     return True
 
 
