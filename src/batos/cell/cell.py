@@ -166,7 +166,7 @@ class MethodRun:
         return found
 
     def _drop(self) -> None:
-        """Give the worker back, if one is held."""
+        """Return the worker to its pool, if one is held."""
         turns, self._turns = self._turns, None
         if turns is not None:
             self._workers.give(turns.worker)

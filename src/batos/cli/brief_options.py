@@ -177,7 +177,7 @@ _PLAIN: Final = (
 
 
 def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options of a brief as its argument `options`. Stands above the decorators of verb_options.py."""
+    """Add to a verb the options of a brief as its argument `options`; above the decorators of verb_options.py."""
 
     @click.option("--file", "files", multiple=True, metavar="PATH", shell_complete=file_names,
                   help="A text file to answer from; - is stdin. Repeatable.")  # fmt: skip

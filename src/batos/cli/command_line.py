@@ -91,7 +91,7 @@ class Common(click.Option):
 
 
 def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options that all have: `as_json`, `quiet`, `verbose` and settings."""
+    """Add to a verb the options that all have: `as_json`, `quiet`, `verbose` and settings."""
     for option in reversed(
         (
             click.option(
@@ -119,7 +119,7 @@ def file_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 def server_option(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options that say where the server is."""
+    """Add to a verb the options that say where the server is."""
     told = "A server's address (default: that of the home's server, which is started if there is none)."
     here = "Run the verb in its own process, past any server."
     verb = click.option("--here", "server", cls=Common, flag_value="here", help=here)(verb)

@@ -55,7 +55,7 @@ class VerbCall:
 
 
 def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[..., Any]:
-    """Give a verb the options that all have, and a `VerbCall` first. An option named like a setting changes it.
+    """Add to a verb the options that all have, and a `VerbCall` first. An option named like a setting changes it.
 
     The log of a verb that may be a server's client alone is begun by whatever it does in its own process.
     """

@@ -188,7 +188,7 @@ def _is_made_for(method: Method, found: MemoryEffects) -> bool:
 
 
 class Withdrawal(NamedTuple):
-    """When methods go, who wants it, and the reason that stands in their history.
+    """The moment at which methods go, who wants it, and the reason that stands in their history.
 
     The reason is a kind and an origin with " with " between them: "retracted with d-1", "undone with m-1".
     """

@@ -111,7 +111,7 @@ class TerminalInput:
             readline.set_startup_hook(None)
 
     def close(self) -> None:
-        """Give the completions back and keep the history."""
+        """Restore the completions and keep the history."""
         if self._readline is None:
             return
         self._readline.set_completer(None)

@@ -139,11 +139,11 @@ class RememberProgress:
             self._draw(self.line())
 
     def tell_document(self, line: Mapping[str, object]) -> None:
-        """Tell a program what became of a document."""
+        """Write for a program what became of a document."""
         self._tell("remember.document", line)
 
     def tell_skipped(self, line: Mapping[str, object]) -> None:
-        """Tell a program what was skipped."""
+        """Write for a program what was skipped."""
         self._tell("remember.skipped", line)
 
     def tell_missing(self, missing: int) -> None:
@@ -174,7 +174,7 @@ class RememberProgress:
         )
 
     def tell_interruption(self) -> None:
-        """Tell a person what stands, as the work was stopped."""
+        """Write for a person what stands, as the work was stopped."""
         if not self._quiet:
             done = count_text(self._files, "file")
             self._console.say(f"Stopped: {done} done. The same command goes on from there.", dim=True)

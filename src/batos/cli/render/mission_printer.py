@@ -94,7 +94,7 @@ def unseen_lines(provenance: ProvenanceDocument) -> Iterator[str]:
 
 
 def summary_line(mission: MissionDocument, again: str) -> str:
-    """Say in one line who answered, with how much effort, the cost, and where all of it can be read."""
+    """Return in one line who answered, with how much effort, the cost, and where all of it can be read."""
     cost, route = mission["cost"], mission["route"]
     seconds = _seconds(mission)
     took = [
