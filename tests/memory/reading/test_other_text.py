@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from tests.memory.growing import MOST, growth
 from tests.memory.reading.reads import read_all, texts_of
 
-from batos.memory.reading import other_text
-from batos.memory.reading.other_text import decode, decode_with_doubts
-from batos.memory.reading.read_text import NotReadable, ReadText
+from batos.memory.reading import chats, other_text, packed_texts, web_pages
+from batos.memory.reading.other_text import decode
+from batos.memory.reading.read_text import Emit, NotReadable, ReadText
 
 POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
 RUSSIAN = "Смотритель маяка поднялся по лестнице и зажёг большую лампу. "
@@ -45,12 +46,12 @@ JAPANESE = "灯台守は毎晩四時間ごとにランプを巻き上げる。"
 )
 def test_a_text_is_told_by_how_it_looks(encoding: str, text: str) -> None:
     """Letters come out as they were, in usual encodings."""
-    assert decode(text.encode(encoding)) == text
+    assert decode(text.encode(encoding)).text == text
 
 
 def test_a_declared_encoding_goes_before_its_looks() -> None:
     """A page or a mail says what it is in."""
-    assert decode("Ĉiu lampo.".encode("iso8859-3"), "iso8859-3") == "Ĉiu lampo."
+    assert decode("Ĉiu lampo.".encode("iso8859-3"), "iso8859-3").text == "Ĉiu lampo."
 
 
 def test_a_long_file_is_told_by_its_beginning(tmp_path: Path) -> None:
@@ -76,10 +77,33 @@ def test_a_long_file_is_told_by_its_beginning(tmp_path: Path) -> None:
 )
 def test_a_text_with_a_fault_is_read_and_its_fault_told(data: bytes, text: str, doubt: str) -> None:
     """A few bytes spoil nothing but themselves, and what is guessed or lost is told."""
-    found = decode_with_doubts(data)
+    found = decode(data)
     assert found.text == text
     assert doubt in "".join(found.doubts)
     assert bool(found.doubts) is bool(doubt)
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "data"),
+    [
+        (web_pages.read, "a.html", b"<p>The lamp of Caf\xc3\xa9 \xc3\xa9t\xc3\xa9 burns \xff oil.</p>"),
+        (chats.read, "a.txt", b"The lamp of Caf\xc3\xa9 \xc3\xa9t\xc3\xa9 burns \xff oil."),
+        (packed_texts.read_cards, "a.vcf", b"BEGIN:VCARD\nFN:Caf\xc3\xa9 \xc3\xa9t\xc3\xa9 \xff\nTEL:1\nEND:VCARD"),
+        (
+            packed_texts.read_notebook,
+            "a.ipynb",
+            b'{"cells": [{"cell_type": "markdown", "source": "Caf\xc3\xa9 \xc3\xa9t\xc3\xa9 \xff oil"}]}',
+        ),
+    ],
+)
+def test_every_reader_tells_what_its_bytes_lost(
+    read: Callable[[Path, Emit], None], name: str, data: bytes, tmp_path: Path
+) -> None:
+    """A page, a log, a card and a notebook say where a byte was none of their encoding."""
+    (found,) = read_all(read, tmp_path / name, data)
+    assert isinstance(found, ReadText)
+    assert "\ufffd" in found.text
+    assert any("1 place is not UTF-8" in each for each in found.left_out)
 
 
 @given(text=st.text(st.characters(min_codepoint=0xC0, max_codepoint=0x24F), min_size=20), at=st.integers(0, 19))
@@ -87,7 +111,7 @@ def test_one_byte_does_not_spoil_a_text(text: str, at: int) -> None:
     """A text of letters beyond ASCII with a byte that is none of UTF-8 loses nothing."""
     whole = text[:at] + "\ufffd" + text[at:]
     data = text[:at].encode() + b"\xff" + text[at:].encode()
-    assert decode(data) == whole
+    assert decode(data).text == whole
 
 
 @pytest.mark.parametrize("data", [bytes(range(256)) * 4, os.urandom(4_000), b"\x93lamp\x94 \x00\x01\x02\xff" * 9])
@@ -101,7 +125,7 @@ def test_no_text_is_refused(data: bytes) -> None:
 def test_any_bytes_are_a_text_or_none(data: bytes, declared: str) -> None:
     """A name of an encoding that a stranger declares does no harm either."""
     try:
-        text = decode(data, declared)
+        text = decode(data, declared).text
     except NotReadable:
         return
     assert "\0" not in text

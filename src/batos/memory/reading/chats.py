@@ -174,9 +174,10 @@ def read(path: Path, emit: Emit) -> None:
     with path.open("rb") as file:
         is_chat = _read_conversations(file, path.stem, emit)
     if not is_chat:
-        text, left_out = without_data(decode(path.read_bytes()))
+        decoded, doubts = decode(path.read_bytes())
+        text, left_out = without_data(decoded)
         kind = "application/json" if path.suffix == ".json" else "text/plain"
-        emit(ReadText(text, media_type=kind, left_out=left_out))
+        emit(ReadText(text, media_type=kind, left_out=(*doubts, *left_out)))
 
 
 def _read_conversations(file: IO[bytes], name: str, emit: Emit) -> bool:

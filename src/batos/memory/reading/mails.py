@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from batos.memory.reading.other_text import decode_with_doubts
+from batos.memory.reading.other_text import decode
 from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, UnreadPart, clean, moment_of, one_line
 from batos.memory.reading.web_pages import text_of
 
@@ -173,7 +173,7 @@ def _text_part(part: Message, name: str) -> _MailPart:
     data = data if isinstance(data, bytes) else b""
     charset = str(part.get_content_charset() or "")
     try:
-        text, doubts = decode_with_doubts(data, charset)
+        text, doubts = decode(data, charset)
     except NotReadable as error:
         text, doubts = data.decode("ascii", "replace"), (str(error),)
     if str(part.get_param("format") or "").lower() == "flowed":
@@ -230,7 +230,7 @@ def _header(mail: EmailMessage, name: str) -> str:
         raw = next((str(value) for key, value in mail.raw_items() if key.lower() == name.lower()), "")
         if raw.isascii():
             return one_line(mail.get(name) or "")
-        text = decode_with_doubts(raw.encode("utf-8", "surrogateescape")).text
+        text = decode(raw.encode("utf-8", "surrogateescape")).text
         return one_line(make_header(decode_header(text)))
     except Exception:  # a header that is broken is one that is not there
         return ""

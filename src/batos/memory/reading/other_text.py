@@ -55,7 +55,7 @@ class DecodedText(NamedTuple):
 
 def read(path: Path, emit: Emit) -> None:
     """Read a file as one text."""
-    decoded, doubts = decode_with_doubts(path.read_bytes())
+    decoded, doubts = decode(path.read_bytes())
     text, left_out = without_data(decoded)
     emit(ReadText(text, left_out=(*doubts, *left_out)))
 
@@ -79,12 +79,7 @@ def without_data(text: str) -> tuple[str, tuple[str, ...]]:
     return text, (told,) if count else ()
 
 
-def decode(data: bytes, declared: str = "") -> str:
-    """Return bytes as text, as `decode_with_doubts` does."""
-    return decode_with_doubts(data, declared).text
-
-
-def decode_with_doubts(data: bytes, declared: str = "") -> DecodedText:
+def decode(data: bytes, declared: str = "") -> DecodedText:
     """Return bytes as text: by their mark, as UTF-8, as they are declared, as UTF-8 with errors, or as they look.
 
     Raises: NotReadable: no encoding fits them.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from batos.memory.reading.other_text import decode, without_data
+from batos.memory.reading.other_text import DecodedText, decode, without_data
 from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean, one_line
 from batos.memory.reading.web_pages import text_of
 from batos.memory.reading.zipped_documents import LOCKED, ZippedDocument, name_left_out
@@ -106,9 +106,11 @@ def read_book(path: Path, emit: Emit) -> None:
     left_out = [f"{len(missing)} of {len(chapters)} chapters are locked (DRM)"] if missing else []
     for each in (each for each in chapters if each not in missing):
         try:
-            texts.append(_chapter(archive.part(each)))
+            text, doubts = _chapter(archive.part(each))
         except NotReadable as error:
-            left_out.append(f"{posixpath.basename(each)}: {error}")
+            text, doubts = "", (str(error),)
+        texts.append(text)
+        left_out += (f"{posixpath.basename(each)}: {doubt}" for doubt in doubts)
     text = "\n\n".join(filter(None, texts))
     if not text:
         raise NotReadable("; ".join(left_out) or "the book has no text: its pages are pictures")
@@ -117,9 +119,10 @@ def read_book(path: Path, emit: Emit) -> None:
     emit(ReadText(text, title, "text/markdown", left_out=tuple(left_out)))
 
 
-def _chapter(data: bytes) -> str:
-    page = _CLOSED.sub(r"<\1\2></\1>", decode(data))
-    return text_of(_AROUND.sub(lambda found: f"{found[1]}div>" if found[1] else " ", page))[1]
+def _chapter(data: bytes) -> DecodedText:
+    decoded, doubts = decode(data)
+    page = _CLOSED.sub(r"<\1\2></\1>", decoded)
+    return DecodedText(text_of(_AROUND.sub(lambda found: f"{found[1]}div>" if found[1] else " ", page)).text, doubts)
 
 
 def _chapters(archive: ZippedDocument) -> tuple[str, list[str]]:
@@ -155,7 +158,8 @@ def read_notebook(path: Path, emit: Emit) -> None:
     Raises: NotReadable: it is none.
     """
     try:
-        book = json.loads(decode(path.read_bytes()))
+        written, doubts = decode(path.read_bytes())
+        book = json.loads(written)
         cells = book.get("cells") or [cell for sheet in book.get("worksheets", []) for cell in sheet.get("cells", [])]
         about = book.get("metadata", {})
         language = str((about.get("language_info") or about.get("kernelspec") or {}).get("name") or "python")
@@ -166,7 +170,7 @@ def read_notebook(path: Path, emit: Emit) -> None:
     text, data = without_data(clean("\n\n".join(filter(str.strip, parts))).strip())
     if not text:
         raise NotReadable("the notebook has no text")
-    emit(ReadText(text, "", "text/markdown", left_out=(*name_left_out(left_out), *data)))
+    emit(ReadText(text, "", "text/markdown", left_out=(*doubts, *name_left_out(left_out), *data)))
 
 
 def _cell(cell: dict[str, Any], language: str, left_out: Counter[str]) -> Iterator[str]:
@@ -207,6 +211,7 @@ class _CardLine(NamedTuple):
     name: str
     options: dict[str, str]
     value: str
+    doubts: tuple[str, ...] = ()
 
 
 #: Lines of cards and calendars that programs tell each other.
@@ -229,7 +234,9 @@ def read_cards(path: Path, emit: Emit) -> None:
     left_out: Counter[str] = Counter()
     within: list[str] = []
     entry: list[_CardLine] = []
+    doubts: dict[str, None] = {}
     for line in _unfold(path.read_bytes()):
+        doubts |= dict.fromkeys(line.doubts)
         if line.name == "BEGIN":
             within.append(line.value.upper())
             entry = entry if within[-1] in _NO_ENTRIES else []
@@ -239,7 +246,7 @@ def read_cards(path: Path, emit: Emit) -> None:
             entry.append(line)
     if not lines:
         raise NotReadable("it has no card and no event")
-    emit(ReadText(clean("\n".join(lines)).strip(), left_out=name_left_out(left_out)))
+    emit(ReadText(clean("\n".join(lines)).strip(), left_out=(*doubts, *name_left_out(left_out))))
 
 
 def _unfold(data: bytes) -> Iterator[_CardLine]:
@@ -254,19 +261,18 @@ def _unfold(data: bytes) -> Iterator[_CardLine]:
             lines.append(bytearray(raw))
     for line in lines:
         if (found := _CARD_LINE.fullmatch(line)) is not None:
-            options = (each.partition("=") for each in _OPTION.findall(_decode_value(found[2])))
+            options = (each.partition("=") for each in _OPTION.findall(_decode_value(found[2]).text))
             told = {key.upper() if sign else "TYPE": (word or key).strip('"') for key, sign, word in options}
             value = quopri.decodestring(found[3]) if _PRINTABLE.match(line) else found[3]
-            yield _CardLine(
-                found[1].decode("ascii").upper(), told, _decode_value(value, told.get("CHARSET", "")).strip()
-            )
+            text, doubts = _decode_value(value, told.get("CHARSET", ""))
+            yield _CardLine(found[1].decode("ascii").upper(), told, text.strip(), doubts)
 
 
-def _decode_value(data: bytes, charset: str = "") -> str:
+def _decode_value(data: bytes, charset: str = "") -> DecodedText:
     try:
         return decode(data, charset)
     except NotReadable:
-        return data.decode("latin-1")
+        return DecodedText(data.decode("latin-1"), ("its encoding is not known: read as latin-1",))
 
 
 def _entry(entry: list[_CardLine], left_out: Counter[str]) -> Iterator[str]:

@@ -73,10 +73,11 @@ def read(path: Path, emit: Emit) -> None:
     """Read a file as one text."""
     data = path.read_bytes()
     declared = _CHARSET.search(data[:2_048])
-    title, text, left_out = text_of(decode(data, declared[1].decode("ascii") if declared else ""))
+    page, doubts = decode(data, declared[1].decode("ascii") if declared else "")
+    title, text, left_out = text_of(page)
     if not text.strip():
         raise NoText("the page has no text" + (f": it has {left_out[0]}" if left_out else ""))
-    emit(ReadText(text, title, "text/html", left_out=left_out))
+    emit(ReadText(text, title, "text/html", left_out=(*doubts, *left_out)))
 
 
 class WebText(NamedTuple):
