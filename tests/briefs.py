@@ -59,6 +59,7 @@ def any_brief() -> st.SearchStrategy[MissionBrief]:
             "in_reply_to": _ulid.map("m-{}".format),
             "persona": _one_of(briefs.PersonaName),
             "effort": _one_of(briefs.EffortChoice),
+            "schema": st.just({"type": "object", "properties": {"lamp": {"type": "string"}}}),
             "deadline": _moment,
             "priority": st.integers(-9, 9),
             "budget": _some(calls=_number, tokens=_number, seconds=st.floats(0.001, 1e6) | _number),
@@ -74,4 +75,11 @@ def any_brief() -> st.SearchStrategy[MissionBrief]:
             "origin": _some(door=_line, client=_line),
         },
     )
-    return fields.map(parse)
+    return fields.map(_without_contradiction).map(parse)
+
+
+def _without_contradiction(fields: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the schema where there is a message or several calls, which it cannot stand beside."""
+    several = fields.get("effort") in {"cycle", "council"}
+    without = several or "message" in fields
+    return {name: each for name, each in fields.items() if name != "schema" or not without}

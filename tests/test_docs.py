@@ -117,7 +117,8 @@ def verbs_help() -> str:
 def fields_table(shape: type[BaseModel]) -> str:
     """One row a field of a message."""
     rows = ["| field | type | default | meaning |", "|---|---|---|---|"]
-    for name, field in shape.model_fields.items():
+    for field_name, field in shape.model_fields.items():
+        name = field.alias or field_name
         value = None if field.is_required() else field.get_default(call_default_factory=True)
         default = "" if value is None else f"`{json.dumps(value, default=lambda each: each.model_dump())}`"
         rows.append(f"| `{name}` | {type_text(shape, name)} | {default} | {field.description or ''} |")

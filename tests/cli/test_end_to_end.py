@@ -5,6 +5,7 @@ Nothing of the program's own fakes is imported here.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -121,6 +122,23 @@ def test_reflex_is_one_call(user: User) -> None:
     assert mission["route"]["personas"] == ["ROBIN"]
     assert mission["cost"]["calls"] == 1 + mission["provenance"]["gate"]["revised"]
     assert [step["state"] for step in mission["states"]] == ["IDLE", "SYNTHESIZING", "COMPLETE", "IDLE"]
+
+
+def test_an_answer_has_the_schema_of_who_asks(user: User, harbour: Path, tmp_path: Path) -> None:
+    """JSON for another program; each view of the mission names what was asked for beside the question."""
+    schema = {"type": "object", "properties": {"cost": {"type": "string"}, "blocks": {"type": "integer"}}}
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({**schema, "required": ["cost", "blocks"]}), encoding="utf-8")
+    own = ("--schema", str(path), "--temperature", "0.5")
+    asked = user.run("ask", "--quiet", *own, "--file", str(harbour), QUESTION)
+    assert asked.code == 0, asked.err
+    assert set(json.loads(asked.out)) == {"cost", "blocks"}
+    assert "temperature 0.5" in user.run("show", "last").out
+    why = user.run("why", "last").out
+    assert "option: temperature 0.5" in why
+    assert 'option: schema {"type": "object"' in why
+    several = user.run("ask", *own, "--effort", "cycle", QUESTION)
+    assert (several.code, "one call" in several.err) == (2, True)
 
 
 def test_stdin(user: User) -> None:

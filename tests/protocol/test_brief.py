@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from batos.genesis.codex.codex import PILLARS
 from batos.protocol import brief as briefs
 from batos.protocol.brief import (
-    ARGUMENTS_BYTES,
-    ARGUMENTS_DEPTH,
     ARGUMENTS_LIMIT,
     ATTACHMENTS_LIMIT,
     TEXT_LIMIT,
@@ -26,6 +24,7 @@ from batos.protocol.brief import (
     parse,
     read_file,
 )
+from batos.protocol.brief_checks import MOST_BYTES, MOST_DEPTH
 from batos.protocol.errors import BriefError
 
 RIGHT: dict[str, Any] = {
@@ -315,8 +314,8 @@ def nested(depth: int) -> Any:
     [
         ("Why?", "must be a list"),
         (["x"] * (ARGUMENTS_LIMIT + 1), "at most 8"),
-        (["x" * ARGUMENTS_BYTES], "bytes of JSON"),
-        (nested(ARGUMENTS_DEPTH + 1), "deeper than 32"),
+        (["x" * MOST_BYTES], "bytes of JSON"),
+        (nested(MOST_DEPTH + 1), "deeper than 32"),
         (nested(100_000), "deeper than 32"),
         (["a\0b"], "NUL"),
         ([{"a\0b": 1}], "NUL"),
@@ -349,7 +348,7 @@ def test_arguments_that_hold_themselves_are_refused() -> None:
 
 def test_arguments_of_the_greatest_depth_and_length_are_taken() -> None:
     """The limits are still allowed, and a backslash before `u0000` is no NUL."""
-    for arguments in (nested(ARGUMENTS_DEPTH), ["x" * (ARGUMENTS_BYTES - 4)], ["a\\u0000"]):
+    for arguments in (nested(MOST_DEPTH), ["x" * (MOST_BYTES - 4)], ["a\\u0000"]):
         parse({"user": "me", "message": {**MESSAGE, "arguments": arguments}})
 
 

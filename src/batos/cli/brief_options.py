@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -36,6 +37,7 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 #: The form of an option's text, told where another was given.
 _REMEDIES: Final = {
     "deadline": "Give a span from now, --deadline 90s (or 5m, 2h, 1d), or a moment, --deadline 2026-11-21T09:30Z.",
+    "schema": """Name a file of JSON, or give its text: --schema '{"type": "object", "properties": {...}}'.""",
     "budget": "Give some of calls, tokens and seconds: --budget calls=5,tokens=2000,seconds=60.",
 }
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])")
@@ -130,6 +132,16 @@ def bounds(text: str) -> dict[str, float]:
     return found
 
 
+def read_schema(text: str) -> Any:
+    """Read a JSON schema: the text itself, or the name of a file with it. Raises: BriefError: it is no JSON."""
+    try:
+        return json.loads(text if text.lstrip().startswith("{") else Path(text).read_bytes())
+    except OSError as error:
+        raise _wrong("schema", f"{text!r} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise _wrong("schema", f"it is not JSON: {error}") from None
+
+
 def _wrong(name: str, what: str) -> BriefError:
     return BriefError(f"{name}: {what}", field=name, remedy=_REMEDIES.get(name, f"Correct --{name}."))
 
@@ -151,6 +163,7 @@ _READ: Final[Mapping[str, Callable[[str], Any]]] = {
     "deadline": lambda text: moment(text, datetime.now(UTC)),
     "budget": bounds,
     "grants": list,
+    "schema": read_schema,
 }
 
 
@@ -171,8 +184,8 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Options with the names of fields of a brief.
 _PLAIN: Final = (
-    "conversation", "effort", "persona", "model", "temperature", "seed", "system", "deadline", "priority", "budget",
-    "ancestor", "grants",
+    "conversation", "effort", "persona", "model", "temperature", "seed", "system", "schema", "deadline", "priority",
+    "budget", "ancestor", "grants",
 )  # fmt: skip
 
 
@@ -192,6 +205,8 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--temperature", type=click.FloatRange(0, 2), help="The temperature for this question.")
     @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="The seed for this question.")
     @click.option("--system", metavar="TEXT", help="What the model is told beside the persona's own text.")
+    @click.option("--schema", metavar="FILE", shell_complete=file_names,
+                  help="A JSON schema, in a file or as text: one call answers with JSON that has it.")  # fmt: skip
     @click.option("--combine", type=click.Choice(get_args(Combine)),
                   help="The way to one answer from several parts: the best, the majority's, or all woven.")  # fmt: skip
     @policy_options

@@ -20,7 +20,7 @@ from batos.cli.doors.door import Door, Opened
 from batos.cli.typed_names import ask_of_memories, past_moment, place_of, tell_moment
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.client.pending import OnEvent
-from batos.protocol.brief import utc_moment
+from batos.protocol.brief_checks import utc_moment
 from batos.protocol.wire_messages import Meaning
 from batos.verbs.wire_verb import Args, Noun, Reply, WireVerb
 

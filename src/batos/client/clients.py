@@ -39,6 +39,12 @@ Attached: TypeAlias = str | Path | File
 _LARGEST = 2**30
 
 
+def _as_document(brief: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of a brief with the JSON schema of a pydantic model in the place of the model."""
+    write = getattr(brief.get("schema"), "model_json_schema", None)
+    return brief if write is None else {**brief, "schema": write()}
+
+
 class AsyncClient:
     """A client of a BAT OS server, which outlives the server's restarts. Calls may be made concurrently.
 
@@ -104,10 +110,11 @@ class AsyncClient:
         """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
 
         `brief` has further fields of a brief: conversation="last", persona="BRICK", effort="reflex" (docs/protocol.md
-        has them all). `on_event` gets every event of the mission, `on_acknowledged` its id once it is committed.
+        has them all); `schema` takes a pydantic model too, and `Mission.value` is the answer by it. `on_event` gets
+        every event of the mission, `on_acknowledged` its id once it is committed.
         `as_of` asks the mind as it was at a time, right after a mission, or at a commit; nothing is kept of that.
         """
-        whole = {**brief, "text": text, "attachments": await self.attach(files)}
+        whole = {**_as_document(brief), "text": text, "attachments": await self.attach(files)}
         args = {"brief": whole, "follow": True, **_moment(as_of)}
         return Mission(await self.call("submit", args, on_event, on_acknowledged))
 
@@ -123,7 +130,7 @@ class AsyncClient:
 
     async def submit(self, /, text: str, *, files: Sequence[Attached] = (), **brief: object) -> str:
         """Submit a question and return the id of its mission, which the server has committed by then."""
-        whole = {**brief, "text": text, "attachments": await self.attach(files)}
+        whole = {**_as_document(brief), "text": text, "attachments": await self.attach(files)}
         return str((await self.call("submit", {"brief": whole}))["mission"])
 
     async def wait(self, mission: str, on_event: OnEvent | None = None, seconds: float | None = None) -> Mission:

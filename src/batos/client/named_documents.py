@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -102,6 +103,13 @@ class Mission(_NamedMission):
     def answer(self) -> Any:
         """Return the answer: a text, or for a message any JSON that a method gave; None while there is none."""
         return self.get("answer")
+
+    @property
+    def value(self) -> Any:
+        """Return what an answer by a schema says, as Python's values. ValueError: there is no such answer."""
+        if "schema" not in self["brief"] or self.answer is None:
+            raise ValueError(f"{self.id} has no answer by a schema: {self.status}")
+        return json.loads(self.answer)
 
     @property
     def reason(self) -> Document | None:

@@ -104,7 +104,9 @@ Check: TypeAlias = Callable[[Draft], Sequence[Spot] | None]
 
 
 def length(draft: Draft) -> list[Spot]:
-    """Check that an answer is not empty and not too long."""
+    """Check that an answer is not empty and not too long; JSON by a schema is as long as that lets it be."""
+    if draft.is_structured:
+        return []
     size = len(draft.answer.strip())
     if size < SHORTEST:
         return [Spot("empty")]
@@ -112,7 +114,12 @@ def length(draft: Draft) -> list[Spot]:
 
 
 def schema(draft: Draft) -> list[Spot]:
-    """Check that the answer is whole text: no JSON, no marks of a prompt, and not cut within a sentence."""
+    """Check that the answer is whole text: no JSON, no marks of a prompt, and not cut within a sentence.
+
+    An answer by a schema has it already.
+    """
+    if draft.is_structured:
+        return []
     text = draft.answer.strip()
     spots = []
     if _is_data(text) and not _ASKS_FOR_DATA.search(draft.ground.question):

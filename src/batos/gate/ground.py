@@ -180,13 +180,15 @@ class Ground:
 class Draft:
     """An answer and what it may rest on; `was_cut` if it would have gone on.
 
-    `instructions` is what its prompt said beside that, of which nothing belongs into the answer.
+    `instructions` is what its prompt said beside that, of which nothing belongs into the answer; what
+    `is_structured` is the JSON that was asked for.
     """
 
     answer: str
     ground: Ground
     was_cut: bool = False
     instructions: str = ""
+    is_structured: bool = False
 
     @property
     def language(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -106,6 +107,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
     if asking.is_new(mission) and record.status.word != "undone":
         known: ProvenanceDocument = slots.get("provenance") or ProvenanceDocument()
         because = [
+            *_explain_options(brief),
             *make_calls(asking, mission),
             *explain_recalled(asking, brief, known),
             *_explain_methods(asking, known),
@@ -113,6 +115,14 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
             *_list_commits(asking, mission, known),
         ]
     return make_node("mission", text, because, mission, record.brief.accepted_at)
+
+
+def _explain_options(brief: Mapping[str, Any]) -> Iterator[WhyNode]:
+    """Yield what a question named for itself, in the place of what the codex has."""
+    for name in ("model", "temperature", "seed", "system", "schema"):
+        if name in brief:
+            value = brief[name]
+            yield make_node("option", f"{name} {value if isinstance(value, str) else json.dumps(value)}")
 
 
 def records_of(asking: Asking, mission: str) -> list[Record]:

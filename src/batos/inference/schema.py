@@ -330,7 +330,7 @@ class Decision(Generic[M]):
 
     def _map_back(self, text: str) -> dict[str, object]:
         try:
-            value: dict[str, object] = self._shape.back(_parse_json(text), "")
+            value: dict[str, object] = self._shape.back(parse_json(text), "")
         except ShapeMismatch as mismatch:
             raise _invalid(str(mismatch), mismatch.path) from mismatch
         return value
@@ -351,7 +351,8 @@ def _with_reasoning(plain: Object) -> Object:
     return Object(fields, ordered_keys(fields))
 
 
-def _parse_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
+    """Return the value of a reply. Raises: DecisionInvalid: it is no JSON. ShapeMismatch: a key is given twice."""
     if not text.strip():
         raise _invalid("it is empty")
     try:

@@ -42,7 +42,9 @@ def answer(context: MindContext, recalled: Evidence) -> ToldAnswer | None:
     """
     mission = context.mission
     brief = mission.brief
-    is_plain = not (mission.passages or context.mind.inner or mission.past.meant or brief.message)
+    is_plain = not (
+        mission.passages or context.mind.inner or mission.past.meant or brief.message or _has_schema(context)
+    )
     if context.io.recollection is None or not is_plain or not is_memorable(brief):
         return None
     return _note(context, context.io.recollection) or _offer_to_forget(brief.text, recalled)
@@ -130,7 +132,7 @@ def lead_of(context: MindContext) -> str:
     nor to a greeting, nor where a text, code or a plan is asked for.
     """
     found, asked = context.trace.memory, context.mission.brief.text
-    if context.trace.told or found.state in ("", "found"):
+    if context.trace.told or found.state in ("", "found") or _has_schema(context):
         return ""
     if _has_other_matter(context) or only_text(context) or not _asks(asked):
         return ""
@@ -148,7 +150,7 @@ def only_text(context: MindContext) -> str:
     """
     found, brief = context.trace.memory, context.mission.brief
     asked_for = bool(brief.policy and brief.policy.only_memory)
-    if found.state == "found" or brief.message is not None or _has_other_matter(context):
+    if found.state == "found" or brief.message is not None or _has_other_matter(context) or _has_schema(context):
         return ""
     if not asked_for and (found.state != "nothing" or context.mission.past.count or context.mission.past.meant):
         return ""
@@ -182,6 +184,11 @@ def _asks_fact(question: str, language: str, words: Mapping[str, Any]) -> bool:
     # A `when` further on asks for nothing.
     opening = question if language in _UNSPACED else " ".join(question.split()[:_OPENING])
     return asks and _has(opening, language, asking)
+
+
+def _has_schema(context: MindContext) -> bool:
+    """Test if the answer is to have a schema, which no sentence of a rule has."""
+    return context.mission.brief.answer_schema is not None
 
 
 def _has_other_matter(context: MindContext) -> bool:

@@ -88,7 +88,7 @@ class MindAnswer:
     """An answer as the model wrote it; `was_cut` tells that it would have gone on.
 
     Its `citations` and the numbers of the sub-queries that are `unanswered` are computed when it is judged. A
-    rule made an answer that `is_ruled`.
+    rule made an answer that `is_ruled`. An answer that `is_structured` has the schema of who asked, and stays as it is.
     """
 
     answer: str
@@ -98,6 +98,7 @@ class MindAnswer:
     gist: str = ""
     is_known: bool = True
     is_ruled: bool = False
+    is_structured: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,8 @@ async def synthesize(
     context.learn_ratio()
     synthesis = synthesis_of(cycle)
     alone = mapping.answer if mapping.is_needed(context) else None
+    if context.mission.brief.answer_schema is not None:
+        alone = combination.answer_by_schema
     ground = await combination.combine(interpreter, context, synthesis, alone)
     await protocols.apply(interpreter, context, synthesis, ground)
     return "COMPLETE"

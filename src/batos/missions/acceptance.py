@@ -55,7 +55,7 @@ def find_repeat(root: Root, brief: MissionBrief, asked: Mapping[str, object]) ->
     # `new` and `last` stand for another conversation when they are used again later.
     is_relative = isinstance(named, str) and (named == "new" or ids.back(named) is not None)
     by_name = {"conversation"} if is_relative else set()
-    for field in MissionBrief.model_fields.keys() - _MAY_DIFFER - by_name:
+    for field in set(briefs.FIELDS) - _MAY_DIFFER - by_name:
         if not _same(field, first, value):
             raise BriefError(
                 f"idempotency_key: {key!r} is the key of {name}, whose `{field}` is another",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from batos import file_kinds
+from batos.protocol import brief_checks
 from batos.protocol.errors import BriefError
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
@@ -31,9 +30,6 @@ ATTACHMENTS_LIMIT = 32
 #: Most calls or tokens that a brief may ask for; a number of thousands of digits could not even be shown.
 BUDGET_LIMIT = 10**9
 ARGUMENTS_LIMIT = 8
-#: Bytes of a message's arguments as JSON text, and how deep they may be nested.
-ARGUMENTS_BYTES = 64 * 1024
-ARGUMENTS_DEPTH = 32
 #: The scope of what is remembered for every question, and the policy of a mission that uses nothing of it.
 DEFAULT_SCOPE, NO_MEMORY = "default", "none"
 #: Longest file name, in characters.
@@ -42,73 +38,7 @@ NAME_LIMIT = 255
 _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 
 
-def _says_something(value: str) -> str:
-    if not value.strip():
-        raise ValueError("it has only blanks")
-    if "\0" in value:
-        raise ValueError("it contains a NUL character")
-    return value
-
-
-def _one_line(value: str) -> str:
-    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in value):
-        raise ValueError("it contains a control character")
-    return value
-
-
-def utc_moment(value: str) -> str:
-    """Return a moment in UTC, to the millisecond. Raises: ValueError: it is none, or names no time zone."""
-    try:
-        given = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError("it is not a time like 2026-11-21T09:30:00Z") from None
-    if given.tzinfo is None:
-        raise ValueError("it names no time zone; end it with Z for UTC")
-    try:
-        return given.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except OverflowError:
-        raise ValueError("it is not a date of the calendar") from None
-
-
-_Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
-
-
-def _plain_arguments(value: object) -> object:
-    """Check that arguments are JSON that can be written, stored and shown, before any other code walks into them."""
-    level: list[object] = [value]
-    for _ in range(ARGUMENTS_DEPTH + 1):
-        level = [inner for outer in level for inner in _inner(outer)]
-        if not level:
-            break
-        if len(level) > ARGUMENTS_BYTES:  # each is a byte at least; an object of Python's may hold another many times
-            raise ValueError(_too_much(len(level)))
-    else:
-        raise ValueError(f"they are nested deeper than {ARGUMENTS_DEPTH}")
-    try:
-        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-    except UnicodeEncodeError:
-        raise ValueError("a text in them is not valid Unicode") from None
-    except (TypeError, ValueError):
-        raise ValueError(
-            "they are not JSON: objects with names, lists, texts, finite numbers, true, false, null"
-        ) from None
-    if size > ARGUMENTS_BYTES:
-        raise ValueError(_too_much(size))
-    return value
-
-
-def _too_much(size: int) -> str:
-    return f"they are {size:,} bytes of JSON, at most {ARGUMENTS_BYTES:,} are taken"
-
-
-def _inner(value: object) -> Iterable[object]:
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise ValueError("an object in them has a key that is not text")
-        return (*value.keys(), *value.values())
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError("a text in them contains a NUL character")
-    return value if isinstance(value, list | tuple) else ()
+_Line: TypeAlias = Annotated[str, AfterValidator(brief_checks.one_line)]
 
 
 _InCapitals: Final = BeforeValidator(lambda name: name.upper() if isinstance(name, str) else name)
@@ -163,7 +93,7 @@ class Message(BaseModel):
     receiver: _Line = Field(min_length=1, max_length=128)
     selector: _Line = Field(min_length=1, max_length=128)
     arguments: Annotated[
-        tuple[JsonValue, ...], Field(max_length=ARGUMENTS_LIMIT), BeforeValidator(_plain_arguments)
+        tuple[JsonValue, ...], Field(max_length=ARGUMENTS_LIMIT), BeforeValidator(brief_checks.plain_json)
     ] = ()
 
     def in_words(self) -> str:
@@ -188,9 +118,9 @@ class MissionBrief(BaseModel):
     `text` may be left out of a brief with a message, and is then the message in words.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, serialize_by_alias=True)
 
-    text: Annotated[str, AfterValidator(_says_something)] = Field(min_length=1, max_length=TEXT_LIMIT)
+    text: Annotated[str, AfterValidator(brief_checks.says_something)] = Field(min_length=1, max_length=TEXT_LIMIT)
     attachments: tuple[AttachmentRef, ...] = Field(default=(), max_length=ATTACHMENTS_LIMIT)
     user: _Line = Field(min_length=1, max_length=128)
     conversation: str | None = Field(default=None, pattern=rf"^c-{_ULID}\z")
@@ -203,9 +133,13 @@ class MissionBrief(BaseModel):
     model: _Line | None = Field(default=None, min_length=1, max_length=400)
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     seed: int | None = Field(default=None, ge=0, lt=2**31, strict=True)
-    system: Annotated[str, AfterValidator(_says_something)] | None = Field(default=None, max_length=4_000)
+    system: Annotated[str, AfterValidator(brief_checks.says_something)] | None = Field(default=None, max_length=4_000)
+    #: The JSON schema that the answer is to have, which is then JSON text; it is one call.
+    answer_schema: Annotated[dict[str, JsonValue], BeforeValidator(brief_checks.json_schema)] | None = Field(
+        default=None, alias="schema"
+    )
     #: ISO 8601 in UTC: what has no answer by then ends `failed`, timed out.
-    deadline: Annotated[str, AfterValidator(utc_moment)] | None = None
+    deadline: Annotated[str, AfterValidator(brief_checks.utc_moment)] | None = None
     #: Higher goes first, none is 0; among equals who came first.
     priority: int | None = Field(default=None, ge=-9, le=9, strict=True)
     budget: Budget | None = None
@@ -228,11 +162,13 @@ class MissionBrief(BaseModel):
 
         Fields that this version does not know, from an image of another, are left out.
         """
-        known = {name: each for name, each in value.items() if name in cls.model_fields and each is not None}
+        known = {name: each for name, each in value.items() if name in FIELDS and each is not None}
         made = {name: make(known[name]) for name, make in _STORED.items() if name in known}
         return cls.model_construct(**{**known, **made})
 
 
+#: The names of a brief's fields in documents.
+FIELDS: Final = tuple(about.alias or name for name, about in MissionBrief.model_fields.items())
 #: The fields of a stored brief that are not plain values, each with the function that makes its value.
 _STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "attachments": lambda files: tuple(AttachmentRef.model_construct(**each) for each in files),
@@ -252,6 +188,8 @@ def parse(value: object) -> MissionBrief:
     if not isinstance(value, Mapping):
         raise BriefError(f"a brief is an object with fields, not a {type(value).__name__}", remedy="Send its fields.")
     given = dict(value)
+    if given.get("schema") is not None:
+        given["effort"] = _effort_by_schema(given)
     wordless = given.get("text") is None and given.get("message") is not None
     if wordless:
         given["text"] = "-"
@@ -260,6 +198,21 @@ def parse(value: object) -> MissionBrief:
         return brief.model_copy(update={"text": brief.message.in_words()}) if wordless and brief.message else brief
     except ValidationError as error:
         raise _wrong(error) from error
+
+
+def _effort_by_schema(given: Mapping[str, Any]) -> object:
+    """Return the effort of a question with a schema. Raises: BriefError: it cannot have one."""
+    effort, policy = given.get("effort"), given.get("policy")
+    wrong = ""
+    if effort in {"cycle", "council"}:
+        wrong = f"an answer by a schema is one call, and the effort {effort} is several"
+    elif given.get("message") is not None:
+        wrong = "what a message answers is its method's"
+    elif isinstance(policy, Mapping) and policy.get("only_memory"):
+        wrong = "from memory alone the answer may be that there is none, which has no schema"
+    if wrong:
+        raise BriefError(f"schema: {wrong}", field="schema", remedy="Leave one of them out.")
+    return "reflex" if effort in {None, "auto"} else effort
 
 
 #: Messages for a wrong field, by pydantic's name of the fault; `it` is the field, `given` its value.
@@ -282,6 +235,7 @@ _FAULTS = {
     "less_than_equal": "{it} must be at most {le:,}, not {given}",
     "model_type": "{it} must be an object with fields, not {given}",
     "tuple_type": "{it} must be a list, not {given}",
+    "dict_type": "{it} must be an object, not {given}",
     "value_error": "{error}",
 }
 #: Names of fields for people.
@@ -296,7 +250,7 @@ def _wrong(error: ValidationError) -> BriefError:
     first = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"]) or "brief"
     if first["type"] == "extra_forbidden":
-        known = ", ".join(MissionBrief.model_fields)
+        known = ", ".join(FIELDS)
         return BriefError(f"{name}: a brief has no such field", field=name, remedy=f"Leave it out; there are {known}.")
     given = first["input"]
     about = {

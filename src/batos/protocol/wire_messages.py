@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from pydantic_core import from_json
 
 from batos.protocol import errors
-from batos.protocol.brief import utc_moment
+from batos.protocol.brief_checks import utc_moment
 from batos.protocol.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
 
 

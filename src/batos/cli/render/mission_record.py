@@ -28,6 +28,11 @@ _STANDS = {
 _WISHES = {
     "persona": "persona",
     "effort": "effort",
+    "model": "model",
+    "temperature": "temperature",
+    "seed": "seed",
+    "system": "system",
+    "schema": "schema",
     "deadline": "deadline",
     "priority": "priority",
     "in_reply_to": "replies",
@@ -80,7 +85,7 @@ def _question_lines(mission: MissionDocument) -> Iterator[str]:
         if value is not None and value != {}:
             shown = (
                 value
-                if isinstance(value, str | int)
+                if isinstance(value, str | int | float)
                 else ", ".join(f"{key} {_plain(each)}" for key, each in value.items())
             )
             yield f"{called.ljust(8)} {shown}"

@@ -248,7 +248,7 @@ async def judge(context: MindContext, synthesis: Synthesis, said: MindAnswer, gr
     An answer that does not say what was computed for its question is made to say it first.
     Where words leave a sentence alone and there is an embedder, the sentence is also compared by its meaning.
     """
-    said = _with_result(context, said)
+    said = said if said.is_structured else _with_result(context, said)
     attributor = attributor_of(synthesis, ground)
     said_beside = prompt.instructions(context.mission.shared, context.mind.voice)
     judged = await judge_alone(said, ground, attributor=attributor, instructions=said_beside)
@@ -292,7 +292,7 @@ async def judge_alone(
     The gate runs in a thread for a long answer or long evidence: the checks cost more than reading.
     """
     size = 24 * len(said.answer) + 4 * sum(len(passage.text) for passage in ground.passages)
-    draft = Draft(said.answer, ground, said.was_cut, instructions)
+    draft = Draft(said.answer, ground, said.was_cut, instructions, said.is_structured)
     judged = await offload(size, lambda: checks.judge(draft, vectors, attributor=attributor))
     found = judged.attribution
     silent = not said.answer.strip() or attribution.finds_nothing(found)

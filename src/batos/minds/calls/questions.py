@@ -159,7 +159,8 @@ def _deciding(context: MindContext, evidence: Evidence, question: Question, deci
     decision = decision.in_mode(thinking.mode)
     options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
     # A small model decides best by its likeliest words, and what documents say is no matter of chance.
-    if (question.is_exact and evidence.passages) or (decision.format is not None and context.mind.voice.form == "lean"):
+    is_decided = decision.format is not None and context.mind.voice.form == "lean"
+    if context.mission.brief.temperature is None and (is_decided or (question.is_exact and evidence.passages)):
         options["temperature"] = 0.0
     request = ChatRequest(
         thinking.model,

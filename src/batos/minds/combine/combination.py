@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 from batos.gate import languages
 from batos.gate.ground import Ground
 from batos.genesis.codex.declarations import fold
+from batos.inference.asked_schema import AskedSchema
 from batos.memory.exchanges import NOTHING_NEAR
 from batos.memory.search.recall import focus
 from batos.minds import answers_by_rule, prompt
@@ -173,7 +174,7 @@ async def combine(
         said = await (alone or reflex)(interpreter, context, synthesis)
         ground = answers.ground_of(context, synthesis)
         synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
-        if not (said.is_ruled or context.mind.inner):
+        if not (said.is_ruled or said.is_structured or context.mind.inner):
             await repair.leave_out(context, synthesis, ground, repair.FOREIGN)
             await repair.correct_sums(context, synthesis, ground)
             await repair.withhold(context, synthesis, ground)
@@ -206,6 +207,18 @@ async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synt
     except WORDLESS as wordless:
         answers.retract(context, path, wordless.message)
         return answer_by_rule(context, synthesis, path, wordless.message)
+
+
+async def answer_by_schema(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> MindAnswer:
+    """Return the answer of one call that has the brief's schema; a reply without it is asked for once more.
+
+    Raises: DecisionInvalid: the second reply does not have it either, and no rule can write one that does.
+    """
+    path, schema = f"{context.mind.name}/reflex#0", AskedSchema(context.mission.brief.answer_schema or {})
+    question = Question(path, prompt.reflex_task(context.mind.voice, context.mind.question), is_exact=True)
+    spoken, _ = await answers.infer_kept(interpreter, context, synthesis, question, schema)
+    answers.tell(context, path, spoken.text)
+    return MindAnswer(spoken.text, is_structured=True)
 
 
 def weaving_question(context: MindContext, joined: Sequence[PartResult]) -> Question:

@@ -1,0 +1,95 @@
+"""The JSON schema that the asker of a question wants its answer to have: checked at the door, and of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
+from json import dumps, loads
+from typing import Any, Final
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+
+#: The most faults of an answer that are named.
+MOST_FAULTS: Final = 5
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+
+
+def check(schema: Mapping[str, Any]) -> None:
+    """Check that an answer can be asked for by a schema. Raises: ValueError: it is none, or names what is not in it."""
+    if not schema:
+        raise ValueError("it is empty: any JSON would do")
+    _validator(_form_of(schema))
+
+
+def find_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
+    """List what of a value does not have its schema, a line each with the place; at most MOST_FAULTS."""
+    found = _validator(_form_of(schema)).iter_errors(value)
+    faults = sorted(found, key=lambda each: [str(step) for step in each.absolute_path])
+    return [f"{each.json_path}: {_clip(each.message)}" for each in faults[:MOST_FAULTS]]
+
+
+def _form_of(schema: Mapping[str, Any]) -> str:
+    return dumps(schema, ensure_ascii=False, sort_keys=True)
+
+
+def _clip(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:199]}…"
+
+
+@lru_cache(maxsize=16)
+def _validator(text: str) -> Any:
+    """Return the validator of a schema. jsonschema is loaded with the first one: most questions have none."""
+    jsonschema, schema = import_module("jsonschema"), loads(text)
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as wrong:
+        raise ValueError(f"{wrong.json_path}: {_clip(wrong.message)}") from None
+    for place, node in _nodes(schema, "$"):
+        _check_node(schema, place, node)
+
+    def find_mismatch(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[Exception]:
+        if isinstance(value, str) and not _compile(pattern).isinstance_python(value):
+            yield jsonschema.ValidationError(f"{value!r} does not have the pattern {pattern!r}")
+
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": find_mismatch})(schema)
+
+
+def _nodes(node: object, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every object within a schema with its place."""
+    inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    if isinstance(node, dict):
+        yield place, node
+    for name, each in inside:
+        yield from _nodes(each, f"{place}.{name}" if isinstance(node, dict) else f"{place}[{name}]")
+
+
+def _check_node(schema: Mapping[str, Any], place: str, node: Mapping[str, Any]) -> None:
+    """Check the references and the patterns of an object within a schema. Raises: ValueError: one is of no use."""
+    for name in _REFERENCES:
+        if isinstance(reference := node.get(name), str) and not _is_inside(schema, reference):
+            raise ValueError(f"{place}: {name} {reference!r} names nothing in the schema, and nothing is fetched")
+    if place != "$" and isinstance(node.get("$id"), str):
+        raise ValueError(f"{place}: a schema within has an $id of its own; refer to it by its place in the whole")
+    if "patternProperties" in node:
+        raise ValueError(f"{place}: keys by a pattern cannot be asked of a model; name them as properties")
+    if isinstance(pattern := node.get("pattern"), str):
+        try:
+            _compile(pattern)
+        except SchemaError:
+            raise ValueError(f"{place}: the pattern {_clip(pattern)!r} cannot be compiled") from None
+
+
+def _is_inside(schema: Mapping[str, Any], reference: str) -> bool:
+    """Test if a reference is to a place within its own schema, by names alone: `#/$defs/Person`."""
+    node: object = schema
+    first, *steps = reference.split("/")
+    for step in steps:
+        node = node.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
+    return first == "#" and isinstance(node, dict | bool)
+
+
+@lru_cache(maxsize=64)
+def _compile(pattern: str) -> SchemaValidator:
+    """Compile a pattern by an engine whose time grows with the text alone: a stranger may have written it."""
+    return SchemaValidator(core_schema.str_schema(pattern=pattern))
