@@ -239,6 +239,23 @@ def test_on_a_terminal_a_stream_is_laid_as_the_whole_is(pieces: list[str]) -> No
     assert streamed.getvalue() == whole.getvalue()
 
 
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_markdown_is_shown_as_styles_on_a_terminal(is_plain: bool) -> None:
+    """An answer that is streamed looks as the same one written whole; --plain and a pipe show it as it is."""
+    answer = "# Piers\n\nThe **north** pier\x1b[31m broke.\n"
+    streamed, whole, piped = Terminal(), Terminal(), io.StringIO()
+    shown = Console(streamed, io.StringIO(), as_json=False, has_colour=True, is_plain=is_plain)
+    for letter in answer.rstrip("\n"):
+        shown.stream(letter)
+    shown.end_stream()
+    for out in (whole, piped):
+        Console(out, io.StringIO(), as_json=False, has_colour=True, is_plain=is_plain).write_answer(answer.rstrip("\n"))
+    assert streamed.getvalue() == whole.getvalue()
+    assert piped.getvalue() == plain(answer)
+    styled = "\x1b[1mPiers\x1b[0m\n\nThe \x1b[1mnorth\x1b[0m pier[31m broke.\n"
+    assert whole.getvalue() == (plain(answer) if is_plain else styled)
+
+
 def test_notes_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors, remedies and results are broken between words on a terminal, and whole lines elsewhere."""
     monkeypatch.setenv("COLUMNS", "40")

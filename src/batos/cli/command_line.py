@@ -91,7 +91,7 @@ class Common(click.Option):
 
 
 def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a verb the options that all have: `as_json`, `quiet`, `verbose` and settings."""
+    """Add to a verb the options that all have: `as_json`, `quiet`, `verbose`, `plain` and settings."""
     for option in reversed(
         (
             click.option(
@@ -103,6 +103,7 @@ def common_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--quiet", "-q", cls=Common, is_flag=True, help="Print only the result."),
             click.option("--verbose", "-v", cls=Common, is_flag=True, help="Print all details, and every step."),
+            click.option("--plain", cls=Common, is_flag=True, help="Print the Markdown of answers as it is."),
             click.option("--home", cls=Common, type=HomeFolder(file_okay=False), help="The home, a folder."),
             click.option("--image", cls=Common, metavar="URI", help="The image's storage URI."),
             click.option("--journal", cls=Common, metavar="URI", help="The journal's storage URI."),

@@ -62,7 +62,7 @@ def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[...
 
     @common_options
     @functools.wraps(verb)
-    def run_verb(*, as_json: bool, quiet: bool, verbose: bool, **given: object) -> Any:
+    def run_verb(*, as_json: bool, quiet: bool, verbose: bool, plain: bool, **given: object) -> Any:
         flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
         loaded = config.load(flags=flags)
         settings = loaded.settings
@@ -72,7 +72,7 @@ def common(verb: Callable[..., Any], *, is_client: bool = False) -> Callable[...
         ending.offer_log(partial(_log, settings))
         if not is_client:
             ending.begin_log()
-        console = ending.console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json)
+        console = ending.console = Console.from_streams(sys.stdout, sys.stderr, as_json=as_json, is_plain=plain)
         for each in () if quiet else loaded.unread:
             console.say(f"warning: {each}.".replace("?.", "?"), warn=True)
         return verb(VerbCall(loaded, console, quiet, verbose, ending), **given)

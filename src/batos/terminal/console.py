@@ -12,6 +12,7 @@ from typing import TextIO
 
 from batos.protocol.errors import BatosError, BudgetExceeded
 from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
+from batos.terminal.markdown import Markdown, paint
 
 
 class Terminated(BaseException):
@@ -30,15 +31,19 @@ class Console:
     lost: str = ""
     #: The number of lines of the last redrawing that stand at the bottom of the terminal.
     _standing: int = 0
-    #: The text that is being streamed, as it is laid into lines, and the joiner that its last piece ended with.
+    #: Answers are shown as they are, also on a terminal.
+    is_plain: bool = False
+    #: The text that is being streamed, as it is styled and laid into lines, and the joiner that its last piece ended
+    #: with.
+    _markdown: Markdown | None = None
     _flow: Flow | None = None
     _joined: str = ""
 
     @classmethod
-    def from_streams(cls, out: TextIO, err: TextIO, *, as_json: bool) -> Console:
+    def from_streams(cls, out: TextIO, err: TextIO, *, as_json: bool, is_plain: bool = False) -> Console:
         """Make a console that respects NO_COLOR, a dumb terminal, and output that is no terminal."""
         plain_alone = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        return cls(out, err, as_json, err.isatty() and not plain_alone)
+        return cls(out, err, as_json, err.isatty() and not plain_alone, is_plain=is_plain)
 
     # -- for programs
 
@@ -93,8 +98,21 @@ class Console:
         shown = lay_out(plain(text), columns(self.out))
         self._put(f"\x1b[31m{shown}\x1b[0m\n" if warn and self.has_colour and self.out.isatty() else f"{shown}\n")
 
+    def write_answer(self, text: str) -> None:
+        """Write an answer; on a terminal its Markdown is shown as styles."""
+        if not self._shows_styles:
+            self.write(text)
+            return
+        self.redraw([])
+        markdown = Markdown()
+        self._put(f"{paint(lay_out(markdown.feed(plain(text)) + markdown.end(), columns(self.out)))}\n")
+
+    @property
+    def _shows_styles(self) -> bool:
+        return self.has_colour and not self.is_plain and self.out.isatty()
+
     def stream(self, text: str) -> None:
-        """Write a piece of a result; where it cannot be written, the next whole one will say so.
+        """Write a piece of an answer; where it cannot be written, the next whole one will say so.
 
         On a terminal it is laid into lines as it comes; `end_stream` ends it.
         """
@@ -103,19 +121,23 @@ class Console:
         shown = plain(self._joined + text)[len(self._joined) :]
         if shown:
             self._joined = shown[-1] if shown[-1] in JOINERS else ""
+        if self._shows_styles:
+            self._markdown = self._markdown or Markdown()
+            shown = self._markdown.feed(shown)
         width = columns(self.out)
         if width is not None:
             self._flow = self._flow or Flow(width)
             shown = self._flow.feed(shown)
         with suppress(BatosError):
-            self._put(shown)
+            self._put(paint(shown))
 
     def end_stream(self) -> None:
         """End what was streamed with its last word and a newline."""
-        left = self._flow.end() if self._flow else ""
-        self._flow, self._joined = None, ""
+        left = self._markdown.end() if self._markdown else ""
+        left = self._flow.feed(left) + self._flow.end() if self._flow else left
+        self._markdown, self._flow, self._joined = None, None, ""
         with suppress(BatosError):
-            self._put(f"{left}\n")
+            self._put(f"{paint(left)}\n")
 
     def say(self, text: str, *, dim: bool = False, warn: bool = False) -> None:
         """Tell progress, a note or a warning; silent where a program reads, on a terminal broken between words."""

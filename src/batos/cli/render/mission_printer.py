@@ -291,7 +291,7 @@ class MissionPrinter:
             return
         self._close_line()
         if self._streamed.strip() != str(mission["answer"]).strip():
-            self.console.write(str(mission["answer"]))
+            self.console.write_answer(str(mission["answer"]))
         if self.quiet:
             for line in unseen_lines(mission["provenance"]):
                 self.console.say(line)
