@@ -9,10 +9,10 @@ from typing import Final
 STRONG, CODE, OFF = "\ufff9", "\ufffa", "\ufffb"
 _COLOURS: Final = {STRONG: "\x1b[1m", CODE: "\x1b[36m", OFF: "\x1b[0m"}
 _STYLES: Final = re.compile(f"[{STRONG}{CODE}{OFF}]")
-#: What a line may still become: a heading, a fence.
+#: Beginnings of a line that may still become a heading or a fence.
 _OPEN_LINE: Final = re.compile(r"#{0,6}| {0,3}`{0,2}")
 _HEADING: Final = re.compile(r"#{1,6} ")
-#: Strong words and code, and what may still become them.
+#: Strong words and code, and the beginnings that may still become them.
 _STRONG_WORDS: Final = re.compile(r"\*\*([^\s*](?:[^*]*[^\s*])?)\*\*")
 _CODE_WORDS: Final = re.compile(r"`[^`]+`")
 _OPEN_WORDS: Final = re.compile(r"\*\*?|\*\*[^\s*][^*]*\*?|`[^`]*")
