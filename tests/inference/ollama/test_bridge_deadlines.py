@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from tests.inference.conftest import PATIENT, MakeBridge, chat
 from tests.inference.counting_bridge import until
-from tests.inference.raw_server import DONE, HEAD, HOLD, Script, reply, said, serving, spoken, streamed, token
+from tests.inference.raw_server import DONE, END, HEAD, HOLD, Script, reply, said, serving, spoken, streamed, token
 from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 from tests.waiting import HANG
 
 from batos.inference.ollama.bridge import Bridge, Deadlines
-from batos.inference.ollama.deadline import PhaseTimer
+from batos.inference.ollama.deadline import SLOWEST, PhaseTimer, ReadingPace
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 
 #: For tests that move the clock.
@@ -74,6 +74,49 @@ async def test_a_long_prompt_has_longer_for_its_first_token() -> None:
             await asking
         await server.was_left()
     assert (late.value.phase, late.value.seconds) == ("first_token", 9 * HOUR)
+
+
+@on_still_clock
+async def test_a_model_that_was_seen_to_read_slowly_has_the_time_that_it_needs() -> None:
+    """Four times what the prompt takes at that pace beside a short one's time; another model has none of it."""
+    took = {"prompt_eval_count": 900, "prompt_eval_duration": int(HOUR / 8 * 1e9)}
+    slow = HEAD + token("", **{**DONE, **took}) + END
+    long = chat(messages=({"role": "user", "content": "long " * 1_600},))
+    read = chat(messages=({"role": "user", "content": "read " * 800},))
+    deadlines = replace(HOURS, first_token=HOUR / 10)
+    quick = HEAD + token("", **{**DONE, "prompt_eval_count": 1_700}) + END
+    async with serving(slow, HOLD, quick, HOLD) as server, Bridge(server.url, deadlines=deadlines) as bridge:
+        await bridge.think(read)
+        asking = asyncio.create_task(bridge.think(long))
+        await server.was_asked(2)
+        await pass_time(1.09 * HOUR)
+        assert not asking.done()
+        await pass_time(0.02 * HOUR)
+        with pytest.raises(OllamaTimeout) as late:
+            await asking
+        assert late.value.seconds == pytest.approx(1.1 * HOUR)
+        other = replace(long, model="brick")
+        await bridge.think(other)
+        asking = asyncio.create_task(bridge.think(other))
+        await server.was_asked(4)
+        await pass_time(0.5 * HOUR)
+        with pytest.raises(OllamaTimeout) as late:
+            await asking
+        assert late.value.seconds == pytest.approx(0.3 * HOUR)
+        await server.was_left()
+
+
+def test_a_pace_is_that_of_the_slowest_reading() -> None:
+    """A cached prompt and one of a few words make no machine quicker, and a clock that jumped stops none."""
+    pace = ReadingPace()
+    pace.note("m", 10, 1_000.0)
+    assert pace.find("m") == 0.0
+    pace.note("m", 1_000, 10.0)
+    pace.note("m", 4_000, 0.001)
+    assert pace.find("m") == pytest.approx(0.01)
+    assert pace.find("other") == 0.0
+    pace.note("m", 1_000, 1e9)
+    assert pace.find("m") == SLOWEST
 
 
 @on_still_clock

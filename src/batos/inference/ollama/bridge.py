@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from batos.inference.ollama.chat import (
     stream_lines,
 )
 from batos.inference.ollama.client import AsyncClient, ChatResponse, ListResponse, ProgressResponse, check_count
-from batos.inference.ollama.deadline import Deadlines, PhaseTimer, Pulse
+from batos.inference.ollama.deadline import Deadlines, PhaseTimer, Pulse, ReadingPace
 from batos.inference.ollama.h11_transport import network
 from batos.inference.ollama.stream_reader import AT_ONCE, AnswerDraft, StreamReader, entire, part_of
 from batos.inference.ollama.transport import (
@@ -90,7 +90,7 @@ class Bridge:
         self._exchange = RawExchange(self.url, inner, self.deadlines.connect)
         self._loop, self._closed = cast("asyncio.AbstractEventLoop | None", None), False
         self._chats = Pulse()
-        self._embeds = Pulse(behind=self._chats)
+        self._embeds, self._pace = Pulse(behind=self._chats), ReadingPace()
         self._warm: tuple[tuple[object, ...], float] | None = None
         self._unmarked: set[str] = set()  # models whose answers began with thoughts and no mark before them
         self._listed: tuple[bytes, tuple[ModelRow, ...]] = (b"", ())  # the last list of models, as bytes and parsed
@@ -123,7 +123,8 @@ class Bridge:
         options = checked_options(request.options, self._cpu_threads, num_predict=DEFAULT_NUM_PREDICT)
         self._ready()
         key = runner_key(model, options)
-        phase, seconds = self._first_line(key, (message["content"] for message in request.messages))
+        characters = sum(len(message["content"]) for message in request.messages)
+        phase, seconds = self._first_line(key, characters)
         most = options["num_predict"]
         asked = chat_body(request, options, stream=stream)
         if stream:
@@ -139,6 +140,7 @@ class Bridge:
             if on_token is not None and answer.text:
                 on_token(answer.text)
         self._warm = None if request.keep_alive == 0 else (key, asyncio.get_running_loop().time())
+        self._pace.note(model, characters, answer.reading_seconds)
         return refuse_cut(request, answer)
 
     async def _whole_reply(self, asked: Mapping[str, object]) -> ChatResponse:
@@ -171,7 +173,7 @@ class Bridge:
         tokens, load, total = 0, 0, 0
         for start in range(0, len(texts), EMBED_BATCH):
             batch = list(texts[start : start + EMBED_BATCH])
-            phase, seconds = self._first_line(key, batch)
+            phase, seconds = self._first_line(key, sum(map(len, batch)))
             seconds += self.deadlines.between_tokens * (len(batch) - 1)
             call = client.embed(model=model, input=batch, options=sent, keep_alive=keep_alive)
             with limit_replies(bound_of_vectors(len(batch))):
@@ -368,13 +370,13 @@ class Bridge:
             raise InternalError("this bridge is closed")
         return self._client
 
-    def _first_line(self, key: tuple[object, ...], texts: Iterable[str]) -> tuple[str, float]:
-        """Return phase and seconds to wait for the first line, more for longer texts.
+    def _first_line(self, key: tuple[object, ...], characters: int) -> tuple[str, float]:
+        """Return phase and seconds to wait for the first line, more for longer texts and a slower model.
 
         Only the runner that answered last is taken for loaded; if that is wrong, the next call waits for the load.
         """
         warm, self._warm = self._warm, None
-        first = self.deadlines.first_token_after(texts)
+        first = self.deadlines.first_token_after(characters, self._pace.find(str(key[0])))
         if warm is not None and warm[0] == key and asyncio.get_running_loop().time() - warm[1] < WARM_SECONDS:
             return "first_token", first
         return "load", self.deadlines.load + first

@@ -56,7 +56,7 @@ class Answer:
     the parts of a constrained reply, or stood behind what was kept of a text that repeated itself. Such an answer has
     no counts of the daemon's: its tokens are counted as they came, and those of its prompt are 0. `total_seconds` has
     all the waiting in it, for a turn and for the model's load; `evaluation_seconds` has what the runner spent on prompt
-    and answer, None where the daemon does not say.
+    and answer, None where the daemon does not say, and `reading_seconds` what of that on the prompt.
     """
 
     text: str
@@ -68,6 +68,7 @@ class Answer:
     total_seconds: float
     wasted: int = 0
     evaluation_seconds: float | None = None
+    reading_seconds: float = 0.0
 
     @property
     def thinking_seconds(self) -> float:
@@ -182,6 +183,7 @@ def answer_of(text: str, thinking: str, last: ChatResponse, wasted: int = 0) -> 
         total_seconds=check_count(last.total_duration, "duration") / 1e9,
         wasted=wasted,
         evaluation_seconds=_evaluation_seconds(last),
+        reading_seconds=check_count(last.prompt_eval_duration, "duration of reading") / 1e9,
     )
 
 

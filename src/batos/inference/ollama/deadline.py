@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -13,6 +12,11 @@ from batos.protocol.errors import OllamaTimeout
 #: The share of the time for a first token that each thousand characters of a prompt add to it: a processor reads some
 #: ten tokens a second.
 LONGER: Final = 0.25
+#: The time to a first token over that of reading the prompt at the pace that was seen: another program may ask as well.
+MARGIN: Final = 4.0
+#: Characters of a prompt that tell of the pace, and the most seconds a character: two tokens a minute and less is none.
+LEAST_READ: Final = 400
+SLOWEST: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,29 @@ class Deadlines:
     progress: float = 300.0
     drain: float = 1.0
 
-    def first_token_after(self, texts: Iterable[str]) -> float:
-        """Return the seconds to the first token of an answer to these texts."""
-        return self.first_token * (1 + LONGER * (sum(map(len, texts)) // 1_000))
+    def first_token_after(self, characters: int, pace: float = 0.0) -> float:
+        """Return the seconds to the first token of an answer to so many; `pace` is the seconds that one was seen to
+        take, 0.0 if none was read yet.
+        """
+        return self.first_token + max(self.first_token * LONGER * (characters // 1_000), MARGIN * pace * characters)
+
+
+class ReadingPace:
+    """Remembers the slowest reading of each model, in seconds a character: prompts that are cached are read at once."""
+
+    __slots__ = ("_slowest",)
+
+    def __init__(self) -> None:
+        self._slowest: dict[str, float] = {}
+
+    def find(self, model: str) -> float:
+        """Return the seconds that a character takes; 0.0 where nothing was read yet."""
+        return self._slowest.get(model, 0.0)
+
+    def note(self, model: str, characters: int, seconds: float) -> None:
+        """Note what a reply tells of its prompt; a few words tell nothing, and no machine is slower than a limit."""
+        if characters >= LEAST_READ:
+            self._slowest[model] = max(self.find(model), min(seconds / characters, SLOWEST))
 
 
 class Pulse:
