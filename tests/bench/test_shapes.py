@@ -31,6 +31,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
     "decisions.py": ("usable", "by_model", "alike", "calls", "tokens"),
     "coder.py": (
+        "facets",
         "form",
         "syntax",
         "accepted",

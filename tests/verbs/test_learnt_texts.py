@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.verbs.learnt_texts import learnt_lines, ran_lines
+from batos.verbs.learnt_texts import learning_line, learnt_lines, ran_lines
 
 
 def ran(selector: str, way: str, revision: str = "tid:0x1") -> Any:
@@ -43,6 +43,13 @@ def test_what_was_learnt_and_its_cost_stand_together() -> None:
     ]
     assert list(learnt_lines({"generated": made[2:]})) == ["learnt   nod_: nothing was paid"]
     assert list(learnt_lines({})) == []
+
+
+def test_what_methods_cost_is_one_line() -> None:
+    """Of whatever became of them, and nothing where nothing was paid."""
+    tried = [learnt("left", 2), learnt("installed", 1), learnt("declined")]
+    assert learning_line({"generated": tried}) == "Methods: 3 calls, 3000 tokens, beside what was spent."
+    assert learning_line({"generated": tried[2:]}) == learning_line({}) == ""
 
 
 def test_what_was_not_learnt_says_why() -> None:

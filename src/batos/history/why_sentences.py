@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
 from batos.agency.lookup import find_object
+from batos.gate.figures import read_numbers
 from batos.history.why_missions import (
     Asking,
     explain_evidence,
@@ -24,7 +25,7 @@ from batos.image import guards, ownership, roots
 from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS, MissionRecord
 from batos.inference.journal import Record
-from batos.memory.segmentation import sentence_spans, stems
+from batos.memory.segmentation import sentence_spans, stems, terms
 from batos.missions import reports
 from batos.objects.method import Intent, Method, Primitive
 from batos.objects.mirror import as_json
@@ -39,6 +40,8 @@ from batos.records import methods
 _MOST_ANSWERS: Final = 10_000
 #: The share of the words of a sentence that one of an answer must have, where none has it word for word.
 _LEAST_SHARE: Final = 0.6
+#: A word within a quotation that begins with a capital.
+_NAME: Final = re.compile(r"(?<=\w[\s,;:-])[A-ZÀ-ÖØ-Þ]\w+")
 _STATES: Final = {"carried": "carried by evidence", "not_carried": "carried by no evidence"}
 
 
@@ -50,10 +53,15 @@ class FoundSentence:
     record: MissionRecord
     text: str
     told: SentenceDocument | None = None
+    #: The words differ from those that were quoted.
+    is_nearest: bool = False
 
 
 def find_sentence(asking: Asking, quoted: str, user: str) -> FoundSentence | None:
-    """Return the newest sentence of an answer to a user that has these words, else the one that has most of them."""
+    """Return the newest sentence of an answer to a user that has these words, else the one that has most of them.
+
+    What has another number or name than the quotation says something else.
+    """
     wanted, words = _fold(quoted), frozenset(stems(quoted))
     best: tuple[float, FoundSentence] | None = None
     for mission, record in islice(reports.newest(asking.root), _MOST_ANSWERS):
@@ -64,9 +72,15 @@ def find_sentence(asking: Asking, quoted: str, user: str) -> FoundSentence | Non
             return _sentence_with(mission, record, answer, wanted)
         for start, end in sentence_spans(answer) if words else ():
             share = len(words.intersection(stems(answer[start:end]))) / len(words)
-            if share >= _LEAST_SHARE and (best is None or share > best[0]):
+            if share >= _LEAST_SHARE and (best is None or share > best[0]) and _has_values(answer[start:end], quoted):
                 best = share, _at(mission, record, answer, (start, end))
-    return None if best is None else best[1]
+    return None if best is None else replace(best[1], is_nearest=True)
+
+
+def _has_values(sentence: str, quoted: str) -> bool:
+    """Test if a sentence has every number and name of a quotation; its first word may be no name."""
+    names = frozenset(_fold(each) for each in _NAME.findall(quoted))
+    return read_numbers(quoted).values <= read_numbers(sentence).values and names <= frozenset(terms(sentence))
 
 
 def explain_sentence(asking: Asking, found: FoundSentence) -> WhyNode:
@@ -76,7 +90,8 @@ def explain_sentence(asking: Asking, found: FoundSentence) -> WhyNode:
     because = [*_explain_citations(asking, brief, known, found), *_explain_result(known, found.text)]
     because += _find_calls(asking, found)
     because.append(explain_mission(asking, found.mission))
-    return make_node("sentence", f"“{found.text}” {_state(found)}", because, found.mission)
+    nearest = "nearest to what was quoted: " if found.is_nearest else ""
+    return make_node("sentence", f"{nearest}“{found.text}” {_state(found)}", because, found.mission)
 
 
 def _state(found: FoundSentence) -> str:

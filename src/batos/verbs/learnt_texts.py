@@ -54,6 +54,12 @@ def learnt_lines(provenance: ProvenanceDocument) -> Iterator[str]:
         yield f"learnt   later: {', '.join(dict.fromkeys(later))}: interpreted here, made when the answer is out"
 
 
+def learning_line(provenance: ProvenanceDocument) -> str:
+    """Tell what methods of a mission have cost so far, where that is anything; else ""."""
+    begun = [each for each in provenance.get("generated", ()) if each["calls"]]
+    return f"Methods: {_cost(begun)}." if begun else ""
+
+
 def after_lines(told: LateReport) -> Iterator[str]:
     """Yield lines on the methods made after the answer, and on those still to be made: {made, left}."""
     made = [each for each in told["made"] if each["outcome"] == "installed"]

@@ -227,6 +227,31 @@ async def test_a_server_that_stops_leaves_nothing_behind(tmp_path: Path) -> None
         assert mind.coded == ["guide_facet_"]
 
 
+async def test_a_generation_that_was_stopped_says_what_it_cost(tmp_path: Path) -> None:
+    """The calls that were answered are paid, whatever became of the method."""
+    async with learning(tmp_path, memory=False) as mind:
+        asked, think = asyncio.Event(), mind.bridge.think
+        wrong = method_reply("def wrong_(self):\n    return 1\n", SAID)
+        mind.bridge.respond = lambda request: wrong if wanted_selector(request) else plain_reply(request)
+
+        async def once(request: ChatRequest, *args: Any, **more: Any) -> Any:
+            if wanted_selector(request) and len(request.messages) > 2:
+                asked.set()
+                await asyncio.Event().wait()
+            return await think(request, *args, **more)
+
+        mind.bridge.think = once  # type: ignore[method-assign]
+        mission = await mind.uvm.missions.submit(MESSAGE)
+        running = asyncio.ensure_future(mind.uvm.missions.run(mission))
+        await asked.wait()
+        stopped = await mind.uvm.missions.cancel(mission)
+        with pytest.raises(BatosError):
+            await running
+        (generated,) = stopped["provenance"]["generated"]
+        assert (generated["outcome"], generated["calls"]) == ("left", 1)
+        assert generated["tokens"] > 0
+
+
 @pytest.mark.parametrize("interpret", ["allow", "never"])
 async def test_policy_never_makes_nothing(tmp_path: Path, interpret: str) -> None:
     """With install never no coder is asked; what cannot be interpreted either fails and says so."""

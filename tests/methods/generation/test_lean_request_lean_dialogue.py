@@ -14,7 +14,9 @@ LEAN = Coder("coder:1", "d" * 64, {"num_ctx": 2048, "temperature": 0.2}, form="l
 WANTED = wish(coder=LEAN, kind="tool")
 METHOD = lean_request.fence(GOOD)
 CHECKS = "```python\nassert add_up_([1, 2, 3]) == 6\nassert add_up_([5, -1]) == 4\n```"
-FACET = wish(coder=LEAN, kind="facet", selector="sage_facet_", signature="sage_facet_(self, query)")
+FACET = wish(
+    coder=LEAN, kind="facet", selector="sage_facet_", signature="sage_facet_(self, query)", text="Say it wisely."
+)
 SPEAKS = 'async def sage_facet_(self, query):\n    return await self.infer_(f"Say it wisely: {query}")\n'
 
 

@@ -30,7 +30,7 @@ from batos.protocol.evidence_documents import CitationDocument
 from batos.protocol.mission_documents import MissionDocument, PlacementDocument, ProvenanceDocument, RouteDocument
 from batos.terminal.console import Console, count_text
 from batos.terminal.short_names import moment_text, title_with_path
-from batos.verbs.learnt_texts import learnt_lines
+from batos.verbs.learnt_texts import learning_line, learnt_lines
 from batos.verbs.mission_verbs import ended_text
 
 #: Characters of a quotation in a footnote, and how many of one document are shown.
@@ -333,9 +333,9 @@ class MissionPrinter:
 
     def _print_end_line(self, mission: MissionDocument) -> None:
         self.console.say(f"{mission['id']} {ended_text(mission['status'])}; {cost_text(mission)}.")
-        if self.verbose:
-            for line in learnt_lines(mission.get("provenance", ProvenanceDocument())):
-                self.console.say(line)
+        known = mission.get("provenance", ProvenanceDocument())
+        for line in learnt_lines(known) if self.verbose else filter(None, [learning_line(known)]):
+            self.console.say(line)
         # A mission that stands still goes on as it is: only an ended one needs another mission for what it paid for.
         reason: Mapping[str, object] = mission.get("reason") or {}
         cost = mission.get("cost")

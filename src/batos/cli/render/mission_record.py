@@ -13,7 +13,7 @@ from batos.protocol.evidence_documents import FocusDocument
 from batos.protocol.image_documents import ConversationPage, WhyNode
 from batos.protocol.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
 from batos.terminal.console import count_text
-from batos.terminal.layout import cut, reveal, table, wrap
+from batos.terminal.layout import cut, lay_out, reveal, table, wrap
 from batos.terminal.short_names import local_time, moment_text
 from batos.verbs.learnt_texts import learnt_lines, ran_lines
 
@@ -240,7 +240,11 @@ def tree_text(found: WhyNode, width: int, *, whole: bool = False) -> str:
 
 
 def _lines(node: WhyNode, width: int, most: int, depth: int) -> Iterator[str]:
-    yield _line(node, width)
+    """Yield the lines of a tree; a sentence at its root is shown whole, since another may have been quoted."""
+    if node["kind"] == "sentence":
+        yield from (cut(line, width) for line in lay_out(_line(node, 10**6), width).splitlines())
+    else:
+        yield _line(node, width)
     yield from _branches(node["because"], "", width, most, depth - 1)
 
 

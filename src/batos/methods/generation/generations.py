@@ -95,6 +95,11 @@ class Generations:
         """Return the round of a log that a request for a method continues or begins."""
         return generation_limits.current_round(self.deps.journal, log, reopens=self.quota is not None)
 
+    def count_spent(self, log: str) -> LearningDocument:
+        """Count what the calls of a generation that has not ended have cost."""
+        paid = [each for each in self.deps.journal.read([self.current(log).log]) if each.tokens]
+        return LearningDocument(calls=len(paid), tokens=sum(sum(each.tokens.values()) for each in paid))
+
     async def leave(self, request: GenerationRequest) -> None:
         """End the generation of this request at once, unless another request waits for it."""
         await self.single_flight.leave(request.wanted.key)

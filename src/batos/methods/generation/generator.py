@@ -95,6 +95,8 @@ class MethodGenerator:
                 generation_limits.record_learnt(self.deps.journal, context.mission.id, request.told)
             else:  # the mission that continues this one records the outcome
                 request.told["outcome"] = "left"
+                if request.told.get("began"):
+                    request.told.update(self.generations.count_spent(log))
         if method is not None:
             context.trace.generated[reference(found.holder), selector] = method
         return method

@@ -181,11 +181,10 @@ self.visits == 1
 )
 
 FACET: Final = CoderExample(
-    "The Elder Brother: Answer the query as a careful brother who warns of what can go wrong, in two sentences.",
+    "The Elder Brother: Warn as a careful brother of what can go wrong.",
     "brother_facet_(self, query)",
     """async def brother_facet_(self, query):
-    who = "You are a careful brother who warns of what can go wrong."
-    prompt = f"{who} Answer in two sentences: {query}"
+    prompt = f"Warn as a careful brother of what can go wrong.\\n\\n{query}"
     return await self.infer_(prompt)
 """,
     arguments=("str",),
