@@ -81,7 +81,7 @@ class CoderTally:
 
 @dataclass(frozen=True, slots=True)
 class FacetOutcome:
-    """What came of a facet: the methods asked for, the source that was made, and the prompts that it sends."""
+    """The outcome of a facet: the methods asked for, the source that was made, and the prompts that it sends."""
 
     attempts: int
     source: str = ""

@@ -60,7 +60,7 @@ class FoundSentence:
 def find_sentence(asking: Asking, quoted: str, user: str) -> FoundSentence | None:
     """Return the newest sentence of an answer to a user that has these words, else the one that has most of them.
 
-    What has another number or name than the quotation says something else.
+    A sentence with another number or name than the quotation says something else.
     """
     wanted, words = _fold(quoted), frozenset(stems(quoted))
     best: tuple[float, FoundSentence] | None = None

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.methods.execution.method_mind import put
 
+from batos.cli.render.mission_printer import screen_lines
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.methods.generation import method_spec as wants
@@ -123,6 +124,21 @@ async def test_a_tool_is_forged_and_stays(tmp_path: Path) -> None:
     assert "Inspiration: BRICK" in mind.asked[0]
     assert BRICK_SAYS in mind.asked[0], "its voice is in its tools"
     assert "2 h" not in mind.asked[0].replace(WISH["purpose"], ""), "nothing of the mission is in the request"
+
+
+async def test_a_tool_that_is_asked_for_is_made_at_a_reflex(tmp_path: Path) -> None:
+    """One call answers and one describes the tool; who asked for one call is told why there is none."""
+    mind = Mind()
+    async with scripted_uvm(tmp_path, mind.bridge, install="now") as uvm:
+        done = await answered(uvm, {**brief(), "effort": "auto"})
+        assert (done["route"]["effort"], protocol(done)["applied"]) == ("reflex", True)
+        assert "Forged: `seconds_of_`" in done["answer"]
+        assert await made(uvm) == ["installed"]
+        alone = await answered(uvm, {**brief(), "effort": "reflex"})
+    assert (protocol(alone)["tool"], alone["answer"]) == (None, "A scripted sentence.")
+    assert "one call" in protocol(alone)["failure"]["message"]
+    assert "No tool was made: a reflex is one call" in "\n".join(screen_lines(alone, voices=False))
+    assert mind.wished == 1
 
 
 async def test_the_same_wish_makes_it_once(tmp_path: Path) -> None:
@@ -237,6 +253,7 @@ async def test_an_answer_may_hold_no_tool(tmp_path: Path) -> None:
         done = await answered(uvm, brief())
         assert (protocol(done)["applied"], protocol(done)["tool"]) == (False, None)
         assert done["answer"] == "A scripted sentence."
+        assert "No tool was made: the answer did nothing" in "\n".join(screen_lines(done, voices=False))
     assert mind.coded == 0
 
 

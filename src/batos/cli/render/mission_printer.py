@@ -43,7 +43,18 @@ def screen_lines(mission: MissionDocument, *, voices: bool) -> list[str]:
     provenance = mission["provenance"]
     lines = [*voices_lines(mission.get("voices", ()), whole=True)] if voices else []
     lines += [*footnotes(provenance), *computed_lines(provenance), *unseen_lines(provenance)]
+    lines += _missing_tool(provenance)
     return [*lines, *_waiting(provenance), *placements(provenance, ("spilled",))]
+
+
+def _missing_tool(provenance: ProvenanceDocument) -> Iterator[str]:
+    """Yield the reason why no tool was made where one was asked for."""
+    protocol = provenance["gate"].get("protocol")
+    if protocol is not None and protocol.get("tool", protocol["slot"]) is None:
+        failure = protocol.get("failure")
+        nothing = "the answer did nothing that a small method could do again."
+        reason = f"{failure['message']}. {failure['remedy']}".strip() if failure else nothing
+        yield f"No tool was made: {reason}"
 
 
 def _waiting(provenance: ProvenanceDocument) -> Iterator[str]:

@@ -96,7 +96,8 @@ class MethodGenerator:
             else:  # the mission that continues this one records the outcome
                 request.told["outcome"] = "left"
                 if request.told.get("began"):
-                    request.told.update(self.generations.count_spent(log))
+                    spent = self.generations.count_spent(log)
+                    request.told["calls"], request.told["tokens"] = spent["calls"], spent["tokens"]
         if method is not None:
             context.trace.generated[reference(found.holder), selector] = method
         return method

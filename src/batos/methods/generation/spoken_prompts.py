@@ -32,7 +32,7 @@ def complete(written: WrittenSource, wanted: MethodSpec) -> WrittenSource:
     """
     names = parameter_names(wanted.signature)
     tree = tree_of(written.source)
-    asked = list(_asked(tree)) if tree is not None and wanted.speaks and len(names) == 1 else []
+    asked = list(_find_prompts(tree)) if tree is not None and wanted.speaks and len(names) == 1 else []
     if tree is None or len(asked) != 1:
         return written
     before, after, changes = "", "", []
@@ -64,7 +64,7 @@ def missing_words(intent: str, said: str) -> list[str]:
 _NUMERALS: Final = frozenset("one two three four five six seven eight nine ten twelve once twice".split())
 
 
-def _asked(tree: ast.Module) -> Iterator[ast.expr]:
+def _find_prompts(tree: ast.Module) -> Iterator[ast.expr]:
     """Yield the prompt of each message to the model."""
     for node in ast.walk(tree):
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == ASK

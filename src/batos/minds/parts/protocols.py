@@ -32,7 +32,7 @@ from batos.minds.parts.delegate import FATAL
 from batos.minds.results import Synthesis
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, is_reserved, lookup, own_slots, reference, send
-from batos.protocol.errors import BatosError, GenerationFailed, ObjectError
+from batos.protocol.errors import BatosError, GenerationFailed, ObjectError, Refused
 from batos.protocol.mission_documents import ForgedDocument, LearntDocument, ProtocolDocument, WishDocument
 from batos.records import methods, tool_declarations, tools
 from batos.records.methods import intent_of
@@ -154,17 +154,21 @@ def _call(selector: str, intent: Intent) -> str:
     return " ".join((selector, *(each.upper() for each in inside)))
 
 
+#: The reason why no tool is made by who asked for one call.
+_ONE_CALL: Final = Refused("a reflex is one call, and a tool another", remedy="Ask without --effort reflex.")
 #: The reason for which an answer is withdrawn while a protocol changes it.
 CHANGING: Final = "a key protocol changes it"
 
 
 def choose(context: MindContext, synthesis: Synthesis) -> str | None:
-    """Return the slot of the protocol to apply; None for a reflex, a part of a council, and voices that are kept apart.
+    """Return the slot of the protocol to apply; None for a part of a council, and voices that are kept apart.
 
     The protocols that the question is meant for go first, the likeliest first; then those that have no exemplars.
-    The conditions of `when` must hold. A protocol with neither exemplars nor conditions is never chosen.
+    The conditions of `when` must hold. A protocol with neither exemplars nor conditions is never chosen. At a reflex it
+    is one that makes a tool of what the question asks for, or none.
     """
-    if context.mind.inner or not synthesis.parts or combination.are_standing(synthesis):
+    brief = context.mission.brief
+    if context.mind.inner or combination.are_standing(synthesis) or brief.answer_schema or context.trace.told:
         return None
     evidence = bool(synthesis.recalled.passages)
     answered = sum(1 for part in synthesis.parts if not part.open)
@@ -175,6 +179,8 @@ def choose(context: MindContext, synthesis: Synthesis) -> str | None:
     for slot in (*meant, *(each for each in slots if each not in meant)):
         intent = intent_of(context.mind.persona, slot) if slot in slots else None
         if intent is None or (intent.by_meaning and slot not in meant):
+            continue
+        if not synthesis.parts and not (intent.makes and slot in meant):
             continue
         if declarations.condition_holds(intent.when, situation) if intent.when else intent.by_meaning:
             return slot
@@ -191,6 +197,9 @@ async def apply(interpreter: MindInterpreter, context: MindContext, synthesis: S
         return
     said, verdict = synthesis.standing.answer, synthesis.standing.verdict
     told = synthesis.protocol = _document(context, slot)
+    if context.mission.brief.effort == "reflex":
+        told["failure"] = _ONE_CALL.as_dict()
+        return
     answers.retract(context, questions.protocol_path(context.mind.name, slot), CHANGING)
     try:
         changed = await _change_answer(interpreter, context, synthesis, slot, told)
@@ -229,6 +238,8 @@ def _document(context: MindContext, slot: str) -> ProtocolDocument:
     intent = intent_of(context.mind.persona, slot)
     if intent is not None and intent.metric:
         told["metric"] = intent.metric
+    if intent is not None and intent.makes:
+        told["tool"] = None
     share = context.mission.route.protocols.get(context.mind.voice.name, {}).get(slot)
     if share is not None:
         told["share"] = round(share, 3)
