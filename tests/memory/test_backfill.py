@@ -19,7 +19,7 @@ from batos.memory.records import memory_records, memory_segments
 from batos.memory.search.chunk_search import ChunkSearch, RecallQuery, VectorQuery
 from batos.memory.search.metadata import MemoryReach
 from batos.objects.prototype import UvmObject
-from batos.protocol.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable
+from batos.protocol.errors import ContextOverflow, DiskFull, IndexDamaged, OllamaUnreachable, message_of
 
 
 class CountingDaemon:
@@ -149,7 +149,7 @@ async def test_any_failure_is_a_reason_and_is_tried_again(failure: Exception) ->
         daemon = CountingDaemon(failure)
         backfill = backfill_of(image, daemon, is_idle=lambda: False)
         state = await backfill.wait(lambda state: None)
-        assert (state.missing, str(failure) in state.reason) == (20 - BUSY_BATCH, True)
+        assert (state.missing, message_of(failure) in state.reason) == (20 - BUSY_BATCH, True)
         daemon.failure = None
         backfill.wake_again()
         assert await backfill.wait(lambda state: None) == BackfillState("all-minilm:latest")

@@ -106,7 +106,8 @@ def test_each_kind_can_be_told_to_a_program(kind: type[BatosError]) -> None:
     more = MORE.get(kind, set())
     always = {"code", "message", "remedy", "retry"}
     assert always <= set(shown) <= {*always, "field", *more}
-    assert (shown["code"], shown["message"], shown["retry"]) == (kind.code, str(error), kind.retry)
+    assert (shown["code"], shown["message"], shown["retry"]) == (kind.code, error.message, kind.retry)
+    assert str(error) == "\n".join(filter(None, (error.message, error.remedy)))
     error.also = ("another",)
     error.field = "text"
     assert error.as_dict()["also"] == ["another"]

@@ -34,7 +34,7 @@ from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
-from batos.protocol.errors import BatosError, ImageError
+from batos.protocol.errors import BatosError, ImageError, message_of
 from batos.protocol.event_payloads import (
     EFFECT_FAILED,
     EFFECT_RELEASED,
@@ -248,7 +248,7 @@ class Releaser:
         except (EffectRefused, EffectDelayed) as error:
             return await self._record_fault(effect, error)
         except Exception as error:  # whether it happened is what nobody knows
-            return await self._resolve(effect, sink, str(error) or type(error).__name__)
+            return await self._resolve(effect, sink, message_of(error))
         await self._parts.hold("done", effect["effect"])
         return await self._record_release(effect, outcome)
 

@@ -18,7 +18,7 @@ from batos.events import Events
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
-from batos.protocol.errors import BatosError, Refused
+from batos.protocol.errors import BatosError, Refused, message_of
 from batos.protocol.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
 from batos.records import approval_subjects, approvals
 from batos.records.approval_subjects import Candidate
@@ -247,7 +247,7 @@ class Approvals:
         try:
             await self._answer([partial(approvals.expire, name=name, at=at)])
         except Exception as error:  # the image cannot be written: what lapsed is shown as such all the same
-            _log.warning("approval.unsettled", approval=name, reason=str(error))
+            _log.warning("approval.unsettled", approval=name, reason=message_of(error))
 
 
 def _id_of(answer: ApprovalState) -> str:

@@ -11,7 +11,7 @@ from typing import Final, Generic, ParamSpec, Protocol
 
 import structlog
 
-from batos.protocol.errors import BatosError
+from batos.protocol.errors import message_of
 from batos.protocol.server_documents import JobLine
 
 _log = structlog.get_logger("batos.jobs")
@@ -197,7 +197,7 @@ class Job:
         shortest, longest = self.retry
         pause = min(shortest * 2.0 ** min(self._failures, 32), longest)
         self._failures += 1
-        self._reason = error.message if isinstance(error, BatosError) else str(error) or type(error).__name__
+        self._reason = message_of(error)
         _log.warning("job.failed", job=self.name, reason=self._reason, failures=self._failures, again=pause)
         return pause
 

@@ -36,7 +36,7 @@ To look around without it, run `batos emulator` in another terminal: it answers,
 def advise_pull(error: T, step: PlanStep, codex: Codex, profile: str) -> T:
     """Return the error of a failed pull with the step's name and a remedy."""
     name, low = step.name or "", error.message.lower()
-    error.place(step.label)
+    error.advise(error.remedy, step.label)
     if isinstance(error, ModelMissing):
         named = " and ".join(places_of_model(codex, profile, name))
         error.advise(f"Correct the name in {named}, or make a model of that name yourself, then run `batos genesis`.")
@@ -62,7 +62,7 @@ def advise_create(error: T, step: PlanStep) -> T:
     if isinstance(error, ModelMissing):
         return error
     low = error.message.lower()
-    error.place(step.label)
+    error.advise(error.remedy, step.label)
     if any(sign in low for sign in _FULL):
         error.advise(_room("what was made so far is kept"))
     elif not error.retry and error.remedy == type(error).remedy:  # the daemon said nothing that is known

@@ -76,10 +76,10 @@ class Embedder:
             try:
                 return await self._embed([clip(text, share) for text in texts])
             except ContextOverflow as error:
-                reason: Exception = error
+                reason: OllamaError = error
             except (OllamaError, UsageError) as error:
-                raise Unembedded(str(error)) from error
-        raise Unembedded(str(reason)) from reason
+                raise Unembedded(error.message) from error
+        raise Unembedded(reason.message) from reason
 
     async def vector(self, text: str, seconds: float) -> list[float]:
         """Return the vector of a text.

@@ -22,7 +22,7 @@ from batos.memory.indexes import vectors
 from batos.memory.records import memory_records, memory_segments
 from batos.memory.records.memory_segments import VECTORS, NewSegment
 from batos.objects.prototype import UvmObject, own_slots
-from batos.protocol.errors import BatosError
+from batos.protocol.errors import BatosError, message_of
 
 T = TypeVar("T")
 
@@ -88,9 +88,11 @@ class VectorBackfill:
         """Fill in what is missing now; a failure is a reason for no vectors."""
         refusing = self._image.refusing
         try:
-            self._state = replace(self._state, reason=str(refusing)) if refusing is not None else await self._look()
+            self._state = (
+                replace(self._state, reason=message_of(refusing)) if refusing is not None else await self._look()
+            )
         except Exception as error:
-            self._state = replace(self._state, reason=str(error))
+            self._state = replace(self._state, reason=message_of(error))
             raise
 
     async def _look(self) -> BackfillState:
@@ -100,7 +102,7 @@ class VectorBackfill:
         try:
             embedder = await self._find_embedder()
         except (BatosError, Unembedded) as error:
-            return BackfillState(missing=await self._read(_least_missing), reason=str(error))
+            return BackfillState(missing=await self._read(_least_missing), reason=message_of(error))
         try:
             while await self._fill(embedder):
                 if not self._is_idle():

@@ -42,7 +42,7 @@ from batos.missions import messages
 from batos.missions.commits import CommitPlace, CommitTurns, guard_missions
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.prototype import own_slots, send
-from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused
+from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused, message_of
 from batos.protocol.event_payloads import (
     MISSION_DONE,
     MISSION_FAILED,
@@ -288,7 +288,8 @@ class MissionRunner:
             await lifecycle.count(attempt.mission, [use.payload(0) for use in context.trace.uses])
         except Exception as error:  # emitted, because the mission's own error is the one to raise
             self.events.emit(
-                TXN_ABORT, TransactionAbort(what=attempt.mission, reason=f"its uses are not counted: {error}")
+                TXN_ABORT,
+                TransactionAbort(what=attempt.mission, reason=f"its uses are not counted: {message_of(error)}"),
             )
 
     def _note(self, attempt: Attempt, state: str, path: str | None = None) -> None:

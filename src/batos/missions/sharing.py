@@ -143,7 +143,7 @@ class Sharing:
         try:
             await self._workers.stop_as(mission, word, cancelled_error() if force else paused_error(), force=force)
         except BatosError as error:  # it has ended, or its status cannot be written
-            _log.info("mission.not_stopped", mission=mission, reason=str(error))
+            _log.info("mission.not_stopped", mission=mission, reason=error.message)
         finally:
             self._asked.discard(mission)
 

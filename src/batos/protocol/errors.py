@@ -87,19 +87,16 @@ class BatosError(Exception):
         super().__init__(message)
         self.message = message
         self.field = field
-        self.advise(remedy or self.remedy)
+        self.remedy = remedy or self.remedy
 
-    def advise(self, remedy: str) -> Self:
-        """Return this error with another remedy, by whoever knows more of the work; a traceback ends with it."""
-        notes = [each for each in getattr(self, "__notes__", ()) if each != self.remedy]
-        self.remedy = remedy
-        self.__notes__ = [remedy, *notes] if remedy else notes
+    def __str__(self) -> str:
+        """Return the message and the remedy, a line each, as a traceback ends with them."""
+        return "\n".join(filter(None, (self.message, self.remedy)))
+
+    def advise(self, remedy: str, step: str = "") -> Self:
+        """Return this error with another remedy and the step that failed, by whoever knows more of the work."""
+        self.remedy, self.message = remedy, f"{step}: {self.message}" if step else self.message
         return self
-
-    def place(self, label: str) -> None:
-        """Put before the message which step of a longer work failed."""
-        self.message = f"{label}: {self.message}"
-        super().__init__(self.message)
 
     def add_faults(self, also: Iterable[str]) -> Self:
         """Return this error with the further faults that were found beside it."""
@@ -116,6 +113,11 @@ class BatosError(Exception):
         if self.also:
             shown["also"] = list(self.also)
         return shown
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error without its remedy; its kind where it says nothing."""
+    return error.message if isinstance(error, BatosError) else str(error) or type(error).__name__
 
 
 class UsageError(BatosError):

@@ -60,7 +60,7 @@ async def check_cell(binary: Path | None = None) -> Finding:
             prepare("def answer(self):\n    return 6 * 7\n", _NoSlots()), MethodCall({}), _SilentHost()
         )
     except BatosError as error:
-        return Finding("cell.runs", False, str(error), _REMEDY if isinstance(error, CellMissing) else error.remedy)
+        return Finding("cell.runs", False, error.message, _REMEDY if isinstance(error, CellMissing) else error.remedy)
     finally:
         await cell.aclose()
     if outcome.result != 42:

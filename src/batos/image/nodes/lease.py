@@ -24,7 +24,7 @@ from batos.image import roots
 from batos.image.database import LoadableDB
 from batos.image.nodes import claims
 from batos.image.writer import back_off
-from batos.protocol.errors import ConfigError, ImageError, InternalError
+from batos.protocol.errors import ConfigError, ImageError, InternalError, message_of
 
 #: The file of a Linux machine's id; the system asks that nobody is told the id itself.
 _ID_FILE: Final = Path("/etc/machine-id")
@@ -356,11 +356,11 @@ class NodeLease:
                 self.look()
             except ImageError as error:
                 self.publishes, self.lost = False, error
-                _log.error("image.lease_lost", reason=str(error))
+                _log.error("image.lease_lost", reason=message_of(error))
                 failed(error)
                 return
             except Exception as error:  # of the server or the network: the next one tries again
-                _log.warning("image.lease_not_renewed", reason=str(error))
+                _log.warning("image.lease_not_renewed", reason=message_of(error))
 
     def close(self) -> None:
         """Stop renewing, and leave if the lease is still this node's."""
@@ -372,7 +372,7 @@ class NodeLease:
         try:
             self.leave()
         except Exception as error:  # lost, or no server: it ends by itself
-            _log.warning("image.lease_not_given_back", reason=str(error))
+            _log.warning("image.lease_not_given_back", reason=message_of(error))
 
 
 def _is_free(nodes: Any, publisher: Any) -> bool:

@@ -14,7 +14,7 @@ from batos.memory.corrections import Corrections
 from batos.memory.known_texts import FactKey, Incoming, fact_of
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.protocol.brief import DEFAULT_SCOPE
-from batos.protocol.errors import BatosError, BriefError
+from batos.protocol.errors import BatosError, BriefError, message_of
 from batos.protocol.event_payloads import MEMORY_FOLDED, MEMORY_VECTORS, MemoryVectors
 from batos.protocol.memory_documents import (
     CuratedPage,
@@ -158,7 +158,7 @@ class MemoryChanges:
             embedder = await self._uvm.embedder_finder.find()
             return VectorQuery(embedder.digest, await embedder.vector(given.query, _PATIENCE)), ""
         except (BatosError, Unembedded) as error:
-            return None, str(error)
+            return None, message_of(error)
 
     async def _forget(self, given: ForgetArgs, *_told: object) -> ForgottenPage:
         user = given.user or self._uvm.settings.asker
