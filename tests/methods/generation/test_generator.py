@@ -92,6 +92,29 @@ async def test_no_question_and_no_document_reaches_a_coder(tmp_path: Path) -> No
         assert "Quetzalcoatl" in str([request.messages for request in others])
 
 
+async def test_generations_of_one_mission_go_one_after_another(tmp_path: Path) -> None:
+    """The coder has one request of a mission at a time, and each facet is done before the next one is begun."""
+    async with learning(tmp_path, memory=False) as mind:
+        think, open_, most = mind.bridge.think, 0, 0
+
+        async def counted(request: ChatRequest, *args: Any, **more: Any) -> Any:
+            nonlocal open_, most
+            if not wanted_selector(request):
+                return await think(request, *args, **more)
+            open_ += 1
+            most = max(most, open_)
+            for _ in range(20):  # others may begin meanwhile
+                await asyncio.sleep(0)
+            open_ -= 1
+            return await think(request, *args, **more)
+
+        mind.bridge.think = counted  # type: ignore[method-assign]
+        await mind.uvm.missions.ask(CYCLE)
+        assert (sorted(mind.coded), most) == (sorted(FACETS), 1)
+        began = [name for name, _ in mind.told if name in {"method.generating", "method.installed"}]
+        assert began == ["method.generating", "method.installed"] * len(FACETS)
+
+
 async def test_eight_missions_make_each_facet_once(tmp_path: Path) -> None:
     """Missions that need the same three facets at the same moment wait for one generation of each."""
     async with learning(tmp_path) as mind:

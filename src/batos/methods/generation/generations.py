@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from batos.approvals import documents
 from batos.approvals.desk import Approvals
@@ -83,6 +84,8 @@ class Generations:
     #: The quota, which copies of the mind share.
     limit: GenerationQuota = field(init=False)
     _failures: NegativeCache = field(init=False)
+    #: The generations that one mission waits for go one after another.
+    _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     #: Candidates that passed their checks and are not installed, by log.
     _waiting: OrderedDict[str, Candidate] = field(default_factory=OrderedDict)
 
@@ -122,7 +125,10 @@ class Generations:
             raise failure
         candidate = self._waiting.get(log)
         if candidate is None:
-            made = await self._run_generation(request)
+            # Side by side they would wait for each other at the daemon, and none would be done in time.
+            turn = self._turns.setdefault(request.mission, asyncio.Lock())
+            async with turn:
+                made = await self._run_generation(request)
             request.told["calls"], request.told["tokens"] = made.spent["calls"], made.spent["tokens"]
             request.told["outcome"] = made.outcome
             if isinstance(made.result, BatosError):
