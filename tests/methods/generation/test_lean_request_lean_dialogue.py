@@ -45,6 +45,20 @@ async def test_a_facet_is_checked_by_rule() -> None:
         assert len(found.asked) == 1
 
 
+async def test_an_object_is_made_in_small_requests() -> None:
+    """A small coder is asked for one method of it at a time, each with the bounds and the words of one."""
+    api = "add_up_(items)\n    It answers the sum of the items.\ntwice_(number)\n    It answers twice the number.\n"
+    twice = "def twice_(self, number):\n    return 2 * number\n"
+    wanted = wish(coder=LEAN, kind="prototype", selector="sums_agent", signature="", text=api)
+    async with bench(METHOD, CHECKS, lean_request.fence(twice), "twice_(2) == 4\ntwice_(5) == 10") as found:
+        candidate = await found.make(wanted)
+        assert [each.selector for each in candidate.methods] == ["add_up_", "twice_"]
+        assert (candidate.methods[0].source, candidate.methods[1].source) == (GOOD, twice)
+        assert len(found.asked) == 4
+        assert all(sum(len(each["content"]) for each in request.messages) < 700 for request in found.asked)
+        assert all(request.options["num_predict"] == TOKENS for request in found.asked)
+
+
 REFUSED = "def add_up_(self, items):\n    return sum(item) + eval('1')\n"
 
 

@@ -259,7 +259,7 @@ class GenerationDeps:
             journal=self.journal if read_at is None else self.journal.as_of(read_at),
             bridge=self.bridge,
             digests=self.digests,
-            limits=self.allowance.limits(lean=wanted.coder.form == "lean"),
+            limits=self.allowance.limits(lean=wanted.coder.form == "lean", many=max(1, len(parts_of(wanted)))),
             events=self.events,
             earlier=opened.paid,
             marks={wanted.coder.model: wanted.coder.marks},
@@ -279,6 +279,8 @@ class GenerationDeps:
             dialogue = self._dialogue(wanted, opened, session, trial)
             judged = await dialogue.run()
             return await self.candidate(wanted, trial, judged, self._provenance(dialogue, opened, about))
+        if wanted.coder.form == "lean":
+            return await self._make_each(wanted, parts, opened, session, about)
         tries = AllMethodsTrial(tuple(map(self.trial, parts)))
         first = messages(wanted, parts, self.dialect, tries.decision.guide)
         dialogue = Dialogue(
@@ -291,6 +293,20 @@ class GenerationDeps:
             for trial, judged in zip(tries.trials, tried.parts, strict=True)
         ]
         return candidate(wanted, tried, found)
+
+    async def _make_each(
+        self, wanted: MethodSpec, parts: Sequence[MethodSpec], opened: Round, session: Session, about: MethodProvenance
+    ) -> Candidate:
+        """Make the methods of an object one after another: a small coder does one thing in a small request."""
+        tried: list[TrialResult] = []
+        found: list[Candidate] = []
+        for part in parts:
+            path, first = f"{opened.path}/{part.selector.rstrip('_')}", lean_request.method_messages(part)
+            dialogue = LeanDialogue(part, session, self.trial(part), self.events, path, first)
+            tried.append(await dialogue.run())
+            made = self._provenance(dialogue, opened, about)
+            found.append(await self.candidate(part, self.trial(part), tried[-1], made))
+        return candidate(wanted, TrialResult((), parts=tuple(tried)), found)
 
     def _dialogue(self, wanted: MethodSpec, opened: Round, session: Session, trial: Trial) -> Dialogue:
         """Return the dialogue about one method, in the form that suits the coder."""

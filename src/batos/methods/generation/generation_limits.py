@@ -33,9 +33,11 @@ class GenerationLimits:
     hour: int = 60
     again: float = 3_600.0
 
-    def limits(self, *, lean: bool) -> SpendingLimits:
-        """Return the spending limits of one generation's session, in lean or full form."""
-        return SpendingLimits(self.calls * (MORE_CALLS if lean else 1), self.tokens, self.seconds)
+    def limits(self, *, lean: bool, many: int = 1) -> SpendingLimits:
+        """Return the spending limits of one generation's session: in lean form each of so many methods has its calls,
+        in full form all are one reply.
+        """
+        return SpendingLimits(self.calls * (MORE_CALLS * many if lean else 1), self.tokens, self.seconds)
 
 
 @dataclass(slots=True)
