@@ -106,6 +106,28 @@ def test_a_pattern_takes_time_by_the_length_of_the_text_alone() -> None:
     assert time.process_time() - began < 60  # at any pace: of 2^5000 steps no machine does a share
 
 
+def twice_each(depth: int) -> dict[str, Any]:
+    """A schema in which each part refers twice to the next."""
+    parts = {f"p{each}": {"anyOf": [{"$ref": f"#/$defs/p{each + 1}"}] * 2} for each in range(depth)}
+    return {"$ref": "#/$defs/p0", "$defs": {**parts, f"p{depth}": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"anyOf": [{"$ref": "#"}, {"type": "null"}]}, twice_each(40)])
+def test_references_without_end_are_refused(schema: dict[str, Any]) -> None:
+    """One that refers to itself, and forty that refer twice to each other: nobody waits for them."""
+    with pytest.raises(BriefError, match="lead on and on"):
+        parse({"text": "Why?", "user": "ada", "schema": schema})
+
+
+def test_a_schema_may_refer_to_itself_below_a_key() -> None:
+    """A tree is as deep as its value, and many values follow many references."""
+    tree = {"type": "object", "properties": {"inner": {"$ref": "#"}, "name": {"type": "string"}}, "required": ["name"]}
+    parse({"text": "Why?", "user": "ada", "schema": tree})
+    assert answer_schemas.find_faults(tree, {"name": "a", "inner": {"name": 7}}) == [
+        "$.inner.name: 7 is not of type 'string'"
+    ]
+
+
 @given(schema=st.dictionaries(st.sampled_from(["type", "items", "properties", "$ref", "enum", "anyOf", "pattern",
                                                "required", "minimum", "not"]), json_values, min_size=1),
        value=json_values)  # fmt: skip

@@ -12,20 +12,32 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 #: The most faults of an answer that are named.
 MOST_FAULTS: Final = 5
+#: The most references that are followed to check an answer: a few that refer twice to each other are millions.
+MOST_FOLLOWED: Final = 20_000
 _REFERENCES: Final = ("$ref", "$dynamicRef")
+_ENDLESS: Final = "$: its references lead on and on"
+
+
+class _TooManySteps(Exception):
+    """A schema refers to too much."""
 
 
 def check(schema: Mapping[str, Any]) -> None:
     """Check that an answer can be asked for by a schema. Raises: ValueError: it is none, or names what is not in it."""
     if not schema:
         raise ValueError("it is empty: any JSON would do")
-    _validator(_form_of(schema))
+    if _ENDLESS in find_faults(schema, None):
+        raise ValueError(_ENDLESS)
 
 
 def find_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
     """List what of a value does not have its schema, a line each with the place; at most MOST_FAULTS."""
-    found = _validator(_form_of(schema)).iter_errors(value)
-    faults = sorted(found, key=lambda each: [str(step) for step in each.absolute_path])
+    validator, followed = _validator(_form_of(schema))
+    followed.clear()
+    try:
+        faults = sorted(validator.iter_errors(value), key=lambda each: [str(step) for step in each.absolute_path])
+    except (RecursionError, _TooManySteps):
+        return [_ENDLESS]
     return [f"{each.json_path}: {_clip(each.message)}" for each in faults[:MOST_FAULTS]]
 
 
@@ -38,8 +50,12 @@ def _clip(message: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _validator(text: str) -> Any:
-    """Return the validator of a schema. jsonschema is loaded with the first one: most questions have none."""
+def _validator(text: str) -> tuple[Any, list[str]]:
+    """Return the validator of a schema, and the references that it follows meanwhile, of which there is a limit.
+
+    jsonschema is loaded with the first schema: most questions have none.
+    """
+    followed: list[str] = []
     jsonschema, schema = import_module("jsonschema"), loads(text)
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -52,7 +68,14 @@ def _validator(text: str) -> Any:
         if isinstance(value, str) and not _compile(pattern).isinstance_python(value):
             yield jsonschema.ValidationError(f"{value!r} does not have the pattern {pattern!r}")
 
-    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": find_mismatch})(schema)
+    def follow(validator: object, reference: str, value: object, inside: object) -> Iterator[Exception]:
+        followed.append(reference)
+        if len(followed) > MOST_FOLLOWED:
+            raise _TooManySteps
+        yield from jsonschema.Draft202012Validator.VALIDATORS["$ref"](validator, reference, value, inside) or ()
+
+    own = {"pattern": find_mismatch, "$ref": follow}
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, own)(schema), followed
 
 
 def _nodes(node: object, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
