@@ -14,7 +14,7 @@ from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import chats, other_text, packed_texts, web_pages
 from batos.memory.reading.other_text import decode
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText
+from batos.memory.reading.read_text import Emit, NotReadable, ReadText, format_of
 
 POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
 RUSSIAN = "Смотритель маяка поднялся по лестнице и зажёг большую лампу. "
@@ -36,6 +36,10 @@ JAPANESE = "灯台守は毎晩四時間ごとにランプを巻き上げる。"
         ("cp1255", "שומר המגדלור עלה במדרגות והדליק את המנורה הגדולה. " * 3),
         ("cp1256", "صعد حارس المنارة الدرج وأضاء المصباح الكبير. " * 3),
         ("shift_jis", JAPANESE * 5),
+        ("shift_jis", "渡し船の日誌です。今日は風が強い。\n" * 3),
+        ("utf-16-le", RUSSIAN),
+        ("utf-16-be", RUSSIAN),
+        ("utf-16-le", "灯塔看守人每四个小时给灯上一次发条。\n灯很亮。\n"),
         ("euc-jp", JAPANESE * 5),
         ("gb18030", "灯塔看守人每四个小时给灯上一次发条。" * 5),
         ("big5", "燈塔看守人每四個小時給燈上一次發條。" * 5),
@@ -47,6 +51,14 @@ JAPANESE = "灯台守は毎晩四時間ごとにランプを巻き上げる。"
 def test_a_text_is_told_by_how_it_looks(encoding: str, text: str) -> None:
     """Letters come out as they were, in usual encodings."""
     assert decode(text.encode(encoding)).text == text
+
+
+def test_a_file_in_wide_letters_of_any_script_is_a_text() -> None:
+    """Without a mark too; a picture or a program is none."""
+    for text in (RUSSIAN, POLISH, "Ο φαροφύλακας ανέβηκε.\n"):
+        for encoding in ("utf-16-le", "utf-16-be"):
+            assert format_of("a.txt", text.encode(encoding)) == "other_text"
+    assert "NUL" in format_of("a.dat", bytes(range(256)) * 16)
 
 
 def test_a_declared_encoding_goes_before_its_looks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import re
@@ -165,6 +166,9 @@ _CONTROLS: Final = re.compile(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]")
 _NULS: Final = re.compile(rb"\0+")
 #: Bytes of text for each run of NUL bytes, at least.
 _TEXT_A_HOLE: Final = 16
+#: Characters between words, and those of a word at most in a text, on average.
+_GAP: Final = re.compile(r"[ \t\n\r\f\v\xa0\ufeff\u00ad\u200b-\u200f\u3000-\u3002]")
+_WORD: Final = 40
 _CARDS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*BEGIN:V(?:CARD|CALENDAR)\s", re.IGNORECASE)
 _NOTEBOOK: Final = re.compile(rb"\A\s*\{.*\"cell_type\"\s*:", re.DOTALL)
 #: Endings by which a file is told where its first bytes are those of many kinds.
@@ -190,7 +194,7 @@ def format_of(name: str, head: bytes) -> Format | str:
         return f"it is {known[0]}, not a text" + (f": `{known[1]}`" if known[1] else "")
     looks = "notebook" if _NOTEBOOK.match(head) else _ENDINGS.get(ending) or _looks_like(head, ending)
     if looks is None and b"\0" in head:
-        is_text = _is_wide(head) or (has_few_nuls(head) and not _CONTROLS.search(head))
+        is_text = bool(wide_name(head)) or (has_few_nuls(head) and not _CONTROLS.search(head))
         return "other_text" if is_text else "it has NUL bytes: it is no text"
     return looks or "plain"
 
@@ -216,6 +220,21 @@ def _looks_like(head: bytes, ending: str) -> Format | None:
     return "mail" if is_mail else None
 
 
-def _is_wide(head: bytes) -> bool:
-    """Test if every second byte is NUL, as in UTF-16 of Latin letters."""
-    return len(head) > 3 and (not any(head[1::2]) or not any(head[0 : len(head) - 1 : 2]))
+def wide_name(data: bytes) -> str:
+    """Return the name of UTF-16 where bytes without a mark are a text in it, of any script; else "".
+
+    Read with its bytes the wrong way round, or where there is no text, it has characters that are none, or no blanks.
+
+    >>> wide_name("Oil, Öl, масло".encode("utf-16-be")), wide_name(b"oil")
+    ('utf-16-be', '')
+    """
+    sample = data[:HEAD]
+    for name in ("utf-16-le", "utf-16-be") if b"\0" in sample else ():
+        try:
+            text = codecs.getincrementaldecoder(name)().decode(sample)
+        except UnicodeError:
+            continue
+        gaps = len(_GAP.findall(text))
+        if gaps * _WORD >= len(text) and all(each.isprintable() for each in _GAP.sub("", text)):
+            return name
+    return ""
