@@ -14,7 +14,7 @@ from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import chats, other_text, packed_texts, web_pages
 from batos.memory.reading.other_text import decode
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText, format_of
+from batos.memory.reading.read_text import Emit, NotReadable, ReadText, format_of, text_format
 
 POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
 RUSSIAN = "Смотритель маяка поднялся по лестнице и зажёг большую лампу. "
@@ -145,6 +145,7 @@ def test_any_bytes_are_a_text_or_none(data: bytes, declared: str) -> None:
 
 
 LAMP = "iVBORw0K" * 400
+WRAPPED_LAMP = f"  {'iVBORw0K' * 8}\n" * 7
 
 
 @pytest.mark.parametrize(
@@ -156,6 +157,10 @@ LAMP = "iVBORw0K" * 400
         (f'{{"a": "{LAMP}==", "b": "Oil"}}', '{"a": "data", "b": "Oil"}', "1 piece of data in base64 (data)"),
         (f"data:font/woff2;charset=utf-8;base64,{LAMP}%3D data:x/y;base64,{LAMP}", "font/woff2 x/y",
          "2 pieces of data in base64 (font/woff2, x/y)"),
+        (f"name: lamp\nphoto: |\n{WRAPPED_LAMP}Zz9=\nend: 1", "name: lamp\nphoto: |\ndata\nend: 1",
+         "1 piece of data in base64 (data)"),
+        (f"-----BEGIN KEY-----\n{WRAPPED_LAMP}-----END KEY-----", "-----BEGIN KEY-----\ndata\n-----END KEY-----",
+         "1 piece of data in base64 (data)"),
     ],
 )  # fmt: skip
 def test_data_in_base64_are_left_out_and_told(tmp_path: Path, text: str, shown: str, told: str) -> None:
@@ -166,11 +171,19 @@ def test_data_in_base64_are_left_out_and_told(tmp_path: Path, text: str, shown: 
 
 
 @pytest.mark.parametrize(
-    "text", ["data:image/png;base64,", "ACGT" * 1_000, "a-long/path" * 300, "0123456789abcdef" * 300]
-)
+    "text",
+    [
+        "data:image/png;base64,",
+        "ACGT" * 1_000,
+        "a-long/path" * 300,
+        "0123456789abcdef" * 300,
+        f"{'0123456789abcdef' * 4}\n" * 9,
+    ],
+)  # fmt: skip
 def test_what_looks_like_data_is_text(text: str) -> None:
     """A mention of base64, genes, paths, and numbers to the base of 16."""
     assert other_text.without_data(text) == (text, ())
+    assert text_format(text.encode()) == ("other_text" if ";base64," in text else "plain")
 
 
 def test_data_are_found_in_a_time_that_grows_with_the_text() -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from charset_normalizer import CharsetMatch, from_bytes
 
-from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean, has_few_nuls, wide_name
+from batos.memory.reading.read_text import WRAPPED, Emit, NoText, NotReadable, ReadText, clean, has_few_nuls, wide_name
 
 #: Bytes that are looked at for the encoding.
 _SAMPLE: Final = 2**16
@@ -27,6 +27,7 @@ _DATA: Final = re.compile(
     r"data:([\w.+-]{1,60}/[\w.+-]{1,60})?[\w;=.+-]{0,80};base64,(?:[A-Za-z0-9+/_=-]|%[0-9A-F]{2}){40,}+"
     r"|(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{2000,}+={0,2}"
 )
+_WRAPPED: Final = re.compile(WRAPPED, re.MULTILINE)
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -76,7 +77,11 @@ def without_data(text: str) -> tuple[str, tuple[str, ...]]:
         kinds[kind] += 1
         return kind
 
-    text = _DATA.sub(name_kind, text)
+    def name_data(found: re.Match[str]) -> str:
+        kinds["data"] += 1
+        return "data\n" if found[0].endswith("\n") else "data"
+
+    text = _WRAPPED.sub(name_data, _DATA.sub(name_kind, text))
     count = sum(kinds.values())
     told = f"{count} piece{'s' * (count > 1)} of data in base64 ({', '.join(list(kinds)[:5])})"
     return text, (told,) if count else ()

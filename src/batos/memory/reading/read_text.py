@@ -166,6 +166,10 @@ _CONTROLS: Final = re.compile(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]")
 _NULS: Final = re.compile(rb"\0+")
 #: Bytes of text for each run of NUL bytes, at least.
 _TEXT_A_HOLE: Final = 16
+#: Lines that are data in base64, and no words: capitals and small letters stand in each.
+_DATA_LINE: Final = r"^[ \t]*+(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{60,76}\r?\n"
+WRAPPED: Final = rf"(?:{_DATA_LINE}){{6,}}+(?:[ \t]*[A-Za-z0-9+/]+={{0,2}}$)?"
+_HAS_WRAPPED: Final = re.compile(WRAPPED.encode(), re.MULTILINE)
 #: Characters between words, and those of a word at most in a text, on average.
 _GAP: Final = re.compile(r"[ \t\n\r\f\v\xa0\ufeff\u00ad\u200b-\u200f\u3000-\u3002]")
 _WORD: Final = 40
@@ -173,8 +177,8 @@ _CARDS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*BEGIN:V(?:CARD|CALENDAR)\s",
 _NOTEBOOK: Final = re.compile(rb"\A\s*\{.*\"cell_type\"\s*:", re.DOTALL)
 #: Endings by which a file is told where its first bytes are those of many kinds.
 _ENDINGS: Final[dict[str, Format]] = {
-    ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mbox": "mbox", ".mbx": "mbox",
-    ".jsonl": "chats", ".json": "chats", ".ndjson": "chats", ".ipynb": "notebook",
+    ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mht": "mail", ".mhtml": "mail",
+    ".mbox": "mbox", ".mbx": "mbox", ".jsonl": "chats", ".json": "chats", ".ndjson": "chats", ".ipynb": "notebook",
 }  # fmt: skip
 
 
@@ -201,7 +205,7 @@ def format_of(name: str, head: bytes) -> Format | str:
 
 def text_format(data: bytes) -> Format:
     """Return how UTF-8 text is read: as it is, or by the reader that leaves out data in base64."""
-    return "other_text" if b";base64," in data else "plain"
+    return "other_text" if b";base64," in data or _HAS_WRAPPED.search(data) else "plain"
 
 
 def has_few_nuls(data: bytes) -> bool:
