@@ -27,7 +27,7 @@ from batos.memory.search import later_texts
 from batos.memory.search.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery, nearness
 from batos.memory.search.linked_recall import Link, RecallMode, SaidWords
 from batos.memory.search.metadata import CURRENT, WITH_SUMMARISED, MemoryReach
-from batos.memory.segmentation import sentence_spans, stems, terms
+from batos.memory.segmentation import sentence_spans, stems, terms, words
 from batos.memory.words_by_language import COMMON_STEMS
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.memory_documents import (
@@ -110,7 +110,7 @@ class Recollection:
         """Return the parts that match a query best, and how many have a word of it."""
         kinds = GIVEN if reach.kinds is None else reach.kinds - ANSWERED
         found = self._search.recall(root, query, replace(reach, kinds=kinds), most)
-        parts = list(found.best(most))
+        parts = sorted(found.best(most), key=lambda each: not _has_key(each.chunk, query.words))
         answers = self._answers(root, query, reach, most - len(parts))
         if shown.newest and len(parts) < most:
             parts += _newest(root, reach, {own_slots(each.chunk)["number"] for each in parts}, most - len(parts))
@@ -191,6 +191,12 @@ class Recollection:
         whole = [each for each in given if own_slots(each)["size"] <= most]
         parts = (part for each in whole for part in memory_records.chunks_of(root, each))
         return tuple(passage for each in parts for passage in _passages(each, "", 1.0))
+
+
+def _has_key(chunk: UvmObject, said: str) -> bool:
+    """Test if a part is of the fact whose key is said, however its words are joined."""
+    key = own_slots(own_slots(chunk)["document"]).get("key", "")
+    return bool(key) and words(key.replace("_", " ")) == words(said.replace("_", " "))
 
 
 def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Iterator[FoundChunk]:
