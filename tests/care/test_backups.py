@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -188,13 +189,17 @@ async def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
 
 
 async def test_what_cannot_be_backed_up_or_found_is_said(tmp_path: Path) -> None:
-    """A folder in the home, a home without an image, a moment before the first backup."""
+    """A folder in the home or without a name in UTF-8, a home without an image, a moment before the first backup."""
     with pytest.raises(NotFound, match="no image"):
         backups.make_backup(tmp_path / "none", tmp_path / "folder", full=True, clock=utc_now)
     home = tmp_path / "home"
     await grown(home)
     with pytest.raises(UsageError, match="in the home"):
         backups.make_backup(home, home / "backups", full=True, clock=utc_now)
+    nameless = tmp_path / os.fsdecode(b"disk\xff")
+    with pytest.raises(UsageError, match="no name in UTF-8"):
+        backups.make_backup(home, nameless / "mind", full=True, clock=utc_now)
+    assert not nameless.exists()
     with pytest.raises(NotFound, match="no backup"):
         backups.find_backup(tmp_path, None)
     made = await asyncio.to_thread(backups.make_backup, home, tmp_path / "folder", full=True, clock=utc_now)

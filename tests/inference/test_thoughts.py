@@ -43,6 +43,26 @@ def test_marks_of_many_models_part_a_reply(reply: str) -> None:
     assert THOUGHT in thought
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{}<|im_end|>\n<|im_start|>user\nAnd cows?<|im_end|>\n<|im_start|>assistant\nNone.",
+        "{}<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n999.",
+        "<|im_start|>assistant\n{}<|im_end|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n{}<|eot_id|>",
+        "<start_of_turn>model\n{}<end_of_turn>\n<start_of_turn>user\nAnd cows?",
+        "{}</s>",
+        "{}</s> [INST] And cows? [/INST] 999",
+        "assistant: {}",
+        "Assistant:\n{}",
+        "assistant\n\n{}",
+    ],
+)
+def test_what_frames_a_turn_is_no_part_of_it(reply: str) -> None:
+    """Marks of a turn, a name before it, and the turns that a model invents behind its own."""
+    assert part(reply.format(SAID)).said.strip() == SAID
+
+
 @pytest.mark.parametrize("mark", ["<think>", "[THINK]\n", "<|channel|>analysis<|message|>", "analysis", "<|channel|>"])
 def test_a_thought_that_never_ends_says_nothing(mark: str) -> None:
     """Neither does one of which only the name of its channel came."""
@@ -61,6 +81,10 @@ def test_a_thought_that_never_ends_says_nothing(mark: str) -> None:
         "A mark such as <|im_end|> ends a turn.",
         "analysis of the harvest: good",
         "<answer>41</answer>",
+        "The price was <s>40</s>",
+        "The assistant: a good man. <|im_start|> begins a turn.",
+        "Assistants are dear.",
+        "assistant",
         "x <",
         "",
         " \n",
@@ -78,8 +102,10 @@ def test_thoughts_without_a_first_mark_may_end_twice() -> None:
 
 
 MARKS = """<think> </think> < think > </ [THINK] [/THINK] [ ` ``` . so 1 <|channel|> analysis final <|message|> <|end|>
-<|start|>assistant | { " <|im_end|> <answer> </answer> A assistantfinal ◁ think▷ <|channel>"""
-PIECES = st.lists(st.sampled_from([*MARKS.split(), "\n", " ", "Here is my thought process:"]), max_size=14)
+<|start|>assistant | { " <|im_end|> <answer> </answer> A assistantfinal ◁ think▷ <|channel>
+</s> <s> <|im_start|> <|start_header_id|> <|end_header_id|> [INST]"""
+WORDS = ("\n", " ", "Here is my thought process:", "assistant:")
+PIECES = st.lists(st.sampled_from([*MARKS.split(), *WORDS]), max_size=14)
 
 
 @given(PIECES, st.data(), st.booleans())
@@ -96,7 +122,12 @@ def test_nothing_is_added(marks: list[str]) -> None:
     text = "".join(marks)
     said, thought, _ = part(text)
     assert len(said) + len(thought) <= len(text)
-    plain = text.translate({ord(each): None for each in "<[◁"}).replace("analysis", "").replace("Here", "")
+    plain = (
+        text.translate({ord(each): None for each in "<[◁"})
+        .replace("analysis", "")
+        .replace("Here", "")
+        .replace("assistant", "")
+    )
     assert part(plain) == ReplyParts(plain)
 
 

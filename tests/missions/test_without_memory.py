@@ -118,7 +118,9 @@ async def test_what_comes_near_is_shown_and_named_as_perhaps(tmp_path: Path) -> 
     async with scripted_uvm(tmp_path, bridge) as uvm:
         await remember(uvm, GATE)
         told = await ask(uvm, NEAR)
-        assert "perhaps “The harbour gate is" in told["answer"].partition("\n")[0]
+        line = told["answer"].partition("\n")[0]
+        assert "perhaps “The harbour gate is" in line
+        assert line.count("perhaps") == 1
         shown = "\n".join(each["content"] for each in bridge.history[-1].messages)
         assert GATE in shown
         assert "(perhaps)" in shown

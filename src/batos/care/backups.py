@@ -209,7 +209,8 @@ def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], dat
 
     With `beside` the folder may be in the home, as one that only an upgrade is undone with.
 
-    Raises: UsageError: the folder cannot be written, or is in the home. NotFound: the home has no image in a file.
+    Raises: UsageError: the folder cannot be written, is in the home, or has no name in UTF-8. NotFound: the home has no
+    image in a file.
     Busy: another backup is being made there.
     """
     image, journal = (home / name for name in _DATABASES.values())
@@ -217,6 +218,7 @@ def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], dat
         raise NotFound(f"{home} has no image in a file", field="image", remedy="`batos genesis` makes one.")
     if not beside and folder.resolve().is_relative_to(home.resolve()):
         raise UsageError(f"{folder} is in the home", field="folder", remedy="Name a folder elsewhere, on another disk.")
+    _check_name(folder.absolute())
     try:
         for name in (*_DATABASES, "blobs", "home"):
             (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -227,6 +229,15 @@ def make_backup(home: Path, folder: Path, *, full: bool, clock: Callable[[], dat
         what = f"the backup cannot be written: {error}"
         raise UsageError(what, field="folder", remedy="Make room, or name another folder.") from error
     return made
+
+
+def _check_name(folder: Path) -> None:
+    """Test if the lists beside the copies, which are UTF-8, can name a folder. Raises: UsageError: they cannot."""
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(folder).decode(errors="replace")
+        raise UsageError(f"{shown} is no name in UTF-8", field="folder", remedy="Name another folder.") from error
 
 
 def _copy_home(home: Path, folder: Path, *, full: bool, at: str) -> Backup:

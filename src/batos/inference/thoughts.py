@@ -60,15 +60,31 @@ _END: Final = _CHANNEL_END | frozenset(
     [
         *"<|end_of_solution|> <|end_response|> <|im_end|> <|eot_id|> <|endoftext|> <|end_of_text|>".split(),
         "<end_of_turn>",
+        *"</s> <|eom_id|>".split(),
         "<\uff5cend▁of▁sentence\uff5c>",
     ]
 )
+#: Marks before a turn of the model, which stand before no reply, and marks before any turn: behind the mark at the end
+#: of one they begin a turn that somebody else has not said yet.
+_HEADS: Final = frozenset(
+    [
+        *"<|assistant|> <start_of_turn>model <|start_header_id|>assistant<|end_header_id|>".split(),
+        "<|im_start|>assistant",
+    ]
+)
+_TURNS: Final = _HEADS | frozenset(
+    "<|im_start|> <start_of_turn> <|start_header_id|> <|user|> <\uff5cuser\uff5c> [inst]".split()
+)
+_STRUCK, _STRUCK_END = "<s>", "</s>"
+#: A name of the speaker before a reply, as templates have it, and the beginnings of those.
+_LABEL: Final = re.compile(r"assistant(?::|\n\n)\s*", re.IGNORECASE)
+_LABELS: Final = ("assistant:", "assistant\n\n")
 #: Words with which a reply begins to think, and those that end it: marks that lost their signs, and plain sentences.
 _WORDS: Final = (
     (re.compile(r"analysis(?=[A-Z*])"), "analysis", "assistantfinal"),
     (re.compile(r"Here is my thought process:"), "Here is my thought process:", "here is my response:"),
 )
-_SPOKEN_OF: Final = _OPENING | _CLOSING | _CHANNEL | _FRAME | _FRAME_END | _END
+_SPOKEN_OF: Final = _OPENING | _CLOSING | _CHANNEL | _FRAME | _FRAME_END | _END | _TURNS
 
 
 def _beginnings(marks: Iterable[str]) -> frozenset[str]:
@@ -102,8 +118,8 @@ class ThoughtFilter:
     """
 
     __slots__ = (
-        "_before", "_closers", "_ended", "_fenced", "_framed", "_has_said", "_line", "_out", "_paired", "_rest",
-        "_structured", "_tail", "_thinks", "_thought", "_verbatim",
+        "_before", "_closers", "_ended", "_fenced", "_framed", "_has_said", "_is_over", "_line", "_out", "_paired",
+        "_rest", "_structured", "_tail", "_thinks", "_thought", "_verbatim",
     )  # fmt: skip
 
     def __init__(self, *, structured: bool = False) -> None:
@@ -111,7 +127,7 @@ class ThoughtFilter:
         self._rest, self._tail = "", ""  # not looked at yet; marks of an end, as long as nothing is said behind them
         self._closers = frozenset[str]()  # what ends the thought that is under way
         self._thinks = self._ended = self._verbatim = self._fenced = self._framed = False
-        self._has_said = self._thought = self._paired = False
+        self._has_said = self._thought = self._paired = self._is_over = False
         self._line, self._before = "", ""  # the line that is being said, and the last sign that was thought
         self._out: list[str] = ["", "", ""]  # said, thought, and a sign that it turned
 
@@ -126,8 +142,10 @@ class ThoughtFilter:
         return self._drain()
 
     def _drain(self) -> ReplyParts:
-        while self._rest and (self._think() if self._thinks else self._speak()):
+        while self._rest and not self._is_over and (self._think() if self._thinks else self._speak()):
             pass
+        if self._is_over:
+            self._ponder(len(self._rest))
         if self._ended and self._tail and not self._thinks:
             self._tail = ""
         said, thought, turned = self._out
@@ -185,6 +203,13 @@ class ThoughtFilter:
             return True
         if self._thought:
             return None
+        if label := _LABEL.match(self._rest):
+            if label.end() == len(self._rest) and not self._ended:
+                return False
+            self._take(label.end())
+            return True
+        if any(each.startswith(self._rest.lower()) for each in _LABELS) and not self._ended:
+            return False
         for opening, plain, closing in _WORDS:
             if found := opening.match(self._rest):
                 self._take(found.end())
@@ -217,11 +242,13 @@ class ThoughtFilter:
             return self._name_channel
         if mark in _CLOSING and not self._is_amid(behind):
             return self._turn
-        if mark in _FRAME and alone and self._thought and not self._has_said:
+        if mark in _TURNS and self._tail:
+            return self._end_turn
+        if alone and not self._has_said and (mark in _HEADS or (mark in _FRAME and self._thought)):
             return self._drop_frame
-        if mark in _END or (mark in _FRAME_END and self._framed):
-            return self._keep_tail
-        return None
+        is_struck = mark == _STRUCK_END and _STRUCK in self._line.lower()
+        is_end = mark in _END or (mark in _FRAME_END and self._framed)
+        return self._keep_tail if is_end and not is_struck else None
 
     def _is_code(self) -> bool:
         return self._fenced or self._line.count("`") % 2 == 1 or self._line[-1:] in _QUOTES
@@ -259,6 +286,11 @@ class ThoughtFilter:
         self._take(len(mark))
         self._framed = True
         return True
+
+    def _end_turn(self, _mark: str) -> bool:
+        """End the reply: behind its end the model went on with the turn of somebody else, and answered that."""
+        self._tail, self._is_over = "", True
+        return False
 
     def _keep_tail(self, mark: str) -> bool:
         self._tail += self._take(len(mark))

@@ -17,7 +17,7 @@ from typing import Any, Final
 from batos.gate import languages
 from batos.memory.claims.claim_statements import facts_in
 from batos.memory.claims.restatements import LONGEST, find_replaced
-from batos.memory.evidence import Evidence, Passage
+from batos.memory.evidence import PERHAPS, Evidence, Passage
 from batos.memory.exchanges import FORGETS, NOTED, is_memorable, scope_of, statements_of
 from batos.memory.search.recollection import Recollection
 from batos.memory.segmentation import clip_line, line_of, sentence_spans, stems
@@ -137,7 +137,7 @@ def lead_of(context: MindContext) -> str:
     if _has_other_matter(context) or only_text(context) or not _asks(asked):
         return ""
     words = _words_of(asked)
-    titles = ", ".join(dict.fromkeys(f"“{each.name}”" for each in found.perhaps))
+    titles = ", ".join(dict.fromkeys(f"“{_title_of(each)}”" for each in found.perhaps))
     line = words["perhaps"].format(titles=titles) if found.state == "perhaps" else words["nothing"]
     return f"{line}\n\n"
 
@@ -157,7 +157,7 @@ def only_text(context: MindContext) -> str:
     if not asked_for and not is_of_own_world(brief.text):
         return ""
     words = _words_of(brief.text)
-    quoted = [f"- {each.name}: {clip_line(each.text, _QUOTED)}" for each in found.perhaps]
+    quoted = [f"- {_title_of(each)}: {clip_line(each.text, _QUOTED)}" for each in found.perhaps]
     return "\n\n".join((words["only_perhaps"], *quoted)) if quoted else words["only"]
 
 
@@ -175,6 +175,11 @@ def is_of_own_world(question: str) -> bool:
         and (_has_around(question, words) or _asks_fact(question, name, words))
         for name, words in _table().items()
     )
+
+
+def _title_of(passage: Passage) -> str:
+    """Return the title of a passage without the mark that only a model needs: the line says it itself."""
+    return passage.name.removesuffix(f" ({PERHAPS})")
 
 
 def _asks_fact(question: str, language: str, words: Mapping[str, Any]) -> bool:

@@ -270,6 +270,11 @@ def test_who_is_trusted_less_decides_nothing_about_who_is_trusted_more(several: 
         ("The rent of the cellar of the flat is 60 euros.", "Correction: the rent of the flat is 700 euros."),
         ("Korrektur: Die Miete in Ulm ist 700 Euro.", "Korrektur: Die Miete in Bonn ist 60 Euro."),
         ("The dog Rex weighs 30 kg.", "Correction: the cat Miso weighs 4 kg."),
+        ("The red lamp costs 12 crowns.", "No wait, the blue lamp costs 15 crowns."),
+        ("The north gate opens at 8.", "Actually, the south gate opens at 9."),
+        ("Das alte Boot wiegt 300 kg.", "Korrektur: Das neue Boot wiegt 250 kg."),
+        ("The meeting of team A is on Monday.", "Correction: the meeting of team B is on Friday."),
+        ("The price of the boat Aurora is 900 euros.", "Correction: the price of the boat Aurora II is 90 euros."),
     ],
 )  # fmt: skip
 def test_a_correction_of_another_subject_supersedes_nothing(earlier: str, later: str) -> None:
@@ -284,12 +289,22 @@ def test_a_correction_of_another_subject_supersedes_nothing(earlier: str, later:
         ("The rent of the flat in Ulm is 700 euros.", "Correction: the rent of the flat in Ulm is 750 euros."),
         ("Correction: the fee of the club is 96 euros.", "Correction: the yearly fee of the club is 99 euros."),
         ("Die Miete der Wohnung ist 700 Euro.", "Korrektur: Die Miete der Wohnung ist 750 Euro."),
+        ("The red lamp costs 12 crowns.", "No wait, the red lamp costs 15 crowns."),
+        ("The meeting of team A is on Monday.", "Correction: the meeting of team A is on Friday."),
+        ("The north gate opens at 8 in June.", "Actually, the north gate opens at 9 in May."),
     ],
 )
 def test_a_correction_of_the_same_subject_takes_its_place(earlier: str, later: str) -> None:
     """In a talk of its own too."""
     told = adjudicate([ClaimText(1, "turn", earlier, "1", "a"), ClaimText(2, "turn", later, "2", "b")])
     assert [each.standing for each in told] == ["superseded", "current"]
+
+
+def test_the_head_of_a_mail_gives_way_to_nothing() -> None:
+    """Where a mail only corrects, there is nothing before it that it could mean."""
+    mail = "From: Eve <e@x.example>\nDate: Fri, 27 Nov 2026 10:00:00 +0000\nSubject: Boat\n\n{}"
+    (head, said) = adjudicate([ClaimText(1, "turn", mail.format("Correction: the boat costs 6 euros."), "1", "a")])
+    assert (head.standing, said.standing) == ("current", "current")
 
 
 def test_a_stranger_corrects_nobody_in_a_talk_of_their_own() -> None:

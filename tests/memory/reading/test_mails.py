@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import mails
-from batos.memory.reading.read_text import NotReadable, ReadText, UnreadPart
+from batos.memory.reading.read_text import NotReadable, ReadText, UnreadPart, format_of
 
 
 def mail(subject: str, body: str, ident: str = "", **heads: str) -> EmailMessage:
@@ -50,6 +50,22 @@ def test_a_page_stands_in_where_there_is_no_plain_text(tmp_path: Path) -> None:
     made.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="bill.pdf")
     (text,) = texts_of(read_all(mails.read, tmp_path / "a.eml", bytes(made)))
     assert text.endswith("Attachment: bill.pdf\n\nIt is dear.")
+
+
+def test_a_page_that_a_browser_saved_is_a_page(tmp_path: Path) -> None:
+    """In the form of a mail that nobody sent; a mail with a page and its pictures stays a mail."""
+    saved = EmailMessage()
+    saved["From"], saved["Subject"], saved["Date"] = "<Saved by Blink>", "Oil", "Wed, 01 May 2024 12:00:00 +0200"
+    saved.set_content("<title>Oil of Köln</title><nav>Home</nav><p>It is 10<sup>6</sup>.", subtype="html", cte="base64")
+    saved.add_related(b"GIF89a", "image", "gif", cid="<a@b>")
+    assert format_of("oil.mhtml", bytes(saved)[:4_096]) == "mail"
+    (found,) = read_all(mails.read, tmp_path / "a.mht", bytes(saved))
+    assert isinstance(found, ReadText)
+    assert (found.title, found.text, found.kind, found.speaker) == ("Oil of Köln", "It is 10^6.", "document", "")
+    saved["To"] = "ada@tower.example"
+    (found,) = read_all(mails.read, tmp_path / "b.mht", bytes(saved))
+    assert isinstance(found, ReadText)
+    assert found.kind == "turn"
 
 
 def test_a_mailbox_is_read_mail_by_mail(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import chats, other_text, packed_texts, web_pages
 from batos.memory.reading.other_text import decode
-from batos.memory.reading.read_text import Emit, NotReadable, ReadText
+from batos.memory.reading.read_text import Emit, NotReadable, ReadText, format_of, text_format
 
 POLISH = "Latarnik wszedł po schodach i zapalił wielką lampę. Zażółć gęślą jaźń. "
 RUSSIAN = "Смотритель маяка поднялся по лестнице и зажёг большую лампу. "
@@ -36,6 +36,10 @@ JAPANESE = "灯台守は毎晩四時間ごとにランプを巻き上げる。"
         ("cp1255", "שומר המגדלור עלה במדרגות והדליק את המנורה הגדולה. " * 3),
         ("cp1256", "صعد حارس المنارة الدرج وأضاء المصباح الكبير. " * 3),
         ("shift_jis", JAPANESE * 5),
+        ("shift_jis", "渡し船の日誌です。今日は風が強い。\n" * 3),
+        ("utf-16-le", RUSSIAN),
+        ("utf-16-be", RUSSIAN),
+        ("utf-16-le", "灯塔看守人每四个小时给灯上一次发条。\n灯很亮。\n"),
         ("euc-jp", JAPANESE * 5),
         ("gb18030", "灯塔看守人每四个小时给灯上一次发条。" * 5),
         ("big5", "燈塔看守人每四個小時給燈上一次發條。" * 5),
@@ -47,6 +51,14 @@ JAPANESE = "灯台守は毎晩四時間ごとにランプを巻き上げる。"
 def test_a_text_is_told_by_how_it_looks(encoding: str, text: str) -> None:
     """Letters come out as they were, in usual encodings."""
     assert decode(text.encode(encoding)).text == text
+
+
+def test_a_file_in_wide_letters_of_any_script_is_a_text() -> None:
+    """Without a mark too; a picture or a program is none."""
+    for text in (RUSSIAN, POLISH, "Ο φαροφύλακας ανέβηκε.\n"):
+        for encoding in ("utf-16-le", "utf-16-be"):
+            assert format_of("a.txt", text.encode(encoding)) == "other_text"
+    assert "NUL" in format_of("a.dat", bytes(range(256)) * 16)
 
 
 def test_a_declared_encoding_goes_before_its_looks() -> None:
@@ -133,6 +145,7 @@ def test_any_bytes_are_a_text_or_none(data: bytes, declared: str) -> None:
 
 
 LAMP = "iVBORw0K" * 400
+WRAPPED_LAMP = f"  {'iVBORw0K' * 8}\n" * 7
 
 
 @pytest.mark.parametrize(
@@ -144,6 +157,10 @@ LAMP = "iVBORw0K" * 400
         (f'{{"a": "{LAMP}==", "b": "Oil"}}', '{"a": "data", "b": "Oil"}', "1 piece of data in base64 (data)"),
         (f"data:font/woff2;charset=utf-8;base64,{LAMP}%3D data:x/y;base64,{LAMP}", "font/woff2 x/y",
          "2 pieces of data in base64 (font/woff2, x/y)"),
+        (f"name: lamp\nphoto: |\n{WRAPPED_LAMP}Zz9=\nend: 1", "name: lamp\nphoto: |\ndata\nend: 1",
+         "1 piece of data in base64 (data)"),
+        (f"-----BEGIN KEY-----\n{WRAPPED_LAMP}-----END KEY-----", "-----BEGIN KEY-----\ndata\n-----END KEY-----",
+         "1 piece of data in base64 (data)"),
     ],
 )  # fmt: skip
 def test_data_in_base64_are_left_out_and_told(tmp_path: Path, text: str, shown: str, told: str) -> None:
@@ -154,11 +171,19 @@ def test_data_in_base64_are_left_out_and_told(tmp_path: Path, text: str, shown: 
 
 
 @pytest.mark.parametrize(
-    "text", ["data:image/png;base64,", "ACGT" * 1_000, "a-long/path" * 300, "0123456789abcdef" * 300]
-)
+    "text",
+    [
+        "data:image/png;base64,",
+        "ACGT" * 1_000,
+        "a-long/path" * 300,
+        "0123456789abcdef" * 300,
+        f"{'0123456789abcdef' * 4}\n" * 9,
+    ],
+)  # fmt: skip
 def test_what_looks_like_data_is_text(text: str) -> None:
     """A mention of base64, genes, paths, and numbers to the base of 16."""
     assert other_text.without_data(text) == (text, ())
+    assert text_format(text.encode()) == ("other_text" if ";base64," in text else "plain")
 
 
 def test_data_are_found_in_a_time_that_grows_with_the_text() -> None:

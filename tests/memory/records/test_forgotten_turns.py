@@ -13,6 +13,7 @@ from batos.conversations import conversations
 from batos.image import roots
 from batos.memory.records import memory_records
 from batos.objects.prototype import own_slots
+from batos.protocol.errors import NotFound
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -58,6 +59,24 @@ async def test_who_forgets_what_was_said_forgets_the_turn(tmp_path: Path) -> Non
         prompts = len(bridge.history)
         await tell(uvm, "What did I tell you about my locker?", conversation)
         assert "4417" not in str([each.messages for each in bridge.history[prompts:]])
+
+
+@pytest.mark.parametrize("named", ["My cat is called Miso.", "my cat  is called miso", "My cat is called Miso!"])
+async def test_what_was_said_is_forgotten_by_its_words(tmp_path: Path, named: str) -> None:
+    """All that says it, in a question or given; another's words stay, and words that nothing says name nothing."""
+    async with scripted_uvm(tmp_path, ScriptedBridge.saying("So it is.")) as uvm:
+        await tell(uvm, "My cat is called Miso.")
+        await tell(uvm, "Why is that? My cat is called Miso.")
+        await tell(uvm, "My dog is called Miso.")
+        with pytest.raises(NotFound, match="no document"):
+            await uvm.document_store.forget([named], "somebody")
+        with pytest.raises(NotFound, match="no document"):
+            await uvm.document_store.forget(["My cat is called"], "tester")
+        await uvm.document_store.forget([named], "tester")
+        with uvm.image.snapshot() as root:
+            left = " ".join(text_of(root, each) for each in root[roots.DOCUMENTS].values())
+    assert "cat" not in left
+    assert "My dog is called Miso." in left
 
 
 def text_of(root: Any, document: Any) -> str:

@@ -70,6 +70,19 @@ async def test_a_fact_is_shown_behind_its_key() -> None:
     assert passage.text == "atlas launch: 2 April 2027"
 
 
+@pytest.mark.parametrize("said", ["ferry_time", "Ferry time", "ferry-time?"])
+async def test_a_fact_comes_first_to_who_says_its_key(said: str) -> None:
+    """Also where other texts have the words of the key more often, and the fact has none of them."""
+    fact = replace(incoming("at nine"), kind="fact", key="ferry_time", title="ferry time")
+    others = ("A time for ferry repairs.", "Ferry time: ferry and time.", "The time of the tide is noon.")
+    async with open_image(None) as image:
+        store, recollection = store_of(image), Recollection()
+        await store.remember([fact, *map(incoming, others)])
+        with image.snapshot() as root:
+            page = recollection.recall(root, RecallQuery(said), MemoryReach("ann"), 8)
+    assert page["recalled"][0]["text"] == "at nine"
+
+
 async def test_the_later_message_of_a_talk_is_evidence_too() -> None:
     """Though it has less of the question than the one before it; another's later message is none."""
 

@@ -43,6 +43,8 @@ MOST_STATEMENTS: Final = 32
 _OPENING: Final = 400
 #: Texts whose sentences are kept.
 _READ: Final = 512
+_HEADER: Final = re.compile(r"(?:From|To|Date|Subject): .*\n", re.IGNORECASE)
+_LETTER: Final = re.compile(r"(?<=\w )(?:[A-HJ-Z]|[IVX]{2,4})(?![\w'’])")
 _UNIT = re.compile(r"\d[\d.,]*\s?([^\W\d]+)")
 _FIRST = re.compile(rf"\W*(?:{FIRST_PERSON})\b", re.IGNORECASE)
 _SUBJECT = re.compile(rf"\W*((?:[^\s.:;]+\s+){{1,10}}?)(?:{CLAIMING}|{PAST_VERBS})\b", re.IGNORECASE)
@@ -118,6 +120,11 @@ class Statement:
     def take_place(self) -> None:
         """Write down that it took the place of another."""
         self.took_place = True
+
+    @property
+    def is_header(self) -> bool:
+        """Test if it is the head of a mail, which says who wrote when, and gives way to nothing."""
+        return self.given.kind == "turn" and _HEADER.match(self.text) is not None
 
     @property
     def is_restricted(self) -> bool:
@@ -215,6 +222,16 @@ def subject_in_order(text: str) -> tuple[str, ...]:
     found = _SUBJECT.match(text[:_OPENING])
     telling_ = telling(found[1]) if found else frozenset()
     return tuple(each for each in stems(found[1]) if each in telling_) if found else ()
+
+
+def labels_of_subject(text: str) -> frozenset[str]:
+    """Return the letters and Roman numbers that tell what a statement is about from its like, where that is clear.
+
+    >>> labels_of_subject("The meeting of team A is on Monday."), labels_of_subject("My grade is A.")
+    (frozenset({'A'}), frozenset())
+    """
+    found = _SUBJECT.match(text[:_OPENING])
+    return frozenset(_LETTER.findall(found[1])) if found else frozenset()
 
 
 def units(text: str) -> frozenset[str]:

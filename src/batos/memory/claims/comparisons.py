@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from batos.memory.claims import cues
-from batos.memory.claims.claim_statements import Statement, subject_in_order, subject_of, telling, units
+from batos.memory.claims.claim_statements import (
+    Statement,
+    labels_of_subject,
+    subject_in_order,
+    subject_of,
+    telling,
+    units,
+)
 
 #: The share of a value that another statement has to have to say the same.
 SAME: Final = 0.6
@@ -22,6 +30,7 @@ SAME_FACT: Final = 0.25
 SAME_ELSEWHERE, LEAST_ELSEWHERE = 0.5, 2
 #: The stems that an update has in common at least with a statement of its talk that has neither number nor name.
 LEAST_UPDATED: Final = 2
+_WORD: Final = re.compile(r"\w+")
 
 
 def is_trusted(one: Statement, beside: Statement) -> bool:
@@ -50,6 +59,7 @@ def can_yield(earlier: Statement, later: Statement) -> bool:
     """
     return (
         earlier.is_claim
+        and not earlier.is_header
         and earlier.standing == "current"
         and is_trusted(later, earlier)
         and may_speak_of(later, earlier)
@@ -147,15 +157,30 @@ def _name_others(one: Statement, other: Statement) -> bool:
     """Test if statements of no one talk are about different things, each called otherwise.
 
     Where both subjects are clear they tell. Else it is so if both have a number for a value, and each has a name that
-    the other has not.
+    the other has not, or they say the same words of another thing.
     """
-    subjects = [subject_in_order(_without_cues(each.text)) for each in (one, other)]
+    bare = [_without_cues(each.text) for each in (one, other)]
+    subjects = [subject_in_order(each) for each in bare]
+    if labels_of_subject(bare[0]) != labels_of_subject(bare[1]):
+        return True
     if all(subjects):
         fewer, more = sorted(subjects, key=len)
         return not _is_called_so(fewer, more, one.values | other.values)
     numbers = [any(map(_has_digit, each.values)) for each in (one, other)]
     names = [{term for term in each.values if not _has_digit(term)} for each in (one, other)]
-    return all(numbers) and bool(names[0] - other.about) and bool(names[1] - one.about)
+    is_named = bool(names[0] - other.about) and bool(names[1] - one.about)
+    return all(numbers) and (is_named or _differ_before_number(*bare))
+
+
+def _differ_before_number(one: str, other: str) -> bool:
+    """Test if two texts of the same words differ in what stands before their numbers: the red lamp and the blue one."""
+    places = [_WORD.findall(each.casefold()) for each in (one, other)]
+    if len(places[0]) != len(places[1]):
+        return False
+    pairs = [pair for pair in zip(*places, strict=True) if pair[0] != pair[1]]
+    numbers = [_has_digit(first) and _has_digit(second) for first, second in pairs]
+    before = pairs[: numbers.index(True)] if any(numbers) else []
+    return any(telling(first) and telling(second) and telling(first) != telling(second) for first, second in before)
 
 
 def _is_called_so(fewer: Sequence[str], more: Sequence[str], values: frozenset[str]) -> bool:

@@ -41,8 +41,27 @@ class _MailPart(NamedTuple):
 
 
 def read(path: Path, emit: Emit) -> None:
-    """Read a file with one mail, and those that are enclosed in it."""
-    _tell(_parse(path.read_bytes()), "", "", emit)
+    """Read a file with one mail, and those that are enclosed in it; or a page that a browser saved in that form."""
+    mail = _parse(path.read_bytes())
+    page = _page_of(mail)
+    if page is None:
+        _tell(mail, "", "", emit)
+    else:
+        emit(page)
+
+
+def _page_of(mail: EmailMessage) -> ReadText | None:
+    """Return the page that a file in the form of a mail, which nobody sent, is an archive of; None for a mail."""
+    is_sent = any(name in mail for name in ("To", "Received", "Message-ID", "Delivered-To"))
+    pages = [part for part in _leaves(mail) if part.get_content_type() == "text/html"]
+    if is_sent or mail.get_content_type() not in {"multipart/related", "text/html"} or not pages:
+        return None
+    page, doubts = _decoded(pages[0])
+    title, text, left_out = text_of(page)
+    if not text.strip():
+        raise NoText("the page has no text")
+    frames = [f"{len(pages) - 1} further page{'s' * (len(pages) > 2)} within the page"] if pages[1:] else []
+    return ReadText(text, title or _header(mail, "Subject"), "text/html", left_out=(*doubts, *left_out, *frames))
 
 
 def read_box(path: Path, emit: Emit) -> None:
@@ -168,14 +187,18 @@ def _texts(mail: EmailMessage) -> tuple[list[_MailPart], list[str]]:
     return texts, list(dict.fromkeys(left_out))
 
 
-def _text_part(part: Message, name: str) -> _MailPart:
+def _decoded(part: Message) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a part, and the doubts about it."""
     data = part.get_payload(decode=True)
     data = data if isinstance(data, bytes) else b""
-    charset = str(part.get_content_charset() or "")
     try:
-        text, doubts = decode(data, charset)
+        return decode(data, str(part.get_content_charset() or ""))
     except NotReadable as error:
-        text, doubts = data.decode("ascii", "replace"), (str(error),)
+        return data.decode("ascii", "replace"), (str(error),)
+
+
+def _text_part(part: Message, name: str) -> _MailPart:
+    text, doubts = _decoded(part)
     if str(part.get_param("format") or "").lower() == "flowed":
         text = _unflow(text, str(part.get_param("delsp") or "").lower() == "yes")
     if part.get_content_type() == "text/html":

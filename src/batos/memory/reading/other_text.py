@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from charset_normalizer import CharsetMatch, from_bytes
 
-from batos.memory.reading.read_text import Emit, NoText, NotReadable, ReadText, clean, has_few_nuls
+from batos.memory.reading.read_text import WRAPPED, Emit, NoText, NotReadable, ReadText, clean, has_few_nuls, wide_name
 
 #: Bytes that are looked at for the encoding.
 _SAMPLE: Final = 2**16
@@ -27,6 +27,7 @@ _DATA: Final = re.compile(
     r"data:([\w.+-]{1,60}/[\w.+-]{1,60})?[\w;=.+-]{0,80};base64,(?:[A-Za-z0-9+/_=-]|%[0-9A-F]{2}){40,}+"
     r"|(?<![A-Za-z0-9+/])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])[A-Za-z0-9+/]{2000,}+={0,2}"
 )
+_WRAPPED: Final = re.compile(WRAPPED, re.MULTILINE)
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -36,6 +37,9 @@ _MARKS: Final = (
 )
 
 
+#: Of so many syllables of Korean one may be rare.
+_RARE: Final = 10
+_PAIR: Final = 2
 #: Bytes that a guess may not explain are at most one in so many.
 _BROKEN: Final = 1_000
 _HIGH_LINE: Final = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
@@ -73,7 +77,11 @@ def without_data(text: str) -> tuple[str, tuple[str, ...]]:
         kinds[kind] += 1
         return kind
 
-    text = _DATA.sub(name_kind, text)
+    def name_data(found: re.Match[str]) -> str:
+        kinds["data"] += 1
+        return "data\n" if found[0].endswith("\n") else "data"
+
+    text = _WRAPPED.sub(name_data, _DATA.sub(name_kind, text))
     count = sum(kinds.values())
     told = f"{count} piece{'s' * (count > 1)} of data in base64 ({', '.join(list(kinds)[:5])})"
     return text, (told,) if count else ()
@@ -85,7 +93,7 @@ def decode(data: bytes, declared: str = "") -> DecodedText:
     Raises: NotReadable: no encoding fits them.
     """
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
-    for name in filter(None, (marked, "utf-8", declared, _wide(data))):
+    for name in filter(None, (marked, "utf-8", declared, wide_name(data))):
         try:
             return DecodedText(_text(data, name))
         except (ValueError, LookupError):
@@ -100,16 +108,6 @@ def decode(data: bytes, declared: str = "") -> DecodedText:
     if _CONTROLS.search(found.text[:_SAMPLE]):
         raise NoText("it has control characters: it is no text")
     return DecodedText(clean(found.text), (*doubts, *found.doubts))
-
-
-def _wide(data: bytes) -> str:
-    """Return the name of UTF-16 where every second byte of a text without a mark is NUL; else ""."""
-    sample = data[:_SAMPLE]
-    for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
-        halves = sample[first::2], sample[1 - first :: 2]
-        if halves[0].count(0) * 10 > 7 * len(halves[0]) and not halves[1].count(0):
-            return name
-    return ""
 
 
 def _damaged_utf8(data: bytes) -> DecodedText | None:
@@ -182,7 +180,16 @@ def _looks_like(sample: bytes) -> list[str]:
         return []
     alike = {name for each in found if _fit(each) == _fit(found[0]) for name in each.could_be_from_charset}
     likely: list[str] = [name for name in _USUAL if name in alike] or [found[0].encoding]
+    if likely[0] == "cp949" and not _is_korean(sample):
+        likely = [each.encoding for each in found if each.encoding != "cp949"][:1] + likely
     return [*likely, *(each.encoding for each in found if each.encoding not in likely)]
+
+
+def _is_korean(sample: bytes) -> bool:
+    """Test if text in cp949 has few syllables that are no pair of bytes in its older standard: of kana most are."""
+    letters = [each for each in sample.decode("cp949", "ignore") if not each.isascii()]
+    rare = sum(1 for each in letters if len(each.encode("euc_kr", "ignore")) != _PAIR)
+    return rare * _RARE <= len(letters)
 
 
 def _fit(match: CharsetMatch) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import re
@@ -165,12 +166,19 @@ _CONTROLS: Final = re.compile(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]")
 _NULS: Final = re.compile(rb"\0+")
 #: Bytes of text for each run of NUL bytes, at least.
 _TEXT_A_HOLE: Final = 16
+#: Lines that are data in base64, and no words: capitals and small letters stand in each.
+_DATA_LINE: Final = r"^[ \t]*+(?=[A-Z0-9+/]*[a-z])(?=[a-z0-9+/]*[A-Z])[A-Za-z0-9+/]{60,76}\r?\n"
+WRAPPED: Final = rf"(?:{_DATA_LINE}){{6,}}+(?:[ \t]*[A-Za-z0-9+/]+={{0,2}}$)?"
+_HAS_WRAPPED: Final = re.compile(WRAPPED.encode(), re.MULTILINE)
+#: Characters between words, and those of a word at most in a text, on average.
+_GAP: Final = re.compile(r"[ \t\n\r\f\v\xa0\ufeff\u00ad\u200b-\u200f\u3000-\u3002]")
+_WORD: Final = 40
 _CARDS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*BEGIN:V(?:CARD|CALENDAR)\s", re.IGNORECASE)
 _NOTEBOOK: Final = re.compile(rb"\A\s*\{.*\"cell_type\"\s*:", re.DOTALL)
 #: Endings by which a file is told where its first bytes are those of many kinds.
 _ENDINGS: Final[dict[str, Format]] = {
-    ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mbox": "mbox", ".mbx": "mbox",
-    ".jsonl": "chats", ".json": "chats", ".ndjson": "chats", ".ipynb": "notebook",
+    ".html": "html", ".htm": "html", ".xhtml": "html", ".eml": "mail", ".mht": "mail", ".mhtml": "mail",
+    ".mbox": "mbox", ".mbx": "mbox", ".jsonl": "chats", ".json": "chats", ".ndjson": "chats", ".ipynb": "notebook",
 }  # fmt: skip
 
 
@@ -190,14 +198,14 @@ def format_of(name: str, head: bytes) -> Format | str:
         return f"it is {known[0]}, not a text" + (f": `{known[1]}`" if known[1] else "")
     looks = "notebook" if _NOTEBOOK.match(head) else _ENDINGS.get(ending) or _looks_like(head, ending)
     if looks is None and b"\0" in head:
-        is_text = _is_wide(head) or (has_few_nuls(head) and not _CONTROLS.search(head))
+        is_text = bool(wide_name(head)) or (has_few_nuls(head) and not _CONTROLS.search(head))
         return "other_text" if is_text else "it has NUL bytes: it is no text"
     return looks or "plain"
 
 
 def text_format(data: bytes) -> Format:
     """Return how UTF-8 text is read: as it is, or by the reader that leaves out data in base64."""
-    return "other_text" if b";base64," in data else "plain"
+    return "other_text" if b";base64," in data or _HAS_WRAPPED.search(data) else "plain"
 
 
 def has_few_nuls(data: bytes) -> bool:
@@ -216,6 +224,21 @@ def _looks_like(head: bytes, ending: str) -> Format | None:
     return "mail" if is_mail else None
 
 
-def _is_wide(head: bytes) -> bool:
-    """Test if every second byte is NUL, as in UTF-16 of Latin letters."""
-    return len(head) > 3 and (not any(head[1::2]) or not any(head[0 : len(head) - 1 : 2]))
+def wide_name(data: bytes) -> str:
+    """Return the name of UTF-16 where bytes without a mark are a text in it, of any script; else "".
+
+    Read with its bytes the wrong way round, or where there is no text, it has characters that are none, or no blanks.
+
+    >>> wide_name("Oil, Öl, масло".encode("utf-16-be")), wide_name(b"oil")
+    ('utf-16-be', '')
+    """
+    sample = data[:HEAD]
+    for name in ("utf-16-le", "utf-16-be") if b"\0" in sample else ():
+        try:
+            text = codecs.getincrementaldecoder(name)().decode(sample)
+        except UnicodeError:
+            continue
+        gaps = len(_GAP.findall(text))
+        if gaps * _WORD >= len(text) and all(each.isprintable() for each in _GAP.sub("", text)):
+            return name
+    return ""

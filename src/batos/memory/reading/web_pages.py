@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from batos.memory.reading import raised_words
 from batos.memory.reading.other_text import decode
 from batos.memory.reading.read_text import Emit, NoText, ReadText, clean, one_line
 from batos.memory.reading.unseen import UnseenParts
@@ -18,7 +19,7 @@ _CHARSET: Final = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE
 )
 #: Elements around what a page says, and the roles, classes and names of others like them.
-_AROUND: Final = frozenset({"nav", "aside", "form", "menu", "dialog", "button"})
+_AROUND: Final = frozenset({"nav", "aside", "form", "menu", "dialog", "button", "annotation", "annotation-xml"})
 _ROLES: Final = frozenset("navigation banner contentinfo complementary search menu menubar dialog alert".split())
 _NAMED_AROUND: Final = re.compile(
     r"(?:\A|[\s_-])(?:nav|navbar|navigation|menu|breadcrumbs?|sidebar|cookies?|consent|banner|footer|share|social|"
@@ -55,11 +56,6 @@ _WITHIN_LINES: Final = frozenset({"a", "span", "picture", "center", "b", "em", "
 _ORNAMENT: Final = 40
 #: Pieces of text before a raised one that are looked at.
 _BEFORE: Final = 6
-_POWER: Final = re.compile(r"[+\u2212\u2013-]?(?:\d{1,4}[a-z]?|[nmkxyijtT])")
-_NOTE: Final = re.compile(r"\[?(\d{1,4}|[a-z*†‡§])\]?")
-#: Words that have a power: a number, a unit, a letter.
-_HAS_POWER: Final = re.compile(r"\w*\d|[cdkm]?m|s|ft|in|yd|mi|sin|cos|tan|log|[^\W\d_]")
-_NOTE_NAMES: Final = re.compile(r"footnote|noteref|fnref|\breference\b|\bcit(?:e|ation)\b", re.IGNORECASE)
 #: A row with one of these is there for the layout of the page, and is no row of a table.
 _LAID_OUT: Final = "table, ul, ol, pre, blockquote, h1, h2, h3, h4"
 #: Stands where a line was broken.
@@ -188,44 +184,6 @@ def _walk(top: LexborNode, leaves_out: LeavesOut, leaf: str = "") -> Iterator[tu
             node = None if node.tag == leaf else node.child
 
 
-def _is_raised(node: LexborNode) -> bool:
-    return node.tag == "sup" or (
-        node.tag in {"a", "span"}
-        and ("vertical-align:super" in str(node.attributes.get("style") or "").replace(" ", "") or _is_note(node))
-    )
-
-
-def _is_note(node: LexborNode) -> bool:
-    """Test if an element is the mark of a note: by its role or class, or as a link within the page that is raised."""
-    about = node.attributes
-    if _NOTE_NAMES.search(" ".join(str(about.get(each) or "") for each in ("class", "role", "epub:type"))):
-        return True
-    around = node.parent if node.parent is not None and node.parent.tag == "a" else None
-    link = around if around is not None or node.tag != "sup" else node.child
-    return link is not None and link.tag == "a" and str(link.attributes.get("href") or "").startswith("#")
-
-
-def _raised_text(node: LexborNode, said: str, before: str) -> str:
-    """Return a power with its sign, the mark of a note in brackets, and "" for other raised words.
-
-    `before` is what stands before them on the page.
-    """
-    note, word = _NOTE.fullmatch(said), re.search(r"\w*\Z", before)
-    if note and _is_note(node):
-        return f" [{note[1]}]" if before.strip() else f"[{note[1]}]"
-    after = (node.next.text_content or "")[:1] if node.next is not None and node.next.tag == "-text" else ""
-    if not _POWER.fullmatch(said) or not said[-1].isdigit() or after in {"/", "\u2044"}:
-        is_power = _POWER.fullmatch(said) and word is not None and _HAS_POWER.fullmatch(word[0])
-        return f" {said}" if after in {"/", "\u2044"} and before[-1:].isdigit() else f"^{said}" if is_power else ""
-    if word and word[0]:
-        return f"^{said}" if _HAS_POWER.fullmatch(word[0]) else f" [{said}]"
-    if before[-1:] in {")", "]"}:
-        return f"^{said}"
-    if not before[-1:].strip():
-        return "" if after.isalnum() else f"[{said}]"
-    return f" [{said}]"
-
-
 def _is_alone(picture: LexborNode) -> bool:
     """Test if a picture, that is no ornament, is all that its place has to say."""
     sizes = [str(picture.attributes.get(side) or "") for side in ("width", "height")]
@@ -246,6 +204,15 @@ def _has_neighbour(node: LexborNode) -> bool:
         if beside is not None and (beside.tag or "") not in _APART and (beside.text() or "").strip():
             return True
     return False
+
+
+def _sign_before(node: LexborNode) -> str:
+    """Return what parts a node from the one before it, where the page shows them apart."""
+    if raised_words.is_divisor(node):
+        return "/"
+    tag = node.tag or ""
+    is_next = tag in _ITEMS and node.prev is not None and node.prev.tag == tag
+    return (", " if tag == "option" else " ") if is_next else ""
 
 
 def _span(node: LexborNode, name: str, most: int) -> int:
@@ -281,10 +248,10 @@ class _Writer:
             about = node.attributes
             self._words.append(str(about.get("alt") or about.get("title") or ""))
             self.pictures += not {"alt", "title"} & set(about) and _is_alone(node)
-        elif _is_raised(node):
+        elif raised_words.is_raised(node):
             self._raised.append(len(self._words))
-        elif tag in _ITEMS and node.prev is not None and node.prev.tag == tag:
-            self._words.append(", " if tag == "option" else " ")
+        elif sign := _sign_before(node):
+            self._words.append(sign)
         elif tag == "optgroup":
             self._words.append(f" {node.attributes.get('label') or ''}: ")
         elif self._cells is not None:
@@ -314,10 +281,10 @@ class _Writer:
     def leave(self, node: LexborNode) -> None:
         """Take a node as it ends."""
         tag = node.tag or ""
-        if self._raised and _is_raised(node):
+        if self._raised and raised_words.is_raised(node):
             start = self._raised.pop()
             said, before = "".join(self._words[start:]), "".join(self._words[max(0, start - _BEFORE) : start])
-            self._words[start:] = [_raised_text(node, said.strip(), before) or said]
+            self._words[start:] = [raised_words.raised_text(node, said.strip(), before) or said]
         elif self._cells is not None:
             self._leave_in_row(node, self._cells)
         elif tag == "pre":

@@ -20,6 +20,8 @@ ASKED: Final = "asked"
 _FAMILIES: Final = "k\0"
 #: Above the number of any chunk: keys count down from it, so that the newest come first.
 _LAST: Final = 10**12
+#: Memories that are looked through for one that says a text.
+_LOOKED_THROUGH: Final = 2_000
 
 
 class ClaimMark(NamedTuple):
@@ -98,6 +100,21 @@ def newest_claims_within(root: Root, user: str, scopes: Collection[str] | None, 
         *(items_beginning(claims, each) for each in begun), key=lambda found: found[0].rpartition("\0")[2]
     )
     return [name for _, name in islice(merged, most)]
+
+
+def names_saying(root: Root, text: str, user: str) -> list[str]:
+    """Return the names of a user's newest facts, turns and notes that say a text, but for case, blanks and its end."""
+    wanted, chunks, found = _bare(text), trees_of(root)["chunks"], []
+    for name in newest_claims_within(root, user, None, _LOOKED_THROUGH) if " " in wanted else ():
+        slots = own_slots(root[roots.DOCUMENTS][name])
+        first, last = slots["chunks"]
+        if first == last and first in chunks and _bare(own_slots(chunks[first])["text"]) == wanted:
+            found.append(name)
+    return found
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!… ")
 
 
 def facts_of_family(root: Root, user: str, scope: str, family: str, most: int) -> list[str]:

@@ -341,7 +341,7 @@ def find_document(root: Root, named: str, user: str | None = None) -> UvmObject:
 def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmObject]:
     """Return the document of a name as `find_document` does; of a mission all that is remembered of it.
 
-    Of a mailbox, or a file of chats, these are its mails and messages.
+    Of a mailbox, or a file of chats, these are its mails and messages; of a text, what says it in these words.
 
     Raises: NotFound: there is none, or it is another user's.
     """
@@ -350,8 +350,8 @@ def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmO
     try:
         return [find_document(root, named, user)]
     except NotFound:
-        if messages := [root[roots.DOCUMENTS][name] for name in sorted(messages_of(root, named, user))]:
-            return messages
+        if names := sorted(messages_of(root, named, user)) or memory_claims.names_saying(root, named, user or ""):
+            return [root[roots.DOCUMENTS][name] for name in names]
         raise
 
 

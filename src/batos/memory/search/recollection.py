@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from batos.image import roots
 from batos.image.roots import Root
@@ -23,10 +23,11 @@ from batos.memory.records import (
 from batos.memory.records.memories_set_aside import STANDS_FOR
 from batos.memory.records.memory_claims import ClaimMark
 from batos.memory.records.memory_records import ChunkRange, MemoryKind
+from batos.memory.search import later_texts
 from batos.memory.search.chunk_search import ChunkSearch, FoundChunk, FoundChunks, RecallQuery, nearness
 from batos.memory.search.linked_recall import Link, RecallMode, SaidWords
-from batos.memory.search.metadata import CURRENT, MESSAGE, WITH_SUMMARISED, MemoryReach
-from batos.memory.segmentation import sentence_spans, stems, terms
+from batos.memory.search.metadata import CURRENT, WITH_SUMMARISED, MemoryReach
+from batos.memory.segmentation import sentence_spans, stems, terms, words
 from batos.memory.words_by_language import COMMON_STEMS
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.memory_documents import (
@@ -47,8 +48,8 @@ NAMED_WORDS, TELLING = 6, 0.3
 GIVEN: Final = frozenset[MemoryKind]({"document", "turn", "fact", "summary"})
 ANSWERED: Final = frozenset[MemoryKind]({"mission"})
 EVIDENCE: Final = frozenset({True})
-#: Parts that are shown as perhaps about the matter, and later messages of a talk, at most.
-MOST_PERHAPS, MOST_LATER = 3, 2
+#: Parts that are shown as perhaps about the matter, at most.
+MOST_PERHAPS: Final = 3
 #: The share of its weight that counts of a statement that does not simply hold, beside those that do.
 HISTORY_WEIGHT: Final = 0.5
 #: Facts, turns and notes that are looked through for the newest ones.
@@ -109,7 +110,7 @@ class Recollection:
         """Return the parts that match a query best, and how many have a word of it."""
         kinds = GIVEN if reach.kinds is None else reach.kinds - ANSWERED
         found = self._search.recall(root, query, replace(reach, kinds=kinds), most)
-        parts = list(found.best(most))
+        parts = sorted(found.best(most), key=lambda each: not _has_key(each.chunk, query.words))
         answers = self._answers(root, query, reach, most - len(parts))
         if shown.newest and len(parts) < most:
             parts += _newest(root, reach, {own_slots(each.chunk)["number"] for each in parts}, most - len(parts))
@@ -135,7 +136,8 @@ class Recollection:
         Answers of earlier missions are looked at only `with_answers` and if nothing that was given or said bears on it,
         and of these only such as documents carried.
         """
-        given = self._search.recall(root, query, replace(reach, kinds=GIVEN, evidence=EVIDENCE), most)
+        within = replace(reach, kinds=GIVEN, evidence=EVIDENCE)
+        given = self._search.recall(root, query, within, most)
         near = [(nearness(each, given.said), each) for each in given.best(most)]
         best, said = [each for share, each in near if share >= 1], given.said
         if not best and with_answers:
@@ -143,12 +145,15 @@ class Recollection:
             standing = (each for each in answers.best(most) if _stands(root, each.chunk))
             best, said = [each for each in standing if nearness(each, answers.said) >= 1], answers.said
         if best:
-            best += _later_of(best, near)
+            best += later_texts.later_of(best, near)
             found = [(each, _reasons(each, said, ""), each.score / best[0].score) for each in best]
         else:
             nearest = sorted(near, key=lambda pair: -pair[0])[:MOST_PERHAPS]
             perhaps = [each for share, each in nearest if share >= thresholds.RECALL_PERHAPS]
             found = [(each, f"{PERHAPS}; {_reasons(each, given.said, '')}", 1.0) for each in perhaps]
+        for each, weight in later_texts.successors_of(root, [(each.chunk, weight) for each, _, weight in found]):
+            if within.holds(_range_of(own_slots(each)["document"])):
+                found.append((FoundChunk(each, weight), later_texts.INSTEAD, weight))
         return tuple(passage for each, why, weight in found for passage in _passages(each.chunk, why, weight))
 
     def has_any(self, root: Root, reach: MemoryReach) -> bool:
@@ -188,6 +193,12 @@ class Recollection:
         return tuple(passage for each in parts for passage in _passages(each, "", 1.0))
 
 
+def _has_key(chunk: UvmObject, said: str) -> bool:
+    """Test if a part is of the fact whose key is said, however its words are joined."""
+    key = own_slots(own_slots(chunk)["document"]).get("key", "")
+    return bool(key) and words(key.replace("_", " ")) == words(said.replace("_", " "))
+
+
 def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Iterator[FoundChunk]:
     """Yield the parts of the newest facts, turns and notes within reach that are not known, so many."""
     for name in memory_claims.newest_claims_within(root, reach.user or "", reach.scopes, MOST_NEWEST):
@@ -200,39 +211,6 @@ def _newest(root: Root, reach: MemoryReach, known: set[int], most: int) -> Itera
                     return
                 most -= 1
                 yield FoundChunk(chunk, 0.0)
-
-
-def _later_of(best: Sequence[FoundChunk], near: Iterable[tuple[float, FoundChunk]]) -> list[FoundChunk]:
-    """Return messages that are later than those that were found of their talk or speaker, the nearest first.
-
-    The last word holds, if it bears on the question at all.
-    """
-    newest: dict[str, str] = {}
-    for each in best:
-        slots = own_slots(own_slots(each.chunk)["document"])
-        for talk in _talks(slots):
-            newest[talk] = max(newest.get(talk, ""), memory_claims.stated_at(slots))
-    known = {own_slots(each.chunk)["number"] for each in best}
-    later = [
-        (share, each)
-        for share, each in near
-        if share >= thresholds.RECALL_LATER and own_slots(each.chunk)["number"] not in known and _is_later(each, newest)
-    ]
-    return [each for _, each in sorted(later, key=lambda pair: -pair[0])[:MOST_LATER]]
-
-
-def _is_later(found: FoundChunk, newest: Mapping[str, str]) -> bool:
-    slots = own_slots(own_slots(found.chunk)["document"])
-    return any(talk in newest and newest[talk] < memory_claims.stated_at(slots) for talk in _talks(slots))
-
-
-def _talks(slots: Mapping[str, Any]) -> list[str]:
-    """Return what joins a message to others: its talk, and in its file who said it."""
-    if slots["kind"] != MESSAGE:
-        return []
-    talk = [f"talk {slots['conversation']}"] if slots["conversation"] else []
-    file = slots["source"].partition("#")[0]
-    return talk + ([f"speaker {file} {slots['speaker']}"] if slots["speaker"] else [])
 
 
 def _size(document: UvmObject) -> int:
