@@ -56,7 +56,7 @@ def _page_of(mail: EmailMessage) -> ReadText | None:
     pages = [part for part in _leaves(mail) if part.get_content_type() == "text/html"]
     if is_sent or mail.get_content_type() not in {"multipart/related", "text/html"} or not pages:
         return None
-    page, doubts = _decoded(pages[0])
+    page, doubts = _decode_part(pages[0])
     title, text, left_out = text_of(page)
     if not text.strip():
         raise NoText("the page has no text")
@@ -187,7 +187,7 @@ def _texts(mail: EmailMessage) -> tuple[list[_MailPart], list[str]]:
     return texts, list(dict.fromkeys(left_out))
 
 
-def _decoded(part: Message) -> tuple[str, tuple[str, ...]]:
+def _decode_part(part: Message) -> tuple[str, tuple[str, ...]]:
     """Return the text of a part, and the doubts about it."""
     data = part.get_payload(decode=True)
     data = data if isinstance(data, bytes) else b""
@@ -198,7 +198,7 @@ def _decoded(part: Message) -> tuple[str, tuple[str, ...]]:
 
 
 def _text_part(part: Message, name: str) -> _MailPart:
-    text, doubts = _decoded(part)
+    text, doubts = _decode_part(part)
     if str(part.get_param("format") or "").lower() == "flowed":
         text = _unflow(text, str(part.get_param("delsp") or "").lower() == "yes")
     if part.get_content_type() == "text/html":
