@@ -45,6 +45,19 @@ async def test_a_facet_is_checked_by_rule() -> None:
         assert len(found.asked) == 1
 
 
+async def test_a_facet_that_failed_is_told_to_ask_once() -> None:
+    """The same request with that line, by another seed; the method that failed is not shown."""
+    twice = f"{SPEAKS.splitlines()[0]}\n    return [await self.infer_(query), await self.infer_(query)]\n"
+    async with bench(lean_request.fence(twice), lean_request.fence(SPEAKS)) as found:
+        candidate = await found.make(FACET)
+        assert candidate.source == SPEAKS
+        first, second = found.asked
+    assert second.messages[:-1] == first.messages[:-1]
+    told = second.messages[-1]["content"]
+    assert told.replace(f"\n{lean_request.ONCE}", "") == first.messages[-1]["content"]
+    assert told.splitlines()[-1] == first.messages[-1]["content"].splitlines()[-1]
+
+
 async def test_an_object_is_made_in_small_requests() -> None:
     """A small coder is asked for one method of it at a time, each with the bounds and the words of one."""
     api = "add_up_(items)\n    It answers the sum of the items.\ntwice_(number)\n    It answers twice the number.\n"

@@ -29,6 +29,8 @@ from batos.protocol.errors import AnswerUnreadable
 HEAD: Final = "You write one Python method. Answer with the code alone."
 CHECKS_HEAD: Final = "You write calls of a function and what they return."
 AGAIN: Final = "Write the whole method again."
+#: The fault of nearly every facet that fails: it sends other messages, or takes several answers apart.
+ONCE: Final = "Make one prompt of all this, ask once with `await self.infer_(prompt)`, and return its answer as it is."
 #: The most faults of an attempt that a small coder is told.
 FAULTS: Final = 3
 
@@ -66,6 +68,12 @@ def repair(source: str, faults: Sequence[str]) -> tuple[Message, ...]:
         {"role": "assistant", "content": fence(source)},
         {"role": "user", "content": f"{told}\n{AGAIN}"},
     )
+
+
+def said_again(begun: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the request for a facet or protocol with what a first try of it lacked, before the method's first line."""
+    task, gap, start = begun[-1]["content"].rpartition("\n\n")
+    return (*begun[:-1], {"role": "user", "content": f"{task}\n{ONCE}{gap}{start}"})
 
 
 def fence(code: str) -> str:
@@ -334,8 +342,10 @@ class LeanDialogue(Dialogue):
         Dialogue._take(self, text, judged if judged.refused else replace(judged, is_readable=False))
 
     def _first(self) -> tuple[Message, ...]:
-        """Return the request for the method, or for its checks."""
-        return check_messages(self.wanted) if self._asks_checks else self.begun
+        """Return the request for the method, or for its checks; a facet that failed is told what fails."""
+        if self._asks_checks:
+            return check_messages(self.wanted)
+        return said_again(self.begun) if self.wanted.speaks and self._unshown else self.begun
 
     def _repair(self, text: str, judged: TrialResult) -> tuple[Message, ...]:
         """Return the messages that show a method and its faults."""
