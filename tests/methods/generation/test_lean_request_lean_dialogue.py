@@ -58,6 +58,14 @@ async def test_a_facet_that_failed_is_told_to_ask_once() -> None:
     assert told.splitlines()[-1] == first.messages[-1]["content"].splitlines()[-1]
 
 
+async def test_a_facet_that_copies_the_example_is_asked_for_anew() -> None:
+    """What the example says is not what was asked for."""
+    copied = lean_request.FACET.source.replace("brother_facet_", "sage_facet_")
+    async with bench(lean_request.fence(copied), lean_request.fence(SPEAKS)) as found:
+        assert (await found.make(FACET)).source == SPEAKS
+        assert len(found.asked) == 2
+
+
 async def test_an_object_is_made_in_small_requests() -> None:
     """A small coder is asked for one method of it at a time, each with the bounds and the words of one."""
     api = "add_up_(items)\n    It answers the sum of the items.\ntwice_(number)\n    It answers twice the number.\n"

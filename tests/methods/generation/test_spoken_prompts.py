@@ -52,6 +52,7 @@ def prompts(source: str, query: str = "Why?") -> list[str]:
         ('    return await self.infer_("Grüße vom Lotsen – " f"{query}")\n', 1),
         ('    """Warn like a harbour pilot of three hidden shoals."""\n    return await self.infer_(query)\n', 1),
         ('    text = await self.infer_("Warn of shoals", )\n    return text\n', 2),
+        ('    a = await self.infer_("Warn.")\n    return await self.infer_(f"{a} {await self.infer_(str(1))}")\n', 2),
     ],
 )
 def test_what_a_prompt_lacks_is_put_in(body: str, changes: int) -> None:
@@ -73,14 +74,13 @@ def test_a_completed_prompt_says_both() -> None:
     "source",
     [
         GOOD,
-        f'{HEAD}    a = await self.infer_("One")\n    return await self.infer_("Two")\n',
         f"{HEAD}    return 'Because.'\n",
         "def pilot(:",
         "",
     ],
 )
 def test_what_needs_nothing_is_left_alone(source: str) -> None:
-    """So is a method that asks in several places, one that asks nothing, and what is no Python."""
+    """So is a method that asks nothing, and what is no Python."""
     assert complete(WrittenSource(source), FACET) == WrittenSource(source)
 
 

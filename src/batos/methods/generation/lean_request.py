@@ -23,6 +23,7 @@ from batos.methods.generation.generation_limits import MORE_CALLS
 from batos.methods.generation.method_checks import Check
 from batos.methods.generation.method_spec import IDENTITY, MethodSpec, parameter_names
 from batos.methods.generation.trial import Trial, TrialResult
+from batos.minds.calls import decisions
 from batos.minds.prompt import Message
 from batos.protocol.errors import AnswerUnreadable
 
@@ -240,6 +241,7 @@ LEAN_REPAIRS: Final = MORE_CALLS * (REPAIRS + 1) - 1
 BY_RULE: Final = "its checks were written by rule"
 #: And for those that the wish itself has.
 BY_WISH: Final = "its checks stand in the wish"
+_COPIED: Final = "it has the words of the example, and not its own"
 _NO_CHECKS: Final = "no checks were written"
 _ALONE: Final = "no second method that passes the checks of the wish does the same"
 _METHOD: Final = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t].*\n(?:.*\n)*?[ \t]+return[ \t]", re.MULTILINE)
@@ -284,6 +286,8 @@ class LeanDialogue(Dialogue):
         draft = await self.trial.draft(text)
         if draft.faults:
             return draft
+        if self.wanted.speaks and decisions.copies(draft.source, example_for(self.wanted).task, self.wanted.text):
+            return replace(draft, faults=(_COPIED,), is_readable=False)
         same = self._draft is not None and draft.source == self._draft.source
         self._draft = draft
         spoken = spoken_checks(self.wanted)

@@ -26,14 +26,11 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def complete(written: WrittenSource, wanted: MethodSpec) -> WrittenSource:
-    """Return a method whose prompts hold the text that it is sent and the words of its intent.
-
-    Only a method that asks the model in one place is changed: which of several should say it is not known.
-    """
+    """Return a method whose prompts, each of them, hold the text that it is sent and the words of its intent."""
     names = parameter_names(wanted.signature)
     tree = tree_of(written.source)
     asked = list(_find_prompts(tree)) if tree is not None and wanted.speaks and len(names) == 1 else []
-    if tree is None or len(asked) != 1:
+    if tree is None or not asked:
         return written
     before, after, changes = "", "", []
     lacking = missing_words(wanted.text, " ".join((*_texts(tree), *names)))
@@ -43,9 +40,10 @@ def complete(written: WrittenSource, wanted: MethodSpec) -> WrittenSource:
     if not any(isinstance(node, ast.Name) and node.id == names[0] for node in _loads(tree)):
         after = f' + "\\n\\n" + {names[0]}'
         changes.append(f"`{names[0]}` was put behind its prompt, which left it out")
-    if not changes:
-        return written
-    return WrittenSource(_wrap(written.source, asked[0], before, after), (*written.changes, *changes))
+    source = written.source
+    for prompt in sorted(asked, key=lambda each: (each.lineno, each.col_offset), reverse=True) if changes else ():
+        source = _wrap(source, prompt, before, after)
+    return WrittenSource(source, (*written.changes, *changes))
 
 
 def missing_words(intent: str, said: str) -> list[str]:
@@ -65,10 +63,14 @@ _NUMERALS: Final = frozenset("one two three four five six seven eight nine ten t
 
 
 def _find_prompts(tree: ast.Module) -> Iterator[ast.expr]:
-    """Yield the prompt of each message to the model."""
+    """Yield the prompt of each message to the model, but of those within another prompt or a format."""
+    within = {id(each) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for each in ast.walk(node)}
     for node in ast.walk(tree):
+        if id(node) in within:
+            continue
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == ASK
         if isinstance(node, ast.Call) and named and node.args and _is_receiver(node.func):
+            within.update(map(id, ast.walk(node.args[0])))
             yield node.args[0]
 
 
