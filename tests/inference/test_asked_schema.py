@@ -38,10 +38,17 @@ def test_keys_are_asked_for_in_the_order_that_was_given() -> None:
 def test_a_schema_whose_keys_are_in_order_is_asked_for_as_it_is() -> None:
     """So is one without keys."""
     for schema in (
-        {"type": "object", "properties": {"a": {}, "b": {}}},
+        {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]},
         {"type": "array", "items": {"type": "integer"}},
     ):
         assert dict(AskedSchema(schema).format) == schema
+
+
+def test_where_no_key_is_called_required_all_are_asked_for() -> None:
+    """An answer without one is right all the same: a model that may leave out each leaves out all."""
+    shape = AskedSchema({"type": "object", "properties": {"who": {"type": "string"}, "at": {"type": "integer"}}})
+    assert shape.format["required"] == ["a_who", "b_at"]
+    assert json.loads(shape.parse('{"b_at": 9}').text) == {"at": 9}
 
 
 def test_the_prompt_says_in_words_what_each_key_is_to_hold() -> None:

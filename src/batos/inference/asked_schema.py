@@ -73,11 +73,13 @@ class AskedSchema:
         return None
 
     def _rename(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the schema with the keys in which the daemon is asked."""
-        renamed = dict(schema)
+        """Return the schema with the keys in which the daemon is asked: for all of them where none is called required,
+        since a model that may leave out each leaves out all.
+        """
+        renamed, required = dict(schema), schema.get("required") or list(self._keys)
         if self._keys:
             renamed["properties"] = {self._keys[name]: node for name, node in schema["properties"].items()}
-        if isinstance(required := schema.get("required"), list):
+        if required:
             renamed["required"] = [self._keys.get(name, name) for name in required]
         return renamed
 
