@@ -71,7 +71,7 @@ def repair(source: str, faults: Sequence[str]) -> tuple[Message, ...]:
     )
 
 
-def said_again(begun: tuple[Message, ...]) -> tuple[Message, ...]:
+def repeat_request(begun: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the request for a facet or protocol with what a first try of it lacked, before the method's first line."""
     task, gap, start = begun[-1]["content"].rpartition("\n\n")
     return (*begun[:-1], {"role": "user", "content": f"{task}\n{ONCE}{gap}{start}"})
@@ -349,7 +349,7 @@ class LeanDialogue(Dialogue):
         """Return the request for the method, or for its checks; a facet that failed is told what fails."""
         if self._asks_checks:
             return check_messages(self.wanted)
-        return said_again(self.begun) if self.wanted.speaks and self._unshown else self.begun
+        return repeat_request(self.begun) if self.wanted.speaks and self._unshown else self.begun
 
     def _repair(self, text: str, judged: TrialResult) -> tuple[Message, ...]:
         """Return the messages that show a method and its faults."""
