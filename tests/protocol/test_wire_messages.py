@@ -169,7 +169,7 @@ def test_every_error_comes_back_as_what_it_was(kind: type[BatosError]) -> None:
     assert type(told) is kind
     assert told.as_dict() == error.as_dict()
     assert told.exit_code == error.exit_code
-    assert str(told) == error.message
+    assert (told.message, str(told)) == (error.message, str(error))
 
 
 def test_an_error_of_another_version_keeps_its_code() -> None:

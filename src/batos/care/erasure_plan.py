@@ -66,7 +66,7 @@ def plan_erasure(
 ) -> ErasurePlan:
     """Return the plan of an erasure, within a snapshot; `find` makes what searches for words.
 
-    Raises: NotFound: there is nothing of this name. Refused: a mission has not ended, or others build on what goes.
+    Raises: NotFound: there is nothing of this name. Refused: others build on what goes.
     """
     plan = _PLANNERS[kind](root, target, user, find)
     _add_dependents(root, plan)
@@ -74,7 +74,6 @@ def plan_erasure(
         raise _dependence_error(plan)
     plan.missions |= plan.dependents
     plan.generations = {each for name in plan.missions for each in _generations_of(root, name)}
-    _refuse_open(root)
     return plan
 
 
@@ -297,7 +296,7 @@ def _quoting(root: Root, names: Collection[str], words: ErasedWords) -> dict[str
     return dict.fromkeys(sorted(found), "its answer quotes it")
 
 
-def _refuse_open(root: Root) -> None:
+def refuse_open(root: Root) -> None:
     """Refuse while a mission has not ended: no history is cut that it may still read."""
     names: Iterable[str] = root[roots.UNFOLDED]
     waiting = [each for each in names if _is_open(root, each)]
