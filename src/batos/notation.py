@@ -61,7 +61,8 @@ def _reachable(host: str) -> str:
             raise
         return host
     if address.is_unspecified:
-        return "[::1]" if address.version == 6 else "127.0.0.1"
+        # A daemon that listens everywhere may do so in the older protocol alone: a name is tried in both.
+        return "localhost" if address.version == 6 else "127.0.0.1"
     return f"[{address}]" if address.version == 6 else str(address)
 
 
@@ -74,9 +75,9 @@ _PASSWORD = re.compile(r"(://[^:/?#\s]*:)\S*(?=@)")
 def mask_passwords(uri: str) -> str:
     """Replace the passwords in a storage URI by `***`.
 
-    >>> masked("postgres://ada:secret@box/image?sslmode=require")
+    >>> mask_passwords("postgres://ada:secret@box/image?sslmode=require")
     'postgres://ada:***@box/image?sslmode=require'
-    >>> masked("zeo://box:9001?username=ada&password=secret")
+    >>> mask_passwords("zeo://box:9001?username=ada&password=secret")
     'zeo://box:9001?username=ada&password=***'
     """
     return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1***", uri))

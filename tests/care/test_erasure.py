@@ -35,6 +35,7 @@ from batos.protocol.errors import BatosError, BriefError, NotFound, OllamaError,
 from batos.server.dispatch.guests import limit_guest
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
+from batos.verbs.server_verbs import erased_text
 
 NEEDLE = SECRET.encode()
 
@@ -105,14 +106,15 @@ async def test_a_mission_goes_with_all_that_builds_on_it(tmp_path: Path) -> None
         failed = await mind.uvm.missions.submit({"text": "Why?", "user": "tester", "conversation": "last"})
         with pytest.raises(Refused, match="has not ended"):
             await mind.ask("erase", target=said, cascade=True, user="tester")
-        told = await mind.ask("erase", target=said, dry_run=True, user="tester")
-        assert {said, later} <= set(told["missions"])
+        planned = await mind.ask("erase", target=said, dry_run=True, user="tester")
+        assert (said in planned["missions"], [each["place"] for each in planned["left"]]) == (True, [failed])
+        assert f"left     {failed}: has not ended" in erased_text(cast("Any", planned))
         await mind.ask("cancel", mission=failed)
         with pytest.raises(Refused, match="1 other mission builds on") as refused:
             await mind.ask("erase", target=said, user="tester")
         assert refused.value.also[0].startswith(later)
         planned = await mind.ask("erase", target=said, dry_run=True, user="tester")
-        assert list(planned["missions"]) == [said, later]
+        assert (list(planned["missions"]), planned["left"]) == ([said, later], [])
         assert "journal.fs" in await asyncio.to_thread(places, home)
         with pytest.raises(NotFound):
             await mind.ask("erase", target=said, user="somebody")

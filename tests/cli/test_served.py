@@ -246,7 +246,7 @@ def test_the_screen(user: User) -> None:
     ollama = found["ollama"]
     assert (ollama["host"], ollama["version"], ollama["answers"]) == (user.ollama, "0.33.0", True)
     said = user.run("status").out
-    for word in ("server   tcp://127.0.0.1:", "image    file://", "ollama   http", "queue    0 of 1,000", "missions "):
+    for word in ("server   tcp://127.0.0.1:", "image    /", "ollama   http", "queue    0 of 1,000", "missions "):
         assert word in said
     assert len(said.splitlines()) < 40
 

@@ -13,7 +13,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
 from batos.gate import checks, languages, wording
-from batos.gate.ground import Draft, Ground
+from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.gate.quotations import Quotation
 from batos.memory.evidence import Evidence, Passage, Turn
 from batos.memory.passages import passages
@@ -250,6 +250,12 @@ def test_an_amount_is_no_year() -> None:
     """A thousand with a mark in it stands for no year of the days in a text."""
     text = "It costs 1,380 euro from 5 May on. 1999 was before, and 2.150 more."
     assert Ground("Q?", Evidence(passages([("p", "a" * 64, text)])), today="2026-11-28").years == {1999, 2026}
+
+
+def test_a_model_may_call_itself_what_it_is() -> None:
+    """No document has that word, and a refusal states nothing; a name with it is a name."""
+    for answer, ok in (("As an AI, I have no access to that.", True), ("The lamp was bought by AI Industries.", False)):
+        assert checks.judge(Draft(answer, Ground(QUESTION, LAMP, OWN_NAMES))).verdict.ok is ok
 
 
 def test_every_check_has_a_case_of_both_kinds() -> None:

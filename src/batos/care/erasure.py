@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import structlog
 
-from batos.care import erased_records, words_left
+from batos.care import erased_records, erasure_plan, words_left
 from batos.care.erased_records import ErasedRecords, erase_records
-from batos.care.erasure_plan import ErasurePlan, FindWords, find_missing, kind_of, plan_erasure, refuse_open, slot_lines
+from batos.care.erasure_plan import ErasurePlan, FindWords, find_missing, kind_of, plan_erasure, slot_lines
 from batos.care.packing import Packer
 from batos.concurrency.threads import LongWork
 from batos.events import Events
@@ -78,15 +78,18 @@ class ErasureRequest:
     as_words: bool = False
     alone: bool = False
 
-    def plan(self, root: Root, find: FindWords = ErasedWords, *, dry_run: bool = False) -> ErasurePlan:
-        """Return the plan, within a snapshot or a change. Raises: as `plan_erasure` and, but for a dry run, `refuse_open`."""
+    def plan(self, root: Root, find: FindWords = ErasedWords, *, is_trial: bool = False) -> ErasurePlan:
+        """Return the plan, within a snapshot or a change; a trial only tells it, also while missions run.
+
+        Raises: as `plan_erasure`. Refused: a mission has not ended.
+        """
         kind = kind_of(root, self.target, self.user, as_words=self.as_words)
         if kind == "words" and self.alone:
             raise find_missing(self.target)
         plan = plan_erasure(root, self.target, kind, self.user, find, cascade=self.cascade)
-        if not dry_run:
-            refuse_open(root)
         plan.is_guests = self.alone
+        if not is_trial:
+            erasure_plan.refuse_open(root)
         return plan
 
 
@@ -122,12 +125,13 @@ class Erasure:
 
     def _planned_page(self, request: ErasureRequest, work: LongWork) -> ErasedPage:
         with self._parts.image.snapshot() as root:
-            return _page(root, self._plan(root, replace(request, cascade=True), work, dry_run=True), dry_run=True)
+            plan = self._plan(root, replace(request, cascade=True), work, is_trial=True)
+            return {**_page(root, plan, dry_run=True), "left": erasure_plan.list_waiting(root)}
 
-    def _plan(self, root: Root, request: ErasureRequest, work: LongWork, *, dry_run: bool = False) -> ErasurePlan:
+    def _plan(self, root: Root, request: ErasureRequest, work: LongWork, *, is_trial: bool = False) -> ErasurePlan:
         """Return the plan of a request; of a dream, or of a question to the past, if the image has no such mission."""
         try:
-            return request.plan(root, partial(ErasedWords, heed=work.step), dry_run=dry_run)
+            return request.plan(root, partial(ErasedWords, heed=work.step), is_trial=is_trial)
         except NotFound:
             found = erased_records.find_own_log(self._parts.image, self._parts.journal, request.target, request.user)
             if found is None:

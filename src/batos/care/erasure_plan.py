@@ -20,6 +20,7 @@ from batos.memory.records import memory_places, memory_records, memory_wordings
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.protocol.server_documents import RemainingPlace
 from batos.records.erased_words import ErasedWords, passages_of
 
 #: The kinds of things that are erased.
@@ -28,6 +29,8 @@ TargetKind: TypeAlias = Literal["words", "mission", "conversation", "memory", "o
 FindWords: TypeAlias = Callable[[Iterable[str]], ErasedWords]
 #: The fewest characters of words that are erased wherever they stand.
 LEAST: Final = 6
+#: The reason why a mission that has not ended is waited for.
+_OPEN: Final = "has not ended, and may still read what would go"
 _ID: Final = re.compile(r"(?P<kind>[mcd])-[0-9A-HJKMNP-TV-Z]{4,26}\Z|last(-\d+)?\Z", re.IGNORECASE)
 
 
@@ -66,7 +69,7 @@ def plan_erasure(
 ) -> ErasurePlan:
     """Return the plan of an erasure, within a snapshot; `find` makes what searches for words.
 
-    Raises: NotFound: there is nothing of this name. Refused: others build on what goes.
+    Raises: NotFound: there is nothing of this name. Refused: other missions build on what goes.
     """
     plan = _PLANNERS[kind](root, target, user, find)
     _add_dependents(root, plan)
@@ -296,13 +299,20 @@ def _quoting(root: Root, names: Collection[str], words: ErasedWords) -> dict[str
     return dict.fromkeys(sorted(found), "its answer quotes it")
 
 
+def list_waiting(root: Root) -> list[RemainingPlace]:
+    """Return the missions that have not ended: no history is cut that one of them may still read."""
+    return [
+        RemainingPlace(place=each, what=_OPEN, remedy=f"Wait for it, or `batos cancel {each}`.")
+        for each in root[roots.UNFOLDED]
+        if _is_open(root, each)
+    ]
+
+
 def refuse_open(root: Root) -> None:
-    """Refuse while a mission has not ended: no history is cut that it may still read."""
-    names: Iterable[str] = root[roots.UNFOLDED]
-    waiting = [each for each in names if _is_open(root, each)]
-    if waiting:
-        what = f"{waiting[0]} has not ended, and may still read what would go"
-        raise Refused(what, field="target", remedy=f"Wait for it, or `batos cancel {waiting[0]}`.").add_faults(waiting)
+    """Refuse an erasure while a mission has not ended. Raises: Refused: one has not."""
+    if waiting := list_waiting(root):
+        first, names = waiting[0], [each["place"] for each in waiting]
+        raise Refused(f"{first['place']} {_OPEN}", field="target", remedy=first["remedy"]).add_faults(names)
 
 
 def _is_open(root: Root, mission: str) -> bool:

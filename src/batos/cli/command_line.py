@@ -187,6 +187,10 @@ def no_verb(ctx: click.Context, name: str, known: Collection[str]) -> click.Usag
     return click.UsageError(f"`{ctx.command_path}` has no verb {name!r}; {hint}", ctx)
 
 
+#: The verb that a word with verbs of its own means where nothing else is typed.
+_LIST: Final = "list"
+
+
 class Subverbs(click.Group):
     """A verb that has verbs of its own."""
 
@@ -196,6 +200,11 @@ class Subverbs(click.Group):
         if found is None and not ctx.resilient_parsing:
             raise no_verb(ctx, cmd_name, self.commands)
         return found
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read arguments; where nothing at all is typed, and there is a list, that is meant."""
+        is_bare = not args and _LIST in self.commands and not ctx.resilient_parsing
+        return super().parse_args(ctx, [_LIST] if is_bare else args)
 
 
 class DefaultVerb(Subverbs):
@@ -209,7 +218,8 @@ class DefaultVerb(Subverbs):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments that may lack the verb; a shell is offered the verbs of one whose default takes no word."""
         offers = ctx.resilient_parsing and not args and not self._takes_word()
-        return super().parse_args(ctx, args if offers else self.with_verb(args))
+        is_bare = not args and _LIST in self.commands and not ctx.resilient_parsing
+        return super().parse_args(ctx, args if offers or is_bare else self.with_verb(args))
 
     def with_verb(self, args: list[str]) -> list[str]:
         """Put the default before what names no verb and asks for no help."""

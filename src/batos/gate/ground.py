@@ -17,7 +17,7 @@ from batos.memory.evidence import Evidence, Passage, by_file
 from batos.memory.segmentation import words
 
 #: Names that an answer may use although nothing that it rests on has them.
-OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect"})
+OWN_NAMES = frozenset({"robin", "brick", "babs", "alfred", "bat", "os", "architect", "ai"})
 #: Times that a question may ask something for, and numbers of documents of which products are taken as worked out: of
 #: more of them any number would be one.
 _MOST_TIMES, _MOST_FACTORS = 1_000, 60

@@ -126,15 +126,20 @@ def erased_text(told: ErasedPage) -> str:
     lines += [f"  mission  {name}: {plain(why)}" for name, why in told["missions"].items()]
     for kind in ("memories", "conversations", "slots", "methods"):
         lines += [f"  {_ONE[kind].ljust(8)} {plain(each)}" for each in told[kind]]
+    left = [
+        line
+        for each in told["left"]
+        for line in (
+            f"left     {plain(each['place'])}: {plain(each['what'])}",
+            f"    remedy: {plain(each['remedy'])}",
+        )
+    ]
     if told["dry_run"]:
-        return "\n".join([*lines, "Nothing is changed. Calls and lines of logs that quote it would go too."])
+        return "\n".join([*lines, *left, "Nothing is changed. Calls and lines of logs that quote it would go too."])
     counts = ((told["calls"], "call"), (told["files"], "file"), (told["objects"], "object"), (told["lines"], "line"))
     lines.append(f"  and      {', '.join(count_text(*each) for each in counts)}. The history before is cut.")
     lines += [f"  found    {plain(each)}" for each in told["found"][:_TOLD]]
-    for each in told["left"]:
-        lines.append(f"left     {plain(each['place'])}: {plain(each['what'])}")
-        lines.append(f"    remedy: {plain(each['remedy'])}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *left])
 
 
 PACK: Final = WireVerb("pack", PackArgs, "pack --keep=KEEP_DAYS", packed_text, governs=True)

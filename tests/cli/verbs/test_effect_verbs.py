@@ -34,7 +34,10 @@ def test_a_message_acts_by_a_grant(user: User, tmp_path: Path) -> None:
     assert user.run("effects", "settle", effect["effect"], "done").code == 4
     assert user.run("effects", "settle", "e-none-1", "done").code == 2
     assert "notes" in user.run("grants", "list").out
-    undone = user.run("undo")
+    asked = user.run("ask", "Why does a lamp burn?", "--effort", "reflex", "--grant", "notes")
+    assert (asked.code, "No effect was staged: no method that ran acts by notes" in asked.err) == (0, True), asked.err
+    assert "No effect" not in user.run("ask", "Why does a lamp burn?", "--effort", "reflex").err
+    undone = user.run("undo", effect["mission"])
     assert "what happened in the world is not taken back" in undone.out
     assert user.run("grants", "revoke", "notes").code == 0
     assert user.run("ask", "Why?", "--grant", "notes").code == 2

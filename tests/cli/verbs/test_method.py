@@ -23,6 +23,7 @@ def test_nothing_is_there(user: User) -> None:
     listed, tools = user.run("method", "list"), user.run("tools", "--json")
     assert (listed.code, "There is no method yet" in listed.out) == (0, True)
     assert tools.document["data"] == {"tools": []}
+    assert (user.run("method").out, user.run("dream").out) == (listed.out, user.run("dream", "list").out)
     wrong = user.run("method", "show", "brick_prototype_obj.tamlnd_facet_", "--json")
     assert (wrong.code, wrong.document["error"]["code"], wrong.document["error"]["field"]) == (2, "not_found", "method")
     assert "did you mean tamland_facet_" in wrong.document["error"]["message"]

@@ -56,7 +56,11 @@ FOUND: dict[str, Any] = {
         "error": {"message": "Ollama lacks batos-babs:1", "remedy": "Run `batos genesis`."},
     },
     "models": {"BRICK": "batos-brick:1"},
-    "image": {"uri": "file:///home/ada/live_image.fs", "bytes": 3 << 20, "journal_bytes": 5 << 20},
+    "image": {
+        "uri": "file:///home/ada/live_image.fs?blobstorage_dir=/home/ada/blobs",
+        "bytes": 3 << 20,
+        "journal_bytes": 5 << 20,
+    },
 }
 
 
@@ -82,7 +86,7 @@ def test_one_screen() -> None:
     """Server, image, daemon, queue, missions, who runs, totals, memory, failures; each in its line."""
     assert status_text(FOUND, NOW).splitlines() == [
         "server   tcp://127.0.0.1:7717, process 4711, up 2 h 5 min",
-        "image    file:///home/ada/live_image.fs, 3.0 MiB, and a journal of 5.0 MiB",
+        "image    /home/ada/live_image.fs, 3.0 MiB, and a journal of 5.0 MiB",
         "ollama   http://127.0.0.1:11434, version 0.33.0",
         "         Ollama lacks batos-babs:1: Run `batos genesis`.",
         "queue    3 of 1,000 wait",

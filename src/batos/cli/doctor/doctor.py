@@ -220,7 +220,8 @@ def _codex(settings: Settings) -> tuple[Codex | None, list[Finding]]:
 
 
 def _image_text(settings: Settings) -> str:
-    return mask_passwords(settings.image_uri)
+    path = file_of(settings.image_uri)
+    return str(path) if path is not None else mask_passwords(settings.image_uri)
 
 
 def _faces(settings: Settings, faces: ReadOnlyPair) -> Iterator[Finding]:

@@ -68,6 +68,7 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, ob
         code = await followed.run(way, "submit", {"brief": await hand_over(way, brief, files)})
         if code == 0:
             await followed.learn(way)
+            await _tell_unused(way, followed, brief)
         begun = await way.start_due(followed.mission) if code == 0 and "conversation" in brief else None
         if begun is not None:
             followed.printer.console.say(
@@ -77,6 +78,17 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, ob
             if ended["status"] != "done":
                 followed.printer.console.say(f"{begun} is {ended['status']}: {mission_error(ended).message}")
         return code
+
+
+async def _tell_unused(way: Door, followed: FollowedMission, brief: Mapping[str, object]) -> None:
+    """Say that a mission did nothing by the grants that it names: an answer alone does nothing, only a method may."""
+    names, printer = brief.get("grants"), followed.printer
+    if not isinstance(names, Sequence) or not names or printer.quiet or printer.console.as_json:
+        return
+    told = await way.call("effects", {"limit": 1, "mission": followed.mission})
+    if not told["effects"]:
+        named = ", ".join(map(str, names))
+        printer.console.say(f"No effect was staged: no method that ran acts by {named} (`batos send`).", dim=True)
 
 
 @click.command(

@@ -84,6 +84,15 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
     return "\n".join(lines)
 
 
+def _place(uri: str) -> str:
+    """Return the path of an image in a file, without where its blobs are; the whole URI of another one.
+
+    >>> _place("file:///home/ada/live_image.fs?blobstorage_dir=/home/ada/blobs"), _place("zeo://box:9")
+    ('/home/ada/live_image.fs', 'zeo://box:9')
+    """
+    return uri.removeprefix("file://").partition("?")[0] if uri.startswith("file://") else uri
+
+
 def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     server, image, ollama = (found.get(name) or {} for name in ("server", "image", "ollama"))
     if "server" in found and server == {}:
@@ -94,7 +103,7 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if image:
         known = f", {size(image['bytes'])}, and a journal of {size(image['journal_bytes'])}" if "bytes" in image else ""
         known += f", blobs of {size(image['blob_bytes'])}" if image.get("blob_bytes") else ""
-        yield f"image    {image['uri']}{known}"
+        yield f"image    {_place(image['uri'])}{known}"
         if image.get("error"):
             yield f"         {image['error']['message']}: {image['error']['remedy']}"
     if ollama:
