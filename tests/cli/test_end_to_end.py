@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.processes import WITH_MODELS, User, answers_kept, as_answered, emulator, held, texts
+from tests.memory.reading.pdf_files import pdf_of
 from tests.waiting import wait_until
 
 QUESTION = "How was the breach in the north pier closed, and what did it cost to build it again?"
@@ -91,6 +92,22 @@ def test_citations_are_verbatim(user: User, harbour: Path) -> None:
     assert all(" ".join(each["quote"].split()) in flat for each in cited)
     assert mission["provenance"]["recalled"][0]["sha256"] == mission["brief"]["attachments"][0]["sha256"]
     assert mission["trust"] == {"brief": "user", "answer": "model", "lineage": "external"}
+
+
+def test_a_source_names_its_page(user: User, tmp_path: Path) -> None:
+    """Of a PDF, whether it is asked about or remembered: under the answer, in its record and in the reasons for it."""
+    path = tmp_path / "gates.pdf"
+    path.write_bytes(pdf_of(["The first gate is of oak.", "A list of gates.", "The third gate weighs 950 kg."]))
+    question = "How much does the third gate weigh?"
+    for given in (("--file", str(path)), ()):
+        if not given:
+            assert user.run("remember", str(path)).code == 0
+        asked = user.run("ask", "--effort", "reflex", "--conversation", "new", *given, question)
+        assert asked.code == 0, asked.err
+        assert '"The third gate weighs 950 kg." (page 3)' in asked.err
+        cited = user.run("show", "last", "--json").document["data"]["provenance"]["citations"]
+        assert {each["page"] for each in cited if "950" in each["quote"]} == {3}
+        assert ", page 3, " in user.run("why", "The third gate weighs 950 kg.", "--whole").out
 
 
 def test_people_read_text(user: User, harbour: Path) -> None:

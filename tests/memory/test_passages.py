@@ -25,6 +25,17 @@ def test_passages_are_verbatim_slices_that_miss_only_blanks(files: list[str]) ->
         assert text[at:].strip() == ""
 
 
+@given(pages=st.lists(st.text("ab .\n", max_size=900), min_size=1, max_size=6))
+def test_each_place_is_on_its_page(pages: list[str]) -> None:
+    """The pages of a file are known to each of its passages; one without pages is on none."""
+    for each in passages([("a.pdf", "0" * 64, "\f\n\n".join(pages))]):
+        for place, letter in enumerate(each.text, each.start):
+            before = sum(len(page) + 3 for page in pages[: each.page_at(place) - 1])
+            if letter != "\f" and len(pages) > 1:
+                assert before - 2 <= place < before + len(pages[each.page_at(place) - 1])  # an empty line is the next's
+        assert (each.page_at(each.start) > 0) == (len(pages) > 1)
+
+
 @given(
     sentences=st.lists(st.integers(2, 150).map(lambda size: "Word" + " word" * size + "."), min_size=1, max_size=60),
     gaps=st.data(),

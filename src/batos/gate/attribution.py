@@ -271,7 +271,10 @@ def in_files(citations: Iterable[Citation], evidence: Evidence) -> list[Citation
     for each in citations:
         passage = evidence.find(each.document)
         if passage is not None:
-            found.append({**each.as_dict(), "name": passage.name, "sha256": passage.sha256})
+            told: CitationDocument = {**each.as_dict(), "name": passage.name, "sha256": passage.sha256}
+            if page := passage.page_at(told["span"][0]):
+                told["page"] = page
+            found.append(told)
     return found
 
 

@@ -135,7 +135,8 @@ def _explain_citations(
         shown = next((told for told in recalled if told.get("document") == each["document"]), None)
         origin = [] if shown is None else [explain_evidence(asking, brief, shown)]
         start, end = each["span"]
-        text = f"“{each['quote']}” ({each.get('name', 'a document')}, {start} to {end}, score {each['score']:.2f})"
+        name = each.get("name", "a document") + (f", page {each['page']}" if "page" in each else "")
+        text = f"“{each['quote']}” ({name}, {start} to {end}, score {each['score']:.2f})"
         yield make_node("citation", text, origin, each.get("sha256", ""))
     if not cited and found.told is not None and found.told["state"] == "carried":
         for told in recalled:

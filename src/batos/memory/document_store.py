@@ -32,6 +32,7 @@ from batos.memory.records import (
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.records.memory_segments import NewSegment, SegmentRow
 from batos.memory.search.recollection import line_of
+from batos.memory.segmentation import page_ends
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BriefError, NotFound
 from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
@@ -314,7 +315,7 @@ def _cut(given: Incoming, name: str, at: str) -> NewDocument:
         len(given.text.encode()), given.trust, at, chunks, given.kind, min(given.said_at, at),
         conversation=given.conversation, speaker=given.speaker,
         key=given.key, supersedes=given.supersedes, depends_on=given.depends_on,
-        left_out=given.left_out,
+        left_out=given.left_out, pages=page_ends(given.text),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ class Passage:
     A `standing` such as `[superseded since 2026-11-26]` says that it does not simply hold, and stands before its text.
     `lead` are the blanks that stand before it in its file, `head` the heading above it or the names of its columns,
     `day` the date of its file or of its saying (ISO 8601), `speaker` who said it, and `source` the path of its file.
-    `left_out` has a phrase for each part of its file that could not be read.
+    `left_out` has a phrase for each part of its file that could not be read, `pages` the places where its pages end.
     """
 
     number: int
@@ -50,6 +51,11 @@ class Passage:
     speaker: str = ""
     source: str = ""
     left_out: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+
+    def page_at(self, place: int) -> int:
+        """Return the number of the page that a place of the file is on; 0 where it has no pages."""
+        return bisect_left(self.pages, place) + 1 if self.pages else 0
 
     @property
     def file(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from batos.memory.evidence import Passage
 from batos.memory.records.memory_records import ChunkText
-from batos.memory.segmentation import SENTENCE_END, blanks_end
+from batos.memory.segmentation import SENTENCE_END, blanks_end, page_ends
 from batos.memory.text_units import (
     ABOVE,
     LONGEST_HEAD,
@@ -41,10 +41,12 @@ def passages(files: Iterable[tuple[str, str, str]]) -> tuple[Passage, ...]:
     """
     found: list[Passage] = []
     for name, sha256, text in files:
-        heads, before = Heads(text), 0
+        heads, before, pages = Heads(text), 0, page_ends(text)
         for start, end in _join_pieces(text):
             lead, head = text[before:start], heads.above(start)
-            found.append(Passage(len(found) + 1, name, sha256, start, text[start:end], lead=lead, head=head))
+            found.append(
+                Passage(len(found) + 1, name, sha256, start, text[start:end], lead=lead, head=head, pages=pages)
+            )
             before = end
     return tuple(found)
 

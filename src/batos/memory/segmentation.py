@@ -172,6 +172,11 @@ def terms(text: str) -> Iterator[str]:
             yield from map("".join, pairwise(word))
 
 
+def page_ends(text: str) -> tuple[int, ...]:
+    """Return the places where pages of a text end; one that has no pages has none."""
+    return tuple(found.start() for found in re.finditer("\f", text))
+
+
 def stems(text: str) -> Iterator[str]:
     """Yield the terms of a text without their endings; what has a digit stays whole.
 

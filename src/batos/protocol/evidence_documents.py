@@ -47,7 +47,9 @@ class WrittenSlot(SlotDocument):
 
 
 class CitationDocument(TypedDict):
-    """A sentence of a document that carries one of an answer; `span` is its place in the file."""
+    """A sentence of a document that carries one of an answer; `span` is its place in the file, on its `page` if it has
+    pages.
+    """
 
     document: int
     span: list[int]
@@ -56,6 +58,7 @@ class CitationDocument(TypedDict):
     score: float
     name: NotRequired[str]
     sha256: NotRequired[str]
+    page: NotRequired[int]
 
 
 class ComputedRow(TypedDict):

@@ -13,13 +13,18 @@ from tests.memory.reading.reads import read_all, texts_of
 
 from batos.memory.reading import pdfs
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.memory.reading.pdfs import PAGE_END
 from batos.memory.reading.read_text import NotReadable, ReadText
+from batos.memory.segmentation import page_ends
 
 
 def test_pages_are_one_text(tmp_path: Path) -> None:
-    """Each page is apart from the next one by an empty line, and the title is the document's."""
+    """Each page is apart from the next one, an empty one too, and the title is the document's."""
     found = read_all(pdfs.read, tmp_path / "a.pdf", pdf_of(["Maro winds the lamp.", "Oil is dear."], "The lamp"))
-    assert found == [ReadText("Maro winds the lamp.\n\nOil is dear.", "The lamp", "application/pdf")]
+    assert found == [ReadText(f"Maro winds the lamp.{PAGE_END}Oil is dear.", "The lamp", "application/pdf")]
+    (gap,) = texts_of(read_all(pdfs.read, tmp_path / "b.pdf", painted(COVER, "", said(50, 700, "The end."))))
+    assert gap == f"A cover.{PAGE_END}{PAGE_END}The end."
+    assert page_ends(gap) == (8, 11)
 
 
 def test_a_title_that_a_program_gave_is_none(tmp_path: Path) -> None:
@@ -66,7 +71,7 @@ def test_a_file_that_somebody_changed_ends_well(
 def test_words_are_found(tmp_path: Path) -> None:
     """A page of many lines keeps them all."""
     lines = [f"Line {number}." for number in range(30)]
-    assert "\n\n".join(lines) == texts_of(read_all(pdfs.read, tmp_path / "a.pdf", pdf_of(lines)))[0]
+    assert PAGE_END.join(lines) == texts_of(read_all(pdfs.read, tmp_path / "a.pdf", pdf_of(lines)))[0]
 
 
 def the_text(path: Path, data: bytes) -> ReadText:
@@ -108,7 +113,7 @@ def test_a_head_and_a_foot_are_said_once(tmp_path: Path) -> None:
     told = [f"Here begins part {number} of\nthe tale." for number in range(4, 8)]
     told[0] = f"Chronicle of Orrin\n{told[0]}"
     told[-1] = f"{told[-1]}\nConfidential"
-    assert the_text(tmp_path, painted(*pages)).text == "\n\n".join(told)
+    assert the_text(tmp_path, painted(*pages)).text == PAGE_END.join(told)
 
 
 def test_titles_that_differ_by_a_number_stay(tmp_path: Path) -> None:

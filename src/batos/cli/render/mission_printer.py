@@ -74,9 +74,10 @@ def footnotes(provenance: ProvenanceDocument) -> Iterator[str]:
     lacking = {each["document"]: each["left_out"] for each in recalled if "left_out" in each}
     quotes: dict[int, dict[str, None]] = {}
     for each in provenance["citations"]:
-        quotes.setdefault(each["document"], {})[_short(each["quote"])] = None
+        page = f" (page {each['page']})" if "page" in each else ""
+        quotes.setdefault(each["document"], {})[f'"{_short(each["quote"])}"{page}'] = None
     for document, said in sorted(quotes.items()):
-        shown = "; ".join(f'"{quote}"' for quote in list(said)[:_QUOTES])
+        shown = "; ".join(list(said)[:_QUOTES])
         more = f"; and {len(said) - _QUOTES} more" if len(said) > _QUOTES else ""
         why = f" (remembered; {found[document]})" if document in found else ""
         yield f"[{document}] {names.get(document, '?')}: {shown}{more}{why}"

@@ -20,6 +20,8 @@ _NO_TITLE: Final = re.compile(
     r"\A(?:untitled|\(anonymous\)|Microsoft PageWord - |.*\.(?:docx?|dvi|tex|indd|pdf)\Z)", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"\d{1,6}")
+#: Stands between two pages: the sign by which the number of a page is found again, and an empty line.
+PAGE_END: Final = "\f\n\n"
 #: The share of a page above and below that a head or a foot stands in, and its lines.
 _EDGE: Final = 0.13
 _EDGE_LINES: Final = 2
@@ -28,7 +30,7 @@ _LAID_OUT: Final = 500_000
 
 
 def read(path: Path, emit: Emit) -> None:
-    """Read a file as one text, its pages apart by an empty line."""
+    """Read a file as one text, its pages apart by `PAGE_END`."""
     try:
         with pypdfium2.PdfDocument(path) as document:
             about = document.get_metadata_dict()
@@ -46,7 +48,8 @@ def read(path: Path, emit: Emit) -> None:
     if all(page is None for page in pages):
         raise NotReadable("it is a damaged PDF: none of its pages can be read")
     left_out = tuple(_phrases(pages, attached, is_xfa))
-    text = "\n\n".join(filter(None, ("\n".join(page.lines) for page in _without_edges(pages))))
+    shown = {number: "\n".join(page.lines) for number, page in _without_edges(pages)}
+    text = PAGE_END.join(shown.get(number, "") for number in range(len(pages)))
     if not text.strip():
         raise NotReadable("it has pages without text, as a scan has: `ocrmypdf` adds the text")
     title = one_line(about.get("Title") or "")
@@ -86,8 +89,10 @@ def _phrases(pages: Sequence[PageText | None], attached: Sequence[str], is_xfa: 
         yield "the fields of its form, which are of the kind XFA"
 
 
-def _without_edges(pages: Sequence[PageText | None]) -> Iterator[PageText]:
-    """Yield the pages. A head that several have stands on the first of these alone, a foot on the last one."""
+def _without_edges(pages: Sequence[PageText | None]) -> Iterator[tuple[int, PageText]]:
+    """Yield the pages with their numbers from 0. A head that several have stands on the first of these alone, a foot on
+    the last one.
+    """
     whole = {number: page for number, page in enumerate(pages) if page is not None}
     groups: defaultdict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
     for number, page in whole.items():
@@ -105,7 +110,7 @@ def _without_edges(pages: Sequence[PageText | None]) -> Iterator[PageText]:
                 dropped[number].add(line)
     for number, page in whole.items():
         page.drop(dropped[number])
-        yield page
+        yield number, page
 
 
 def _counts_pages(lines: Sequence[tuple[int, str]]) -> bool:

@@ -40,8 +40,7 @@ _CATALOG: Final = "knowledge_catalog_obj"
 #: The slots of a document that are as they were given.
 _KEPT: Final = (
     "name", "user", "scope", "source", "title", "media_type", "sha256", "size", "trust", "kind", "said_at", "mission",
-    "persona", "conversation", "speaker", "is_evidence", "key", "supersedes", "depends_on",
-    "left_out",
+    "persona", "conversation", "speaker", "is_evidence", "key", "supersedes", "depends_on", "left_out", "pages",
 )  # fmt: skip
 
 #: The source of what a person stated in a mission is its id with this.
@@ -94,7 +93,7 @@ class NewDocument:
     `at` is when it is remembered, `said_at` when it was said or written ("": unknown). `mission`, `persona`,
     `conversation` and `speaker` tell of an exchange or a turn where it stood and who spoke. A fact has a `key`;
     `supersedes` and `depends_on` name other facts by theirs. An earlier wording is history: it takes no other's place.
-    `left_out` has a phrase for each part of its file that could not be read.
+    `left_out` has a phrase for each part of its file that could not be read, `pages` the places where its pages end.
     """
 
     name: str
@@ -120,6 +119,7 @@ class NewDocument:
     depends_on: tuple[str, ...] = ()
     is_earlier_wording: bool = False
     left_out: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
 
     @property
     def place(self) -> str:

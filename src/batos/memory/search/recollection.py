@@ -302,7 +302,7 @@ def _passages(chunk: UvmObject, why: str, weight: float) -> Iterator[Passage]:
             document["name"], slots["number"], why, document["mission"],
             weight * HISTORY_WEIGHT if standing else weight, standing,
             head=slots["heading"].strip(), day=memory_claims.stated_at(document)[:10], speaker=document["speaker"],
-            source=document["source"], left_out=document.get("left_out", ()),
+            source=document["source"], left_out=document.get("left_out", ()), pages=document.get("pages", ()),
         )  # fmt: skip
 
 
