@@ -46,7 +46,9 @@ class MissionCost:
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A sentence of a file that carries a sentence of the answer: `span` is its place in the file, in characters."""
+    """A sentence of a file that carries one of the answer: `span` is its place in the file, in characters, and `page`
+    the number of its page, 0 where the file has none.
+    """
 
     name: str
     quote: str
@@ -54,6 +56,7 @@ class CitedSource:
     sentence: str
     score: float
     sha256: str
+    page: int = 0
 
 
 @dataclass(frozen=True, slots=True)
