@@ -117,7 +117,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
     return make_node("mission", text, because, mission, record.brief.accepted_at)
 
 
-def _explain_options(brief: Mapping[str, Any]) -> Iterator[WhyNode]:
+def _explain_options(brief: Mapping[str, object]) -> Iterator[WhyNode]:
     """Yield what a question named for itself, in the place of what the codex has."""
     for name in ("model", "temperature", "seed", "system", "schema"):
         if name in brief:

@@ -11,6 +11,7 @@ from batos.inference.decide import SpokenText
 from batos.inference.schema import Mode, ordered_keys, parse_json
 from batos.inference.shapes import ShapeMismatch, tokens_of
 from batos.protocol import answer_schemas
+from batos.protocol.answer_schemas import JsonSchema
 from batos.protocol.errors import DecisionInvalid
 
 #: Letters that an answer may have at first; one that is cut is asked for again with more room.
@@ -36,7 +37,7 @@ class AskedSchema:
 
     num_predict: Final = tokens_of(LONGEST)
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonSchema) -> None:
         self._schema = schema
         properties = schema.get("properties")
         self._keys = ordered_keys(properties) if isinstance(properties, dict) else {}
@@ -45,7 +46,7 @@ class AskedSchema:
     @property
     def guide(self) -> str:
         """Return a line for each key, since a model does not see its grammar."""
-        nodes: Mapping[str, Any] = self._schema.get("properties", {})
+        nodes: JsonSchema = self._schema.get("properties", {})
         lines = [f"`{self._keys[name]}`: {self._describe(node)}" for name, node in nodes.items()]
         return "\n".join(lines) or f"JSON: {self._describe(self._schema)}"
 
@@ -72,7 +73,7 @@ class AskedSchema:
         """Return None: a part of a value is none."""
         return None
 
-    def _rename(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def _rename(self, schema: JsonSchema) -> JsonSchema:
         """Return the schema with the keys in which the daemon is asked: for all of them where none is called required,
         since a model that may leave out each leaves out all.
         """
@@ -93,7 +94,7 @@ class AskedSchema:
         allowed = self._describe_type(node, depth)
         return f"{about} ({allowed})" if about else allowed
 
-    def _describe_type(self, node: Mapping[str, Any], depth: int) -> str:
+    def _describe_type(self, node: JsonSchema, depth: int) -> str:
         if "enum" in node or "const" in node:
             values = node.get("enum", [node.get("const")])
             return "one of " + ", ".join(json.dumps(each, ensure_ascii=False) for each in values)

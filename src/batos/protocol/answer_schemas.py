@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from json import dumps, loads
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+#: A schema, or an object within one.
+JsonSchema: TypeAlias = Mapping[str, Any]
 #: The most faults of an answer that are named.
 MOST_FAULTS: Final = 5
 #: The most references that are followed to check an answer: a few that refer twice to each other are millions.
@@ -22,7 +24,7 @@ class _TooManySteps(Exception):
     """A schema refers to too much."""
 
 
-def check(schema: Mapping[str, Any]) -> None:
+def check(schema: JsonSchema) -> None:
     """Check that an answer can be asked for by a schema. Raises: ValueError: it is none, or names what is not in it."""
     if not schema:
         raise ValueError("it is empty: any JSON would do")
@@ -30,7 +32,7 @@ def check(schema: Mapping[str, Any]) -> None:
         raise ValueError(_ENDLESS)
 
 
-def find_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
+def find_faults(schema: JsonSchema, value: Any) -> list[str]:
     """List what of a value does not have its schema, a line each with the place; at most MOST_FAULTS."""
     validator, followed = _validator(_form_of(schema))
     followed.clear()
@@ -41,7 +43,7 @@ def find_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
     return [f"{each.json_path}: {_clip(each.message)}" for each in faults[:MOST_FAULTS]]
 
 
-def _form_of(schema: Mapping[str, Any]) -> str:
+def _form_of(schema: JsonSchema) -> str:
     return dumps(schema, ensure_ascii=False, sort_keys=True)
 
 
@@ -78,7 +80,7 @@ def _validator(text: str) -> tuple[Any, list[str]]:
     return jsonschema.validators.extend(jsonschema.Draft202012Validator, own)(schema), followed
 
 
-def _nodes(node: object, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _nodes(node: object, place: str) -> Iterator[tuple[str, JsonSchema]]:
     """Yield every object within a schema with its place."""
     inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     if isinstance(node, dict):
@@ -87,7 +89,7 @@ def _nodes(node: object, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _nodes(each, f"{place}.{name}" if isinstance(node, dict) else f"{place}[{name}]")
 
 
-def _check_node(schema: Mapping[str, Any], place: str, node: Mapping[str, Any]) -> None:
+def _check_node(schema: JsonSchema, place: str, node: JsonSchema) -> None:
     """Check the references and the patterns of an object within a schema. Raises: ValueError: one is of no use."""
     for name in _REFERENCES:
         if isinstance(reference := node.get(name), str) and not _is_inside(schema, reference):
@@ -103,7 +105,7 @@ def _check_node(schema: Mapping[str, Any], place: str, node: Mapping[str, Any]) 
             raise ValueError(f"{place}: the pattern {_clip(pattern)!r} cannot be compiled") from None
 
 
-def _is_inside(schema: Mapping[str, Any], reference: str) -> bool:
+def _is_inside(schema: JsonSchema, reference: str) -> bool:
     """Test if a reference is to a place within its own schema, by names alone: `#/$defs/Person`."""
     node: object = schema
     first, *steps = reference.split("/")

@@ -200,7 +200,7 @@ def parse(value: object) -> MissionBrief:
         raise _wrong(error) from error
 
 
-def _effort_by_schema(given: Mapping[str, Any]) -> object:
+def _effort_by_schema(given: Mapping[str, object]) -> object:
     """Return the effort of a question with a schema. Raises: BriefError: it cannot have one."""
     effort, policy = given.get("effort"), given.get("policy")
     wrong = ""
