@@ -33,6 +33,7 @@ KEEPER: dict[str, Any] = {
         ({"type": "strin"}, r"\$\.type"),
         ({"properties": {"a": {"minimum": "low"}}}, r"\$\.properties\.a\.minimum"),
         ({"$ref": "https://example.org/schema.json"}, "nothing is fetched"),
+        ({"$ref": "https://example.org/schema.json", "": {"type": "string"}}, "nothing is fetched"),
         ({"$ref": "#/$defs/Lamp"}, "names nothing in the schema"),
         ({"properties": {"a": {"$ref": "#/$defs/Lamp"}}}, "names nothing in the schema"),
         ({"patternProperties": {"^a": {}}}, "keys by a pattern"),

@@ -9,19 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.terminal.markdown import CODE, OFF, STRONG, Markdown, paint
+from batos.terminal.markdown import CODE, OFF, STRONG, Markdown, paint, style
 
 MARKDOWN = st.lists(
     st.sampled_from(["**", "*", "`", "```", "# ", "###### ", "#", "| a |", "\n", " ", "lamp", "a", "-", "7", "."])
     | st.text(max_size=3),
     max_size=30,
 ).map("".join)
-
-
-def styled(text: str) -> str:
-    """A text as it is styled in one piece."""
-    markdown = Markdown()
-    return markdown.feed(text) + markdown.end()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +43,7 @@ def styled(text: str) -> str:
 )
 def test_marks_with_an_end_become_styles(text: str, shown: str) -> None:
     """Headings, strong words and code; what only looks like a mark stands as it was written."""
-    assert styled(text) == shown
+    assert style(text) == shown
 
 
 @given(text=MARKDOWN, cuts=st.lists(st.integers(1, 6), max_size=60))
@@ -58,20 +52,20 @@ def test_the_pieces_change_nothing(text: str, cuts: list[int]) -> None:
     places = [0, *(min(len(text), each) for each in accumulate(cuts)), len(text)]
     markdown = Markdown()
     grown = "".join(markdown.feed(text[start:end]) for start, end in pairwise(places))
-    assert grown + markdown.end() == styled(text)
+    assert grown + markdown.end() == style(text)
 
 
 @given(text=MARKDOWN)
 def test_no_text_is_lost(text: str) -> None:
     """The same signs stand there in the same order, but for the marks of headings and strong words."""
-    shown = styled(text)
+    shown = style(text)
     assert re.sub(f"[#* {STRONG}{CODE}{OFF}]", "", shown) == re.sub("[#* ]", "", text)
 
 
 @given(text=MARKDOWN)
 def test_a_style_ends_on_its_line(text: str) -> None:
     """What follows a line is never coloured by it."""
-    for line in styled(text).split("\n"):
+    for line in style(text).split("\n"):
         begun = [each for each in line if each in STRONG + CODE + OFF]
         assert not begun or begun[-1] == OFF
         assert paint(line).count("\x1b[0m") == line.count(OFF)

@@ -203,8 +203,11 @@ class Subverbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments; where nothing at all is typed, and there is a list, that is meant."""
-        is_bare = not args and _LIST in self.commands and not ctx.resilient_parsing
-        return super().parse_args(ctx, [_LIST] if is_bare else args)
+        return super().parse_args(ctx, [_LIST] if self._means_list(ctx, args) else args)
+
+    def _means_list(self, ctx: click.Context, args: list[str]) -> bool:
+        """Test if a person typed nothing at all where there is a list; a shell that completes is offered the verbs."""
+        return not args and _LIST in self.commands and not ctx.resilient_parsing
 
 
 class DefaultVerb(Subverbs):
@@ -218,8 +221,7 @@ class DefaultVerb(Subverbs):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments that may lack the verb; a shell is offered the verbs of one whose default takes no word."""
         offers = ctx.resilient_parsing and not args and not self._takes_word()
-        is_bare = not args and _LIST in self.commands and not ctx.resilient_parsing
-        return super().parse_args(ctx, args if offers or is_bare else self.with_verb(args))
+        return super().parse_args(ctx, args if offers or self._means_list(ctx, args) else self.with_verb(args))
 
     def with_verb(self, args: list[str]) -> list[str]:
         """Put the default before what names no verb and asks for no help."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from batos.inference.canonical import EncodedSchema
 from batos.inference.decide import SpokenText
@@ -89,7 +89,7 @@ class AskedSchema:
         if not isinstance(node, dict) or depth > _DEPTH:
             return "any value"
         if isinstance(reference := node.get("$ref"), str):
-            return self._describe(self._find(reference), depth + 1)
+            return self._describe(answer_schemas.find_part(self._schema, reference), depth + 1)
         about = str(node.get("description") or "")
         allowed = self._describe_type(node, depth)
         return f"{about} ({allowed})" if about else allowed
@@ -110,9 +110,3 @@ class AskedSchema:
             inside = (f"`{name}`: {self._describe(each, depth + 1)}" for name, each in properties.items())
             return "an object of " + "; ".join(inside)
         return _WORDS.get(str(kind), "any value" if kind is None else f"an {kind}")
-
-    def _find(self, reference: str) -> object:
-        node: Any = self._schema
-        for step in reference.split("/")[1:]:
-            node = node.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
-        return node

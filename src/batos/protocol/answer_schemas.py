@@ -92,7 +92,7 @@ def _nodes(node: object, place: str) -> Iterator[tuple[str, JsonSchema]]:
 def _check_node(schema: JsonSchema, place: str, node: JsonSchema) -> None:
     """Check the references and the patterns of an object within a schema. Raises: ValueError: one is of no use."""
     for name in _REFERENCES:
-        if isinstance(reference := node.get(name), str) and not _is_inside(schema, reference):
+        if isinstance(reference := node.get(name), str) and not isinstance(find_part(schema, reference), dict | bool):
             raise ValueError(f"{place}: {name} {reference!r} names nothing in the schema, and nothing is fetched")
     if place != "$" and isinstance(node.get("$id"), str):
         raise ValueError(f"{place}: a schema within has an $id of its own; refer to it by its place in the whole")
@@ -105,13 +105,13 @@ def _check_node(schema: JsonSchema, place: str, node: JsonSchema) -> None:
             raise ValueError(f"{place}: the pattern {_clip(pattern)!r} cannot be compiled") from None
 
 
-def _is_inside(schema: JsonSchema, reference: str) -> bool:
-    """Test if a reference is to a place within its own schema, by names alone: `#/$defs/Person`."""
-    node: object = schema
+def find_part(schema: JsonSchema, reference: str) -> object:
+    """Return the part of a schema that a reference within it means, by names alone (`#/$defs/Person`); None if none."""
     first, *steps = reference.split("/")
+    node: object = schema if first == "#" else None
     for step in steps:
         node = node.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
-    return first == "#" and isinstance(node, dict | bool)
+    return node
 
 
 @lru_cache(maxsize=64)

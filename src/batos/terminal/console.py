@@ -12,7 +12,7 @@ from typing import TextIO
 
 from batos.protocol.errors import BatosError, BudgetExceeded
 from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
-from batos.terminal.markdown import Markdown, paint
+from batos.terminal.markdown import Markdown, paint, style
 
 
 class Terminated(BaseException):
@@ -104,8 +104,7 @@ class Console:
             self.write(text)
             return
         self.redraw([])
-        markdown = Markdown()
-        self._put(f"{paint(lay_out(markdown.feed(plain(text)) + markdown.end(), columns(self.out)))}\n")
+        self._put(f"{paint(lay_out(style(plain(text)), columns(self.out)))}\n")
 
     @property
     def _shows_styles(self) -> bool:

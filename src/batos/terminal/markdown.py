@@ -85,6 +85,12 @@ class Markdown:
         return shown
 
 
+def style(text: str) -> str:
+    """Return a whole text with its styles."""
+    markdown = Markdown()
+    return markdown.feed(text) + markdown.end()
+
+
 def paint(text: str) -> str:
     """Write styles as the colours of a terminal."""
     return _STYLES.sub(lambda found: _COLOURS[found[0]], text)

@@ -55,7 +55,7 @@ def learnt_lines(provenance: ProvenanceDocument) -> Iterator[str]:
 
 
 def learning_line(provenance: ProvenanceDocument) -> str:
-    """Tell what methods of a mission have cost so far, where that is anything; else ""."""
+    """Return what methods of a mission have cost so far, as a line; "" where that is nothing."""
     begun = [each for each in provenance.get("generated", ()) if each["calls"]]
     return f"Methods: {_cost(begun)}." if begun else ""
 

@@ -81,7 +81,7 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, ob
 
 
 async def _tell_unused(way: Door, followed: FollowedMission, brief: Mapping[str, object]) -> None:
-    """Say that a mission did nothing by the grants that it names: an answer alone does nothing, only a method may."""
+    """Print that a mission did nothing by the grants that it names: an answer alone does nothing, only a method may."""
     names, printer = brief.get("grants"), followed.printer
     if not isinstance(names, Sequence) or not names or printer.quiet or printer.console.as_json:
         return
