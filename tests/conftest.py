@@ -143,6 +143,12 @@ def own_home(
     return home
 
 
+@pytest.fixture(scope="module")
+def reused_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all examples of a property write to, where `tmp_path` would be made for each of them."""
+    return tmp_path_factory.mktemp("reused")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
     """A suite that a shell started in the background ignores Ctrl-C, and what it starts would inherit that."""

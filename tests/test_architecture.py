@@ -205,6 +205,14 @@ def no_fixed_seconds(source: Source) -> Iterator[str]:
             yield f"line {number}: {fault}: see tests/waiting.py, or say at the line why it holds at any pace"
 
 
+def own_folders(source: Source) -> Iterator[str]:
+    """A folder that all tests of a worker share: one finds what another left there, in some orders alone."""
+    if source.in_tests and source.path.name != "conftest.py":
+        for node in source.nodes:
+            if isinstance(node, ast.Attribute) and node.attr == "getbasetemp":
+                yield f"line {node.lineno}: a folder shared by all tests: take tmp_path or reused_folder"
+
+
 RULES: tuple[Rule, ...] = (
     file_length,
     function_length,
@@ -219,6 +227,7 @@ RULES: tuple[Rule, ...] = (
     fields_set_later,
     stated_facts,
     no_fixed_seconds,
+    own_folders,
 )
 
 
@@ -282,6 +291,7 @@ BAD: tuple[tuple[Rule, str, str], ...] = (
     (no_fixed_seconds, "tests/a.py", "open_image(lease=1.0)"),
     (no_fixed_seconds, "tests/a.py", "LEASE, LONGER = 1.0, 2.0\nopen_image(lease=LONGER)"),
     (no_fixed_seconds, "tests/a.py", "assert time.monotonic() - began < LEASE"),
+    (own_folders, "tests/a.py", "path = tmp_path_factory.getbasetemp() / 'any'"),
 )
 GOOD: tuple[tuple[Rule, str, str], ...] = (
     (function_length, "src/a.py", 'def f():\n    """' + "\n" * 60 + '    """\n    return 1'),

@@ -249,6 +249,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
 
     # The one circle: a mission may ask a person, whose answer wakes missions. No worker works before all is built.
     async def perform(mission: str, stop_request: StopRequest) -> None:
+        await built.mission_memory.catch_up_for(mission)
         await readiness.perform(mission, stop_request)
 
     async def answers() -> bool:
@@ -275,18 +276,23 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
     folds = FoldStore(image, store, readings.recollection.search, clock)
     writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
-    sinks = seams.effects.sinks or partial(open_sink, guard=partial(refuse_places, settings))
     built = UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
         VectorBackfill(image, store, finder.find, workers.is_idle, tell),
         MissionMemory(image, store, clock), Curator(image, folds, clock, events, writer),
-        Releaser(ReleaserParts(image, events, clock, sinks, seams.effects.hold, last=seams.effects.last)),
+        _releaser(opened, seams.effects),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
     return built
+
+
+def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
+    """Make what releases effects to the world, but not to the places of this home."""
+    sinks = seams.sinks or partial(open_sink, guard=partial(refuse_places, opened.settings))
+    return Releaser(ReleaserParts(opened.image, opened.events, opened.clock, sinks, seams.hold, last=seams.last))
 
 
 async def _start(stack: AsyncExitStack, built: UVM, *, lasts: bool) -> None:

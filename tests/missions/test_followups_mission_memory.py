@@ -101,10 +101,34 @@ async def test_many_missions_are_one_commit(tmp_path: Path) -> None:
     async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
         uvm.image.signals.remembered.call(lambda: written.append(None))
         for number in range(3):
-            await uvm.missions.ask({"text": f"{SAID} {number}", "user": "tester", "effort": "reflex"})
+            await uvm.missions.ask({"text": f"What do {number} cats eat?", "user": "tester", "effort": "reflex"})
         await uvm.mission_memory.write()
         assert len(written) == 1
-        assert sorted(set(kinds(uvm))) == ["mission", "turn"]
+        assert kinds(uvm) == ["mission"] * 3
+
+
+async def test_what_was_stated_is_known_to_the_question_right_after_it(tmp_path: Path) -> None:
+    """Both asked at once, before the pause in which memories gather; another user's question does not wait."""
+    written: list[None] = []
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        uvm.image.signals.remembered.call(lambda: written.append(None))
+        brief = {"user": "tester", "effort": "reflex"}
+        await uvm.missions.ask({**brief, "text": SAID})
+        await uvm.missions.ask({**brief, "text": ASKED, "user": "bob"})
+        assert not written
+        told = await uvm.missions.ask({**brief, "text": ASKED})
+        (found,) = told["provenance"]["recalled"]
+        assert (found["trust"], len(written)) == ("user", 1)
+
+
+async def test_a_question_waits_for_memories_no_longer_than_its_patience(tmp_path: Path) -> None:
+    """A write that does not end keeps no answer back."""
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        brief = {"user": "tester", "effort": "reflex"}
+        await uvm.missions.ask({**brief, "text": SAID})
+        async with uvm.document_store.exclusively():
+            told = await uvm.missions.ask({**brief, "text": ASKED})
+        assert told["provenance"]["recalled"] == []
 
 
 async def remember(uvm: UVM, text: str) -> str:

@@ -15,9 +15,9 @@ U64 = struct.Struct("<Q")
 
 
 @given(data=st.binary(min_size=1, max_size=64), cuts=st.lists(st.integers(0, 9), max_size=12))
-def test_pieces_are_the_file(tmp_path_factory: pytest.TempPathFactory, data: bytes, cuts: list[int]) -> None:
+def test_pieces_are_the_file(reused_folder: Path, data: bytes, cuts: list[int]) -> None:
     """Whatever is taken, in pieces of any size, is the file from its beginning, or NotWeights where it ends."""
-    path = tmp_path_factory.getbasetemp() / "head"
+    path = reused_folder / "head"
     path.write_bytes(data)
     with path.open("rb") as source:
         head = Head(source, 1 << 20)

@@ -144,22 +144,20 @@ def told(folder: Path, data: bytes, **options: bool) -> GgufHeader | NotWeights:
 
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=400), whole=st.booleans())
-def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, whole: bool) -> None:
+def test_any_bytes_are_a_header_or_refused(reused_folder: Path, data: bytes, whole: bool) -> None:
     """No bytes behind the magic make anything but a header or NotWeights."""
     start = b"GGUF" + struct.pack("<I", 3)
-    assert isinstance(told(tmp_path_factory.getbasetemp(), start + data, arrays=whole), GgufHeader | NotWeights)
+    assert isinstance(told(reused_folder, start + data, arrays=whole), GgufHeader | NotWeights)
 
 
 @settings(max_examples=100, deadline=None)
 @given(at=st.integers(0, 600), byte=st.integers(0, 255), length=st.integers(0, 600))
-def test_any_damage_is_a_header_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, at: int, byte: int, length: int
-) -> None:
+def test_any_damage_is_a_header_or_refused(reused_folder: Path, at: int, byte: int, length: int) -> None:
     """A sound file with a byte changed, or cut anywhere, is a header or NotWeights."""
     data = bytearray(gguf(METADATA, {"t": (4, 4)}))
     data[at % len(data)] = byte
     for damaged in (bytes(data), bytes(data[: length % len(data)])):
-        assert isinstance(told(tmp_path_factory.getbasetemp(), damaged), GgufHeader | NotWeights)
+        assert isinstance(told(reused_folder, damaged), GgufHeader | NotWeights)
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -24,12 +24,12 @@ shapes = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
     tensors=st.dictionaries(names, shapes, max_size=4),
 )
 def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory,
+    reused_folder: Path,
     metadata: dict[str, str | int | float],
     tensors: dict[str, tuple[int, ...]],
 ) -> None:
     """Keys, values, names, shapes and the bytes of each tensor, which lie where the header says."""
-    path = tmp_path_factory.getbasetemp() / "written.gguf"
+    path = reused_folder / "written.gguf"
     path.unlink(missing_ok=True)
     contents = {name: bytes([number + 1]) * (2 * prod(shape)) for number, (name, shape) in enumerate(tensors.items())}
     sources = [

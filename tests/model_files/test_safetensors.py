@@ -124,17 +124,15 @@ entries = st.fixed_dictionaries(
 
 @settings(max_examples=100, deadline=None)
 @given(header=st.dictionaries(st.text(max_size=3), entries | json_values, max_size=3), data=st.integers(0, 40))
-def test_any_header_is_one_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], data: int
-) -> None:
+def test_any_header_is_one_or_refused(reused_folder: Path, header: dict[str, Any], data: int) -> None:
     """No JSON makes anything but a header or NotWeights."""
-    assert isinstance(told(tmp_path_factory.getbasetemp(), raw(header, data)), SafetensorsHeader | NotWeights)
+    assert isinstance(told(reused_folder, raw(header, data)), SafetensorsHeader | NotWeights)
 
 
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=200), length=st.integers(0, 300))
-def test_any_bytes_are_a_header_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, length: int) -> None:
+def test_any_bytes_are_a_header_or_refused(reused_folder: Path, data: bytes, length: int) -> None:
     """No bytes make anything but a header or NotWeights."""
-    folder = tmp_path_factory.getbasetemp()
+    folder = reused_folder
     assert isinstance(told(folder, data), SafetensorsHeader | NotWeights)
     assert isinstance(told(folder, struct.pack("<Q", length) + data), SafetensorsHeader | NotWeights)

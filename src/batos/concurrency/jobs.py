@@ -160,6 +160,11 @@ class Job:
         """Test if it runs when it is woken."""
         return self._timer is not None and not self._is_stopped
 
+    @property
+    def is_due(self) -> bool:
+        """Test if it runs now or was woken."""
+        return self._task is not None or self._next < math.inf
+
     def _arm(self) -> None:
         """Set the timer for the next run, unless one is under way."""
         if self._handle is not None:

@@ -23,13 +23,14 @@ from batos.image.roots import Root
 from batos.image.writer import Applier
 from batos.memory import regions
 from batos.memory.document_store import DocumentStore
-from batos.memory.exchanges import MEMORABLE, documents_of
+from batos.memory.exchanges import MEMORABLE, documents_of, is_memorable, statements_of
 from batos.memory.records import memories_set_aside, memory_places, memory_records, memory_standings, memory_wordings
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.segmentation import line_of
 from batos.minds.stopping import as_batos_error
 from batos.missions.missions import Missions
 from batos.objects.prototype import own_slots
+from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import BatosError
 from batos.records import tool_declarations, tools
 
@@ -158,6 +159,8 @@ APPLIERS: Mapping[str, Applier] = {
 
 #: Seconds after an answer in which others may come that are written with it.
 PAUSE: Final = 0.5
+#: The most seconds that a question waits until its person's statements before it are remembered.
+PATIENCE: Final = 1.0
 #: Missions of one commit.
 BATCH: Final = 64
 
@@ -203,6 +206,26 @@ class MissionMemory:
 
                 await self._store.add(documents, note)
                 self._image.signals.remembered.give()
+
+    async def catch_up_for(self, mission: str) -> None:
+        """Remember what the user of a mission that is about to run stated just before."""
+        if self.job.is_due:
+            with self._image.snapshot() as root:
+                user = str(roots.mission_record(root, mission).brief.value["user"])
+            await self.catch_up(user)
+
+    async def catch_up(self, user: str) -> None:
+        """Remember what a user stated just before, so that a question right after it finds it; PATIENCE at most."""
+        if self.job.is_due and await asyncio.to_thread(self._has_stated, user):
+            await asyncio.wait({asyncio.ensure_future(self.job.finish())}, timeout=PATIENCE)
+
+    def _has_stated(self, user: str) -> bool:
+        """Test if a mission of the user waits here that holds a statement."""
+        with self._image.snapshot() as root:
+            waiting = [roots.find_record(root, each) for each in islice(root[roots.UNREMEMBERED], BATCH)]
+            stored = [each.brief.value for each in waiting if each is not None]
+        briefs = [MissionBrief.from_document(each) for each in stored if each["user"] == user]
+        return any(is_memorable(each) and any(statements_of(each.text)) for each in briefs)
 
     def _documents(self) -> tuple[list[str], list[NewDocument], Counter[str]]:
         """Return the first missions that wait, their documents, and how many of them were shown each memory."""

@@ -204,9 +204,9 @@ values = (
 @settings(max_examples=60, deadline=None)
 @given(config=st.dictionaries(st.sampled_from(["r", "lora_alpha", "bias", "use_rslora", "rank_pattern", "use_dora",
                                                "base_model_name_or_path", "init_lora_weights"]), values))  # fmt: skip
-def test_any_configuration_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, config: dict[str, Any]) -> None:
+def test_any_configuration_is_read_or_refused(reused_folder: Path, config: dict[str, Any]) -> None:
     """Whatever stands behind its keys, a configuration gives contents or faults, never both and never neither."""
-    folder = tmp_path_factory.getbasetemp() / "any"
+    folder = reused_folder / "any"
     peft_adapter(folder)
     (folder / peft.CONFIG).write_text(json.dumps({"peft_type": "LORA", "r": 4, "lora_alpha": 8, **config}))
     found, faults = read(folder)

@@ -144,9 +144,9 @@ def test_data_in_base64_are_left_out_and_told(tmp_path: Path, as_turn: bool) -> 
 
 
 @given(values=st.lists(JSON, max_size=4))
-def test_any_json_ends_well(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
+def test_any_json_ends_well(reused_folder: Path, values: list[Any]) -> None:
     """Parents that lead in circles and fields of other kinds are read without an end that never comes."""
-    path = tmp_path_factory.getbasetemp() / "a.json"
+    path = reused_folder / "a.json"
     read_all(chats.read, path, json.dumps(values).encode())
 
 

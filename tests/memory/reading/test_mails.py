@@ -182,9 +182,9 @@ def test_words_in_bytes_that_no_header_may_have_are_read(tmp_path: Path) -> None
 
 
 @given(data=st.binary(max_size=200), heads=st.lists(st.text(max_size=20), max_size=5))
-def test_any_mail_ends_well(tmp_path_factory: pytest.TempPathFactory, data: bytes, heads: list[str]) -> None:
+def test_any_mail_ends_well(reused_folder: Path, data: bytes, heads: list[str]) -> None:
     """Broken headers, charsets and parts are a text, or a reason."""
-    path = tmp_path_factory.getbasetemp() / "a.mbox"
+    path = reused_folder / "a.mbox"
     lines = "\n".join(f"{name}: {each}" for name, each in zip(("Subject", "Date", "Content-Type"), heads, strict=False))
     found = read_all(mails.read_box, path, b"From x\n" + lines.encode("utf-8", "replace") + b"\n\n" + data)
     assert found

@@ -154,10 +154,10 @@ LINES = st.sampled_from(
 
 
 @given(lines=st.lists(LINES | st.binary(max_size=12), max_size=20))
-def test_lines_in_any_order_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+def test_lines_in_any_order_are_read_or_refused(reused_folder: Path, lines: list[bytes]) -> None:
     """A text or a reason."""
     try:
-        cards(tmp_path_factory.getbasetemp() / "any", *lines)
+        cards(reused_folder / "any", *lines)
     except NotReadable as error:
         assert str(error)
 
@@ -173,9 +173,9 @@ JSONS = st.recursive(
 
 
 @given(value=JSONS)
-def test_any_json_is_a_notebook_or_none(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
+def test_any_json_is_a_notebook_or_none(reused_folder: Path, value: object) -> None:
     """A text or a reason."""
     try:
-        read_all(read_notebook, tmp_path_factory.getbasetemp() / "any", json.dumps(value).encode())
+        read_all(read_notebook, reused_folder / "any", json.dumps(value).encode())
     except NotReadable as error:
         assert str(error)

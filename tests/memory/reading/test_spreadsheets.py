@@ -191,14 +191,14 @@ def test_a_workbook_without_cells_is_told(tmp_path: Path) -> None:
 @given(
     code=st.text('0#?.,%-_* \\[]$€"hmsydE/@;r', max_size=14), value=st.floats() | st.text("0123456789.e-", max_size=9)
 )
-def test_any_form_shows_any_number(tmp_path_factory: pytest.TempPathFactory, code: str, value: float | str) -> None:
+def test_any_form_shows_any_number(reused_folder: Path, code: str, value: float | str) -> None:
     """Without a fault."""
     escaped = code.replace("&", "").replace('"', "&quot;")
     styles = (
         f'<numFmts><numFmt numFmtId="170" formatCode="{escaped}"/></numFmts><cellXfs><xf numFmtId="170"/></cellXfs>'
     )
     sheet = f"<sheetData><row><c t='str'><v>x</v></c><c><v>{value}</v></c></row></sheetData>"
-    assert xlsx(tmp_path_factory.getbasetemp() / "any", xlsx_of({"A": sheet}, styles=styles)).text.startswith("## A")
+    assert xlsx(reused_folder / "any", xlsx_of({"A": sheet}, styles=styles)).text.startswith("## A")
 
 
 def test_a_long_sheet_is_read_in_a_time_that_grows_with_it(tmp_path: Path) -> None:

@@ -217,9 +217,9 @@ XML = st.recursive(
 
 
 @given(body=XML)
-def test_elements_in_any_order_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, body: str) -> None:
+def test_elements_in_any_order_are_read_or_refused(reused_folder: Path, body: str) -> None:
     """A row without a table, a cell without a row: a text or a reason."""
-    path = tmp_path_factory.getbasetemp() / "any"
+    path = reused_folder / "any"
     for reader, data in ((read_docx, docx_of(body)), (read_odt, odf_of(ODT, body))):
         try:
             read_all(reader, path, data)

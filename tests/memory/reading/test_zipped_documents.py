@@ -84,12 +84,12 @@ def test_a_document_is_told_by_what_is_inside(tmp_path: Path, kind: str) -> None
 
 @pytest.mark.parametrize("kind", sorted(DOCUMENTS))
 @given(data=st.data())
-def test_a_broken_archive_is_a_reason(tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject) -> None:
+def test_a_broken_archive_is_a_reason(reused_folder: Path, kind: str, data: st.DataObject) -> None:
     """Cut off, or with bytes of others: a text or a reason, and nothing else."""
     whole = bytearray(DOCUMENTS[kind])
     for at in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=4)):
         whole[at] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.getbasetemp() / kind
+    path = reused_folder / kind
     try:
         read_all(read_archive, path, bytes(whole[: data.draw(st.integers(0, len(whole)))]))
     except NotReadable as error:

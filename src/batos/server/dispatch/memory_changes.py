@@ -140,6 +140,7 @@ class MemoryChanges:
 
     async def _recall(self, given: RecallArgs, *_told: object) -> RecalledPage:
         """Recall by words and, where something embeds, by vectors too."""
+        await self._uvm.mission_memory.catch_up(given.user or self._uvm.settings.asker)
         vector, reason = await self._vector(given)
         if vector is None and given.mode == "vectors":
             raise no_vectors(reason or "no part has one yet")
