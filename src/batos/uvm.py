@@ -13,6 +13,7 @@ from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
+from batos.autotelic.answer_measures import AnswerMeter
 from batos.autotelic.curator import Curator, ModelSummaries
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
@@ -37,6 +38,7 @@ from batos.inference.ollama.opening import bridge
 from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
+from batos.memory.search.recollection import Recollection
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.stopping import StopRequest
@@ -281,12 +283,17 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
         VectorBackfill(image, store, finder.find, workers.is_idle, tell),
-        MissionMemory(image, store, clock), Curator(image, folds, clock, events, writer),
+        _memory(opened, store, readings.recollection), Curator(image, folds, clock, events, writer),
         _releaser(opened, seams.effects),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
     return built
+
+
+def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:
+    """Make what remembers answered missions, and measures each answer beside those before it."""
+    return MissionMemory(opened.image, store, opened.clock, AnswerMeter(recollection).change)
 
 
 def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:

@@ -8,6 +8,7 @@ import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -312,10 +313,10 @@ async def test_a_mission_that_is_not_remembered_yet_is_never_remembered(tmp_path
     async with mind(tmp_path) as (uvm, ask):
         async with uvm.mission_memory._writing:
             told = await uvm.missions.ask({"text": "My cat is called Miso.", "effort": "reflex", "user": "tester"})
-            missions, documents, _ = await asyncio.to_thread(uvm.mission_memory._documents)
-            assert (missions, bool(documents)) == ([told["id"]], True)
+            batch = await asyncio.to_thread(uvm.mission_memory._read_batch)
+            assert (batch.missions, bool(batch.documents)) == ([told["id"]], True)
             await ask("undo", mission=told["id"], user="tester")
-        await uvm.document_store.add(documents, lambda root: uvm.mission_memory._follow_corrections(root, told["id"]))
+        await uvm.document_store.add(batch.documents, partial(uvm.mission_memory._note, batch=batch))
         await uvm.mission_memory.write()
         assert uvm.readings.memories(9)["documents"] == 0
         await ask("redo", user="tester")

@@ -141,6 +141,8 @@ def _empty(root: Root, name: str, record: MissionRecord, act: Act, *, whole: boo
         key: brief.value[key] for key in _KEPT if key in brief.value and not (whole and key == "conversation")
     }
     brief.erase({**kept, "text": erased_words.MARK, "attachments": []})
+    root[roots.OUTCOMES].pop(name, None)
+    root[roots.ENTROPY].pop(name, None)
     for slot in set(own_slots(record.thought)) - {"mission"}:
         delattr(record.thought, slot)
     why = Refused(f"erased by {act.by}", remedy="Nothing brings it back.").as_dict()

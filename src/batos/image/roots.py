@@ -76,6 +76,10 @@ DOCUMENTS: Final = "documents"
 MEMORIES: Final = "memories"
 #: ids of answered missions that are not remembered yet (missions/followups.py)
 UNREMEMBERED: Final = "unremembered"
+#: mission id -> what people did with its answer (records/outcomes.py)
+OUTCOMES: Final = "outcomes"
+#: mission id -> the parts of the entropy metric that its answer has (autotelic/entropy.py)
+ENTROPY: Final = "entropy"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
@@ -133,6 +137,8 @@ RECORDS: Final = (
     STAGED,
     EFFECT_LOG,
     EFFECT_LINES,
+    OUTCOMES,
+    ENTROPY,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -209,6 +215,8 @@ class Root(TypedDict, total=False):
     staged: OOTreeSet[str]
     effect_log: PersistentMapping[str, Any]
     effect_lines: IOBTree[Mapping[str, object]]
+    outcomes: OOBTree[str, tuple[tuple[str, ...], ...]]
+    entropy: OOBTree[str, tuple[float | None, ...]]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -17,7 +17,8 @@ from batos.memory.search.recollection import line_of
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
 from batos.protocol.memory_documents import MemoryLine, PinnedPage, RestoredPage, RetractedPage
-from batos.records import methods
+from batos.records import methods, outcomes
+from batos.records.outcomes import NotedAct
 
 T = TypeVar("T")
 
@@ -49,6 +50,8 @@ class Corrections:
                 names += found or _names(root, [source], user)
             names = list(dict.fromkeys(names))
             done = memories_set_aside.retract(root, names, (user, at), cascade=cascade)
+            for mission in _list_missions(root, done.memories):
+                outcomes.note(root, mission, NotedAct("retracted", at, user))
             return {
                 "retracted": _lines(root, done.memories),
                 "pins": len(done.pins),
@@ -109,6 +112,12 @@ class Corrections:
         """Make a change. Nothing may come back from an archive while segments are rid of archived parts."""
         async with self._store.exclusively():
             return await self._image.shared.apply(change)
+
+
+def _list_missions(root: Root, names: Iterable[str]) -> list[str]:
+    """Return the missions whose answers are among memories."""
+    found = (own_slots(root[roots.DOCUMENTS][name]) for name in names if name in root[roots.DOCUMENTS])
+    return sorted({str(each["mission"]) for each in found if each["kind"] == "mission"})
 
 
 def _names(root: Root, named: Sequence[str], user: str) -> list[str]:

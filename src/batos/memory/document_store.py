@@ -36,7 +36,8 @@ from batos.memory.segmentation import page_ends
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BriefError, NotFound
 from batos.protocol.memory_documents import EditedPage, ForgottenPage, MemoryLine, RememberedLine, RememberedPage
-from batos.records import memory_lineage
+from batos.records import memory_lineage, outcomes
+from batos.records.outcomes import NotedAct
 
 #: Segments of about one size that are made one: so many, each at most so many times as long as the shortest of them.
 MERGED, TIER = 8, 8
@@ -208,6 +209,8 @@ class DocumentStore:
                 check_editable(own_slots(root[roots.DOCUMENTS][before["name"]]), text)  # or retracted by somebody else
                 memories_set_aside.unfold_covering(root, [before["name"]])
                 memory_standings.set_standing(root, before["name"], "edited")
+                if before["kind"] == "mission":
+                    outcomes.note(root, before["mission"], NotedAct("edited", document.at, before["user"]))
                 memory_records.add(root, [document], first, segments)
                 made = root[roots.DOCUMENTS][document.name]
                 setattr(made, memory_lineage.EDITS, (before["name"],))

@@ -7,8 +7,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import structlog
 
@@ -18,11 +19,11 @@ from batos.conversations import compaction, conversations
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
-from batos.image.records import least_trust
+from batos.image.records import MissionRecord, least_trust
 from batos.image.roots import Root
 from batos.image.writer import Applier
 from batos.memory import regions
-from batos.memory.document_store import DocumentStore
+from batos.memory.document_store import Change, DocumentStore
 from batos.memory.exchanges import MEMORABLE, documents_of, is_memorable, statements_of
 from batos.memory.records import memories_set_aside, memory_places, memory_records, memory_standings, memory_wordings
 from batos.memory.records.memory_records import NewDocument
@@ -163,6 +164,17 @@ PAUSE: Final = 0.5
 PATIENCE: Final = 1.0
 #: Missions of one commit.
 BATCH: Final = 64
+#: Measures an answered mission as the image is; returns the change that keeps the measure.
+Measure: TypeAlias = Callable[[Root, str, MissionRecord], Change]
+
+
+class _Batch(NamedTuple):
+    """Missions to be remembered: their documents, how many were shown each memory, and changes by what was measured."""
+
+    missions: list[str]
+    documents: list[NewDocument]
+    recalled: Counter[str]
+    measured: list[Change]
 
 
 class MissionMemory:
@@ -173,10 +185,12 @@ class MissionMemory:
         image: LivingImage,
         store: DocumentStore,
         clock: Callable[[], datetime],
+        measure: Measure | None = None,
     ) -> None:
         self._image = image
         self._store = store
         self._clock = clock
+        self._measure = measure
         self._writing = asyncio.Lock()
         self.job = Job(
             "memories", self.write, lambda: image.publishing.is_here, PAUSE, ends_itself=True, runs_last=True
@@ -188,24 +202,21 @@ class MissionMemory:
         """Remember all missions that wait, at the node that publishes."""
         async with self._writing:
             while self._image.refusing is None and self._image.publishing.is_here:
-                missions, documents, recalled = await asyncio.to_thread(self._documents)
-                if not missions:
+                batch = await asyncio.to_thread(self._read_batch)
+                if not batch.missions:
                     return
-
-                def note(
-                    root: Root,
-                    missions: list[str] = missions,
-                    documents: list[NewDocument] = documents,
-                    recalled: Counter[str] = recalled,
-                ) -> None:
-                    for mission in missions:
-                        root[roots.UNREMEMBERED].discard(mission)
-                        self._follow_corrections(root, mission)
-                    self._join_equal_questions(root, documents)
-                    regions.count_recalls(root, recalled, iso(self._clock()))
-
-                await self._store.add(documents, note)
+                await self._store.add(batch.documents, partial(self._note, batch=batch))
                 self._image.signals.remembered.give()
+
+    def _note(self, root: Root, batch: _Batch) -> None:
+        """Do all that belongs to the commit of a batch beside its documents."""
+        for mission in batch.missions:
+            root[roots.UNREMEMBERED].discard(mission)
+            self._follow_corrections(root, mission)
+        self._join_equal_questions(root, batch.documents)
+        regions.count_recalls(root, batch.recalled, iso(self._clock()))
+        for keep in batch.measured:
+            keep(root)
 
     async def catch_up_for(self, mission: str) -> None:
         """Remember what the user of a mission that is about to run stated just before."""
@@ -227,9 +238,9 @@ class MissionMemory:
         briefs = [MissionBrief.from_document(each) for each in stored if each["user"] == user]
         return any(is_memorable(each) and any(statements_of(each.text)) for each in briefs)
 
-    def _documents(self) -> tuple[list[str], list[NewDocument], Counter[str]]:
-        """Return the first missions that wait, their documents, and how many of them were shown each memory."""
-        now, made, recalled = self._clock(), list[NewDocument](), Counter[str]()
+    def _read_batch(self) -> _Batch:
+        """Read the first missions that wait."""
+        now, made, recalled, measured = self._clock(), list[NewDocument](), Counter[str](), list[Change]()
         with self._image.snapshot() as root:
             missions = list(islice(root[roots.UNREMEMBERED], BATCH))
             for mission in missions:
@@ -238,8 +249,10 @@ class MissionMemory:
                     thought = own_slots(record.thought)
                     made.extend(documents_of(mission, record.brief, thought, now))
                     recalled.update(set(regions.shown_memories(thought.get("provenance", {}))))
+                    if self._measure is not None and is_memorable(MissionBrief.from_document(record.brief.value)):
+                        measured.append(self._measure(root, mission, record))
             documents = _drop_known(root, made)
-        return missions, documents, recalled
+        return _Batch(missions, documents, recalled, measured)
 
     def _follow_corrections(self, root: Root, mission: str) -> None:
         """Do with what was just remembered as a person did meanwhile: with its mission, or with what it was made from.

@@ -75,6 +75,7 @@ class Readings:
         """Return the document of a mission, with its cost; raises NotFound."""
         with self.image.snapshot() as root:
             found = reports.mission_report(mission, *self.image.find(root, mission))
+            found = reports.with_outcomes(root, found)
         return reports.with_cost(found, self.journal)
 
     def newest(

@@ -42,7 +42,7 @@ from batos.protocol.mission_documents import (
     PromptPart,
     ProvenanceDocument,
 )
-from batos.records import redaction, tools
+from batos.records import outcomes, redaction, tools
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
@@ -72,6 +72,12 @@ def mission_report(name: str, brief: Brief, status: Status, thought: UvmObject) 
         report["trust"]["answer"], report["trust"]["lineage"] = slots["trust"], slots["lineage_trust"]
         report["tid"] = tid_text(thought._p_serial)
     return report
+
+
+def with_outcomes(root: Root, found: MissionDocument) -> MissionDocument:
+    """Add what people did with the answer of a mission, if anything."""
+    told = outcomes.list_outcomes(root, found["id"])
+    return {**found, "outcomes": told} if told else found
 
 
 def mission_line(name: str, brief: Brief, status: Status) -> MissionLineDocument:

@@ -15,6 +15,7 @@ from batos.protocol.evidence_documents import (
     SlotDocument,
     WrittenSlot,
 )
+from batos.protocol.motion_documents import OutcomeDocument
 
 
 class ErrorDocument(TypedDict):
@@ -366,6 +367,7 @@ class MissionDocument(TypedDict, total=False):
     cost: CostDocument
     provenance: ProvenanceDocument
     tid: str
+    outcomes: list[OutcomeDocument]
     prompts: list[PromptDocument]
     as_of: AsOfDocument
     dream: bool

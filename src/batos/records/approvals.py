@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from batos.guardian.audit import Context, audit
 from batos.guardian.policy import SHIPPED
@@ -22,8 +22,10 @@ from batos.objects.prototype import UvmObject, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.method_documents import CandidateDocument
 from batos.protocol.mission_documents import ErrorDocument
-from batos.records import approval_subjects, methods, tool_declarations
+from batos.protocol.motion_documents import OutcomeAct
+from batos.records import approval_subjects, methods, outcomes, tool_declarations
 from batos.records.approval_subjects import Candidate
+from batos.records.outcomes import NotedAct
 
 #: Forgets documents, by their ids.
 Forget: TypeAlias = Callable[[Root, Sequence[str]], None]
@@ -218,9 +220,17 @@ def _expire_if_late(root: Root, approval: Approval, at: str) -> bool:
     return False
 
 
+#: The acts that an answer is on the missions that asked.
+_ACTS: Final[Mapping[ApprovalWord, OutcomeAct]] = {"approved": "approved", "rejected": "refused"}
+
+
 def _close(root: Root, approval: Approval, word: ApprovalWord, at: str, by: str | None, why: str | None) -> None:
     approval.become(word, at, by, why)
     root[roots.AWAITED].remove(approval.name)
+    act = _ACTS.get(word)
+    if act is not None and by is not None:
+        for mission in {*approval.candidate["provenance"].get("missions", ()), *approval.missions}:
+            outcomes.note(root, mission, NotedAct(act, at, by))
 
 
 # -- going with an undone mission, and coming back

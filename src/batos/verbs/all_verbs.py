@@ -16,6 +16,7 @@ from batos.verbs import (
     memory_verbs,
     method_verbs,
     mission_verbs,
+    motion_verbs,
     server_verbs,
 )
 from batos.verbs.wire_verb import WireVerb
@@ -23,7 +24,7 @@ from batos.verbs.wire_verb import WireVerb
 #: The files of declarations, in the order in which the pages have them.
 NOUNS: Final = (
     server_verbs, mission_verbs, approval_verbs, method_verbs, history_verbs, effect_verbs, memory_verbs,
-    correction_verbs,
+    correction_verbs, motion_verbs,
 )  # fmt: skip
 #: Every verb that is declared.
 VERBS: Final[Mapping[str, WireVerb[Any, Any]]] = {

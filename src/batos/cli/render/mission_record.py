@@ -91,6 +91,9 @@ def _question_lines(mission: MissionDocument) -> Iterator[str]:
             yield f"{called.ljust(8)} {shown}"
     for each in brief.get("attachments", ()):
         yield f"file     {each['name']} ({each['sha256'][:12]})"
+    for outcome in mission.get("outcomes", ()):
+        said = f": {outcome['why']}" if "why" in outcome else ""
+        yield f"outcome  {outcome['act'].replace('_', ' ')} ({outcome['value']:+.1f}) by {outcome['by']}{said}"
 
 
 def _plain(value: object) -> str:

@@ -1,0 +1,217 @@
+"""Measures an answer when it is remembered: its parts of the entropy metric, and its word on answers before it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from importlib.resources import files
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import structlog
+
+from batos.autotelic import entropy
+from batos.autotelic.entropy import AnswerFacts, Content, SentenceFacts, content, likeness
+from batos.image import ids, roots
+from batos.image.records import MissionRecord
+from batos.image.roots import Root
+from batos.memory.document_store import Change
+from batos.memory.search.chunk_search import RecallQuery
+from batos.memory.search.metadata import MemoryReach
+from batos.memory.search.recollection import ANSWERED, Recollection
+from batos.objects.prototype import own_slots
+from batos.protocol.motion_documents import EntropyParts, OutcomeAct
+from batos.records import outcomes
+from batos.records.outcomes import NotedAct
+
+#: Earlier answers that an answer is compared with.
+COMPARED: Final = 8
+#: The time within which an equal question asks again, and a word of correction means the answer before it.
+SOON: Final = timedelta(minutes=10)
+#: The newest missions among which a person's one before is looked for.
+NEAREST: Final = 32
+#: Decimals that are kept of a part.
+_DECIMALS: Final = 4
+
+_log = structlog.get_logger("batos.motion")
+
+
+class EntropyMeasure(NamedTuple):
+    """The measure of one mission: Hrel, Hcog, Hsol if defined, uses of structure for a call, and acts on others."""
+
+    values: tuple[float | None, ...]
+    acts: tuple[tuple[str, NotedAct], ...] = ()
+
+    def keep(self, root: Root, mission: str) -> None:
+        """Write it, within the commit that remembers the mission."""
+        root[roots.ENTROPY][mission] = self.values
+        for name, noted in self.acts:
+            if roots.find_record(root, name) is not None:
+                outcomes.note(root, name, noted)
+
+
+def parts_of(values: tuple[float | None, ...]) -> EntropyParts:
+    """Return the parts of the metric that a mission has, as `EntropyMeasure` keeps them."""
+    hrel, hcog, hsol = values[:3]
+    found = EntropyParts()
+    if hrel is not None:
+        found["Hrel"] = hrel
+    if hcog is not None:
+        found["Hcog"] = hcog
+    if hsol is not None:
+        found["Hsol"] = hsol
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMeter:
+    """Measures answers beside those before them, which it finds by their words in what is remembered."""
+
+    recollection: Recollection
+
+    def change(self, root: Root, mission: str, record: MissionRecord) -> Change:
+        """Return the change that keeps a mission's measure; nothing of a thought that cannot be read."""
+        try:
+            measured = self.measure(root, mission, record)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            _log.warning("measuring.failed", mission=mission, reason=repr(error))
+            return lambda root: None
+        return lambda root: measured.keep(root, mission)
+
+    def measure(self, root: Root, mission: str, record: MissionRecord) -> EntropyMeasure:
+        """Return the measure of a mission that is done and not remembered yet."""
+        slots, asked = own_slots(record.thought), record.brief.value
+        question, said = content(asked["text"]), content(str(slots["answer"]))
+        judged = read_answer(asked["text"], slots)
+        earlier = list(self._earlier(root, asked, question))
+        again = [likeness(said, answer) for near, answer in earlier if near >= entropy.SAME]
+        similar = [likeness(said, answer) for _, answer in earlier]
+        wanted = _wants_novelty(slots["provenance"]) and not again
+        values = (
+            entropy.relevance(judged, max(again, default=None)),
+            entropy.diversity(judged),
+            entropy.novelty(judged, similar) if wanted else None,
+            _uses(slots) / max(1, slots["cost"]["calls"]),
+        )
+        rounded = tuple(None if each is None else round(each, _DECIMALS) for each in values)
+        return EntropyMeasure(rounded, tuple(_acts_of(root, mission, record, question)))
+
+    def _earlier(self, root: Root, asked: Mapping[str, Any], question: Content) -> Iterator[tuple[float, Content]]:
+        """Yield the answers to similar questions of the same person, each behind the likeness of the questions."""
+        reach = MemoryReach(asked["user"], kinds=ANSWERED, standings=None)
+        found = self.recollection.search.recall(root, RecallQuery(asked["text"], None, "text"), reach, COMPARED)
+        for each in found.best(COMPARED):
+            slots = own_slots(each.chunk)
+            near = likeness(question, content(own_slots(slots["document"])["title"]))
+            if near >= entropy.SIMILAR:
+                yield near, content(slots["text"])
+
+
+def read_answer(question: str, slots: Mapping[str, Any]) -> AnswerFacts:
+    """Return what the metric reads of an answer in the slots of its thought."""
+    provenance, answer = slots["provenance"], str(slots["answer"])
+    quotes: dict[str, list[str]] = {}
+    for each in provenance.get("citations", ()):
+        quotes.setdefault(each["sentence"].strip(), []).append(each["quote"])
+    sentences = []
+    for each in provenance.get("sentences", ()):
+        text = answer[slice(*each["span"])]
+        sentences.append(SentenceFacts(content(text), each["state"], content(" ".join(quotes.get(text.strip(), ())))))
+    voices = [*_leaves(slots.get("voices", ()))]
+    return AnswerFacts(
+        content(question), tuple(sentences), provenance["gate"]["ok"],
+        tuple(content(each["answer"]) for each in voices if each["answer"]),
+        len(slots.get("voices", ())), len(provenance.get("unanswered", ())),
+    )  # fmt: skip
+
+
+def _leaves(voices: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the voices that have no voices of their own."""
+    for each in voices:
+        within = each.get("voices")
+        yield from _leaves(within) if within else (each,)
+
+
+def _wants_novelty(provenance: Mapping[str, Any]) -> bool:
+    """Test if a protocol was applied that is there for novelty."""
+    protocol = provenance["gate"].get("protocol") or {}
+    return bool(protocol.get("applied")) and protocol.get("metric") == "Hsol"
+
+
+def _uses(slots: Mapping[str, Any]) -> float:
+    """Count the links that led to what is cited, the methods that ran without a fault, and a protocol that was kept."""
+    provenance = slots["provenance"]
+    cited = {each["document"] for each in provenance.get("citations", ())}
+    linked = {
+        each["document"]
+        for each in provenance.get("recalled", ())
+        if each.get("document") in cited and "link: " in each.get("why", "")
+    }
+    ran = len(provenance.get("methods", ())) if provenance["gate"]["ok"] else 0
+    protocol = provenance["gate"].get("protocol") or {}
+    return float(len(linked) + ran + bool(protocol.get("applied")))
+
+
+# -- what a question says of the answers before it
+
+
+@lru_cache(maxsize=1)
+def _corrections() -> re.Pattern[str]:
+    table = tomllib.loads(files(__package__).joinpath("corrections.toml").read_text(encoding="utf-8"))
+    spaced, unspaced = "|".join(table["spaced"].values()), "|".join(table["unspaced"].values())
+    return re.compile(rf"\W*(?:(?:{spaced})(?!\w)|(?:{unspaced}))", re.IGNORECASE)
+
+
+def corrects(text: str) -> bool:
+    """Test if a message begins by saying that the answer before it is wrong, or was not what was asked.
+
+    >>> corrects("No, I meant the other lamp."), corrects("Nobody winds it?"), corrects("Das stimmt nicht.")
+    (True, False, True)
+    """
+    return _corrections().match(text) is not None
+
+
+def _acts_of(root: Root, mission: str, record: MissionRecord, question: Content) -> Iterator[tuple[str, NotedAct]]:
+    """Yield what a new question does with earlier answers: asks again, corrects, goes on, or cites."""
+    user = str(record.brief.value["user"])
+
+    def make_act(act: OutcomeAct) -> NotedAct:
+        return NotedAct(act, record.brief.accepted_at, user)
+
+    before = _one_before(root, mission, record)
+    if before is not None:
+        name, asked = before
+        is_soon = ids.begun_at(mission) - ids.begun_at(name) <= SOON
+        conversation = record.brief.value.get("conversation")
+        if is_soon and corrects(record.brief.value["text"]):
+            yield name, make_act("corrected")
+        elif is_soon and likeness(question, content(asked["text"])) >= entropy.SAME:
+            yield name, make_act("asked_again")
+        elif conversation is not None and conversation == asked.get("conversation"):
+            yield name, make_act("went_on")
+    for name in _cited_missions(root, own_slots(record.thought)["provenance"]):
+        yield name, make_act("cited_later")
+
+
+def _one_before(root: Root, mission: str, record: MissionRecord) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the id and the brief of the answered mission that the same person asked right before."""
+    user = record.brief.value["user"]
+    older = (each for each in ids.newest_first(root[roots.MISSIONS]) if each < mission)
+    for name in islice(older, NEAREST):
+        found = roots.mission_record(root, name)
+        if found.brief.value["user"] == user:
+            return (name, found.brief.value) if found.status.word == "done" else None
+    return None
+
+
+def _cited_missions(root: Root, provenance: Mapping[str, Any]) -> set[str]:
+    """Return the missions whose answers, which are remembered, a new answer cites."""
+    cited = {each["document"] for each in provenance.get("citations", ())}
+    names = [each.get("memory", "") for each in provenance.get("recalled", ()) if each.get("document") in cited]
+    found = (root[roots.DOCUMENTS].get(name) for name in names)
+    slots = (own_slots(each) for each in found if each is not None)
+    return {str(each["mission"]) for each in slots if each["kind"] in ANSWERED}

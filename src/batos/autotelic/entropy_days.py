@@ -1,0 +1,149 @@
+"""The metric by day: the missions of each day, the medians of their parts, and what fell or stands still."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from statistics import fmean, median
+from typing import Final, NamedTuple
+
+from batos.autotelic import decay, entropy
+from batos.autotelic.answer_measures import parts_of
+from batos.image import ids, roots
+from batos.image.ids import iso
+from batos.image.roots import Root
+from batos.memory.segmentation import clip_line
+from batos.protocol.errors import NotFound
+from batos.protocol.motion_documents import (
+    EntropyDay,
+    EntropyFinding,
+    EntropyMission,
+    EntropyPage,
+    EntropyParts,
+    EntropyReasons,
+)
+from batos.records import outcomes
+
+#: The fewest missions of a day that has a value of its own.
+LEAST: Final = 5
+#: The value of a line below which there is room above it: cognitive diversity, and outcomes.
+ROOM: Final[Mapping[str, float]] = {"Hcog": 0.2, "outcome": 0.5}
+#: The most characters of a question in a list.
+_LINE: Final = 80
+#: The lines that are looked at for decay.
+_LINES: Final = (*entropy.WEIGHTS, "cem", "outcome")
+
+
+class _MissionRow(NamedTuple):
+    """A mission with what was measured of it."""
+
+    name: str
+    text: str
+    parts: EntropyParts
+    uses: float
+    outcome: float | None
+    is_undone: bool
+
+
+def describe(root: Root, days: int, user: str | None = None) -> EntropyPage:
+    """Return the metric of the last days that have missions (of a user), and what is to be looked at in all days."""
+    every = list(_days(root, user))
+    return {"days": every[-days:], "weights": dict(entropy.WEIGHTS), "findings": list(find_decay(every))}
+
+
+def explain(root: Root, day: str, user: str | None) -> EntropyReasons:
+    """Return the missions of a day (of a user), the lowest first.
+
+    Raises: NotFound: no mission of that day was measured.
+    """
+    found = next((each for each in _days(root, user) if each["day"] == day), None)
+    if found is None:
+        raise NotFound(
+            f"nothing was measured on {day}",
+            field="day",
+            remedy="`batos cem` draws the days that were measured.",
+        )
+    rows = [each for each in _read_rows(root, user) if _day_of(each.name) == day]
+    lines = [EntropyMission(mission=e.name, text=e.text, parts=e.parts, uses=e.uses, outcome=e.outcome) for e in rows]
+    return {"day": found, "missions": sorted(lines, key=lambda each: entropy.composite(each["parts"]) or 0.0)}
+
+
+def find_decay(days: Sequence[EntropyDay]) -> Iterator[EntropyFinding]:
+    """Yield what fell beside its first days, and what stands still although there is room above it."""
+    for line in _LINES:
+        known = [(day["day"], value) for day in days if not day["carried"] and (value := _value(day, line)) is not None]
+        values = [value for _, value in known]
+        dip = decay.find_dip(values)
+        first = decay.read_beginning(values)
+        if first is None:
+            continue
+        if dip is not None:
+            yield EntropyFinding(
+                line=line, kind="dip", since=known[dip][0], before=round(first.mean, 3), now=round(values[-1], 3)
+            )
+        elif values[-1] < ROOM.get(line, 0.0) and decay.stands_still(values):
+            since = known[-min(len(known), decay.STILL_DAYS)]
+            yield EntropyFinding(
+                line=line, kind="stagnation", since=since[0], before=round(since[1], 3), now=round(values[-1], 3)
+            )
+
+
+def _value(day: EntropyDay, line: str) -> float | None:
+    parts: Mapping[str, object] = day["parts"]
+    value = day["outcome"] if line == "outcome" else day["cem"] if line == "cem" else parts.get(line)
+    return value if isinstance(value, float) else None
+
+
+def _days(root: Root, user: str | None) -> Iterator[EntropyDay]:
+    by_day: dict[str, list[_MissionRow]] = defaultdict(list)
+    for each in _read_rows(root, user):
+        by_day[_day_of(each.name)].append(each)
+    used, missions, before = 0.0, 0.0, ""
+    parts, cem = EntropyParts(), None
+    for day, rows in sorted(by_day.items()):
+        fading = 0.5 ** (_days_between(before or day, day) / entropy.HALF_LIFE)
+        before = day
+        used = used * fading + sum(-each.uses if each.is_undone else each.uses for each in rows)
+        missions = missions * fading + len(rows)
+        standing = [each.parts for each in rows if not each.is_undone]
+        carried = len(rows) < LEAST
+        if not carried:
+            parts, cem = _measure_day(standing, entropy.structure(used, missions))
+        known = [each.outcome for each in rows if each.outcome is not None]
+        yield EntropyDay(
+            day=day, missions=len(rows), carried=carried, parts=parts.copy(), cem=cem,
+            outcome=round(fmean(known), 3) if known else None, undone=sum(each.is_undone for each in rows),
+        )  # fmt: skip
+
+
+def _measure_day(rows: Sequence[EntropyParts], structure: float | None) -> tuple[EntropyParts, float | None]:
+    """Return the medians of a day's parts, and the median of its missions' sums."""
+    shared = EntropyParts() if structure is None else EntropyParts(Hstruc=structure)
+    sums = [value for row in rows if (value := entropy.composite({**row, **shared})) is not None]
+    parts: EntropyParts = {**entropy.medians(rows), **shared}
+    rounded = EntropyParts()
+    for part in entropy.WEIGHTS:
+        if part in parts:
+            rounded[part] = round(parts[part], 3)
+    return rounded, round(median(sums), 3) if sums else None
+
+
+def _read_rows(root: Root, user: str | None) -> Iterator[_MissionRow]:
+    """Yield what was measured of each mission (of a user) that the image still has, the oldest first."""
+    kept = root.get(roots.ENTROPY)
+    for name, values in () if kept is None else kept.items():
+        record = roots.find_record(root, name)
+        if record is not None and user in (None, record.brief.value["user"]):
+            told = outcomes.mean(outcomes.list_outcomes(root, name))
+            brief = record.brief.value
+            text, is_undone = clip_line(brief["text"], _LINE), record.status.word == "undone"
+            yield _MissionRow(name, text, parts_of(values), values[3] or 0.0, told, is_undone)
+
+
+def _days_between(one: str, other: str) -> int:
+    return (date.fromisoformat(other) - date.fromisoformat(one)).days
+
+
+def _day_of(mission: str) -> str:
+    return iso(ids.begun_at(mission))[:10]

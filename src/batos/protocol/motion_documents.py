@@ -1,0 +1,94 @@
+"""The documents of what the mind measures of itself: outcomes of missions, and the entropy metric."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypeAlias, TypedDict, final
+
+#: The acts of people on an answer; records/outcomes.py has the worth of each.
+OutcomeAct: TypeAlias = Literal[
+    "rated_good", "rated_bad", "edited", "undone", "retracted", "approved", "refused", "asked_again", "corrected",
+    "cited_later", "went_on", "cancelled",
+]  # fmt: skip
+#: The parts of the metric: relevance, cognitive diversity, novelty of solutions, structure in use.
+EntropyPart: TypeAlias = Literal["Hrel", "Hcog", "Hsol", "Hstruc"]
+
+
+class OutcomeDocument(TypedDict):
+    """An act of a person on an answer: its value from -1 to 1, its weight, and the reason that was given, if any."""
+
+    act: OutcomeAct
+    value: float
+    weight: float
+    at: str
+    by: str
+    why: NotRequired[str]
+
+
+@final
+class RatedPage(TypedDict):
+    """The outcomes of a mission after a verdict, and their weighted mean."""
+
+    mission: str
+    outcomes: list[OutcomeDocument]
+    outcome: float | None
+
+
+class EntropyParts(TypedDict, total=False):
+    """The parts of the metric that are defined, each in [0, 1]."""
+
+    Hrel: float
+    Hcog: float
+    Hsol: float
+    Hstruc: float
+
+
+class EntropyDay(TypedDict):
+    """The metric of a day: medians over its missions, and the mean outcome.
+
+    A day with too few missions has the value of the day before: it is `carried`. `undone` counts undone missions.
+    """
+
+    day: str
+    missions: int
+    carried: bool
+    parts: EntropyParts
+    cem: float | None
+    outcome: float | None
+    undone: int
+
+
+class EntropyFinding(TypedDict):
+    """A fall or a standstill of one line: since which day, and what was measured then and at the end."""
+
+    line: str
+    kind: Literal["dip", "stagnation"]
+    since: str
+    before: float
+    now: float
+
+
+@final
+class EntropyPage(TypedDict):
+    """The metric of the last days, its weights, and what is to be looked at."""
+
+    days: list[EntropyDay]
+    weights: dict[EntropyPart, float]
+    findings: list[EntropyFinding]
+
+
+class EntropyMission(TypedDict):
+    """The metric of one mission, and what people did with its answer."""
+
+    mission: str
+    text: str
+    parts: EntropyParts
+    uses: float
+    outcome: float | None
+
+
+@final
+class EntropyReasons(TypedDict):
+    """The missions that a day's value comes of, the lowest first."""
+
+    day: EntropyDay
+    missions: list[EntropyMission]

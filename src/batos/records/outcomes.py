@@ -1,0 +1,110 @@
+"""Outcomes: what people did with an answer, by their verdict or by what they did next, with the worth of each act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, cast
+
+from batos.image import roots
+from batos.image.roots import Root
+from batos.protocol.motion_documents import OutcomeAct, OutcomeDocument
+
+
+class Worth(NamedTuple):
+    """The value of an act, from -1 (bad) to 1 (good), and how much it counts beside other acts."""
+
+    value: float
+    weight: float
+
+
+#: The worth of each act. That nobody does anything has none: silence is no consent.
+ACTS: Final[Mapping[OutcomeAct, Worth]] = {
+    "rated_good": Worth(1.0, 1.0),
+    "rated_bad": Worth(-1.0, 1.0),
+    "edited": Worth(-1.0, 1.0),
+    "undone": Worth(-1.0, 1.0),
+    "retracted": Worth(-1.0, 1.0),
+    "approved": Worth(1.0, 1.0),
+    "refused": Worth(-1.0, 1.0),
+    "asked_again": Worth(-0.5, 0.5),
+    "corrected": Worth(-0.5, 0.5),
+    "cited_later": Worth(0.5, 0.3),
+    "went_on": Worth(0.2, 0.2),
+    "cancelled": Worth(-0.5, 0.3),
+}
+#: The acts that are a person's verdict, of which the newest counts.
+VERDICTS: Final = frozenset[OutcomeAct]({"rated_good", "rated_bad"})
+#: The acts by which a person says what to think of an answer; others only hint at it.
+EXPLICIT: Final = frozenset(act for act, worth in ACTS.items() if worth.weight == 1.0)
+#: The acts of one mission that are kept; the oldest go.
+MOST: Final = 8
+
+
+class NotedAct(NamedTuple):
+    """An act as the image keeps it: when, by whom, and the reason that was given."""
+
+    act: OutcomeAct
+    at: str
+    by: str
+    why: str = ""
+
+    def as_document(self) -> OutcomeDocument:
+        """Return it with what it is worth."""
+        value, weight = ACTS[self.act]
+        told = OutcomeDocument(act=self.act, value=value, weight=weight, at=self.at, by=self.by)
+        return {**told, "why": self.why} if self.why else told
+
+
+def note(root: Root, mission: str, noted: NotedAct) -> None:
+    """Note an act on a mission's answer. A verdict takes the place of the same person's verdict before it.
+
+    Another act by a person is noted once.
+    """
+    instead = VERDICTS if noted.act in VERDICTS else {noted.act}
+    before = [each for each in _list_acts(root, mission) if each.by != noted.by or each.act not in instead]
+    root[roots.OUTCOMES][mission] = tuple(tuple(each) for each in (*before, noted)[-MOST:])
+
+
+def list_outcomes(root: Root, mission: str) -> list[OutcomeDocument]:
+    """Return what people did with a mission's answer, the oldest act first; an undo that stands comes last."""
+    return [each.as_document() for each in (*_list_acts(root, mission), *_by_status(root, mission))]
+
+
+def mean(outcomes: Iterable[OutcomeDocument]) -> float | None:
+    """Return the weighted mean of outcomes, in [-1, 1]; None where there are none.
+
+    >>> from typing import cast
+    >>> round(mean([cast("OutcomeDocument", {"value": 1.0, "weight": 1.0}), {"value": -0.5, "weight": 0.5}]), 2)
+    0.5
+    """
+    worth = [(each["value"], each["weight"]) for each in outcomes]
+    weight = sum(each for _, each in worth)
+    return sum(value * each for value, each in worth) / weight if weight else None
+
+
+def _list_acts(root: Root, mission: str) -> list[NotedAct]:
+    kept = root.get(roots.OUTCOMES)  # an older moment of the image has none
+    return [] if kept is None else [_read(each) for each in kept.get(mission, ())]
+
+
+def _read(kept: tuple[str, ...]) -> NotedAct:
+    act, at, by, why = kept
+    return NotedAct(cast("OutcomeAct", act), at, by, why)
+
+
+def _by_status(root: Root, mission: str) -> Iterator[NotedAct]:
+    """Yield the act that a mission's status is: an undo that was taken back is none."""
+    found = roots.find_record(root, mission)
+    if found is None:
+        return
+    user = str(found.brief.value["user"])
+    if found.status.word == "undone":
+        yield NotedAct("undone", found.status.at, user)
+    elif found.status.word == "cancelled" and _has_spoken(found.status.report):
+        yield NotedAct("cancelled", found.status.at, user)
+
+
+def _has_spoken(report: Mapping[str, object] | None) -> bool:
+    """Test if a model had begun to answer in an attempt: a mission that only waited says nothing of an answer."""
+    cost = (report or {}).get("cost")
+    return isinstance(cost, Mapping) and bool(cost.get("calls"))

@@ -1,0 +1,67 @@
+"""The verbs of motion: a verdict as one word or with its mission, and the metric drawn in lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from batos.protocol.errors import ProtocolError
+from batos.protocol.motion_documents import (
+    EntropyDay,
+    EntropyFinding,
+    EntropyMission,
+    EntropyPage,
+    EntropyParts,
+    EntropyReasons,
+    OutcomeDocument,
+    RatedPage,
+)
+from batos.verbs.all_verbs import read_args
+from batos.verbs.motion_verbs import CEM, CEM_WHY, RATE, RateArgs
+
+
+def test_one_word_is_the_verdict_of_the_last_answer() -> None:
+    """`rate good` and `rate last-1 good` are read alike; a mission alone has no verdict."""
+    assert read_args("rate", {"mission": "good"}) == RateArgs(verdict="good")
+    assert read_args("rate", {"mission": "last-1", "verdict": "bad"}) == RateArgs(mission="last-1", verdict="bad")
+    with pytest.raises(ProtocolError) as refused:
+        read_args("rate", {"mission": "last"})
+    assert refused.value.field == "args.verdict"
+
+
+def test_the_outcomes_of_an_answer_are_a_table() -> None:
+    """Each act with its value, and the reason that a person gave."""
+    act = OutcomeDocument(act="rated_bad", value=-1.0, weight=1.0, at="", by="ann", why="Wrong year.")
+    told: RatedPage = {"mission": "m-1", "outcome": -1.0, "outcomes": [act]}
+    assert RATE.in_words(told).splitlines()[1].split() == ["rated", "bad", "-1.0", "ann", "Wrong", "year."]
+
+
+def day(name: str, parts: EntropyParts, outcome: float | None = None) -> EntropyDay:
+    """A day."""
+    return EntropyDay(day=name, missions=6, carried=False, parts=parts, cem=0.5, outcome=outcome, undone=1)
+
+
+def test_the_metric_is_a_line_for_each_part() -> None:
+    """Low and high bars, a gap where a part is not defined, the newest value, and what fell."""
+    days = [day("2026-11-29", {"Hrel": 0.0}), day("2026-11-30", {"Hrel": 1.0, "Hcog": 0.5}, -1.0)]
+    finding = EntropyFinding(line="Hrel", kind="dip", since="2026-11-29", before=0.9, now=0.4)
+    page: EntropyPage = {"days": days, "weights": {"Hrel": 0.4}, "findings": [finding]}
+    lines = CEM.in_words(page).splitlines()
+    assert lines[0] == "2026-11-29 to 2026-11-30, 12 missions"
+    assert lines[2].split() == ["Hrel", "relevance", "▁█", "1.00"]
+    assert lines[3].split() == ["Hcog", "diversity", "▅", "0.50"]
+    assert lines[4].endswith("not defined")
+    assert "outcome" in lines[7]
+    assert "▁" in lines[7]
+    assert lines[8:] == [
+        "2 of them were undone.",
+        "Hrel relevance has fallen from 0.90 to 0.40 since 2026-11-29.",
+        "batos cem why 2026-11-30",
+    ]
+
+
+def test_before_the_first_answer_nothing_is_drawn() -> None:
+    """The text says so; the missions of a day are a table."""
+    assert CEM.in_words({"days": [], "weights": {}, "findings": []}).startswith("Nothing is measured yet")
+    mission = EntropyMission(mission="m-1", text="Who?", parts={"Hrel": 0.5}, uses=1.0, outcome=None)
+    told: EntropyReasons = {"day": day("2026-11-30", {}), "missions": [mission]}
+    assert CEM_WHY.in_words(told).splitlines()[1].split() == ["m-1", "0.50", "1.0", "Who?"]
