@@ -11,7 +11,7 @@ from tests.history.test_as_of_past_questions import Door
 
 from batos.image import roots
 from batos.protocol.brief import as_file
-from batos.protocol.errors import Refused
+from batos.protocol.errors import BriefError, Refused
 from batos.records import outcomes
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
@@ -96,6 +96,8 @@ async def test_a_person_rates_an_answer_and_changes_their_mind(tmp_path: Path) -
         assert acts(uvm, first["id"]) == ["rated_bad", "undone"]
         await door("redo", mission=first["id"])
         assert acts(uvm, first["id"]) == ["rated_bad"]
+        with pytest.raises(BriefError, match="good or bad"):
+            await door("rate", mission=first["id"])
         failing = await uvm.missions.submit({"text": ASKED, "user": "tester"}, begin=False)
         with pytest.raises(Refused, match="there is no answer"):
             await door("rate", mission=failing, verdict="good")

@@ -20,11 +20,11 @@ from batos.verbs.motion_verbs import CEM, CEM_WHY, RATE, RateArgs
 
 
 def test_one_word_is_the_verdict_of_the_last_answer() -> None:
-    """`rate good` and `rate last-1 good` are read alike; a mission alone has no verdict."""
+    """`rate good` and `rate last-1 good` are read alike; another word is refused."""
     assert read_args("rate", {"mission": "good"}) == RateArgs(verdict="good")
     assert read_args("rate", {"mission": "last-1", "verdict": "bad"}) == RateArgs(mission="last-1", verdict="bad")
     with pytest.raises(ProtocolError) as refused:
-        read_args("rate", {"mission": "last"})
+        read_args("rate", {"mission": "last", "verdict": "fine"})
     assert refused.value.field == "args.verdict"
 
 
@@ -46,14 +46,13 @@ def test_the_metric_is_a_line_for_each_part() -> None:
     finding = EntropyFinding(line="Hrel", kind="dip", since="2026-11-29", before=0.9, now=0.4)
     page: EntropyPage = {"days": days, "weights": {"Hrel": 0.4}, "findings": [finding]}
     lines = CEM.in_words(page).splitlines()
-    assert lines[0] == "2026-11-29 to 2026-11-30, 12 missions"
+    assert lines[0] == "2026-11-29 to 2026-11-30, 12 missions, 2 of them undone"
     assert lines[2].split() == ["Hrel", "relevance", "▁█", "1.00"]
     assert lines[3].split() == ["Hcog", "diversity", "▅", "0.50"]
     assert lines[4].endswith("not defined")
     assert "outcome" in lines[7]
     assert "▁" in lines[7]
     assert lines[8:] == [
-        "2 of them were undone.",
         "Hrel relevance has fallen from 0.90 to 0.40 since 2026-11-29.",
         "batos cem why 2026-11-30",
     ]

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from batos.protocol.motion_documents import EntropyDay, EntropyFinding, EntropyPage, EntropyReasons, RatedPage
 from batos.protocol.wire_messages import Asker, Name, StrictModel
+from batos.terminal.console import count_text
 from batos.terminal.layout import Column, listing
 from batos.verbs.wire_verb import Noun, WireVerb
 
@@ -39,7 +40,7 @@ class RateArgs(StrictModel):
     """
 
     mission: Name = Field(default="last", description="The mission's id or its beginning; `last`, `last-1`.")
-    verdict: Literal["good", "bad"] = Field(description="`good` or `bad`.")
+    verdict: Literal["good", "bad"] | None = Field(default=None, description="`good` or `bad`; one is to be said.")
     why: str | None = Field(default=None, min_length=1, max_length=500, description="The reason, in a sentence.")
     user: Asker = Field(default=None, description="The owner of the mission; absent: any owner.")
 
@@ -79,9 +80,11 @@ def cem_text(told: EntropyPage) -> str:
     rows = [{"part": label, **_line(days[-_SHOWN:], name)} for name, label in _LABELS.items()]
     columns: Mapping[str, Column] = {"part": "part", "days": "bars", "now": "now"}
     first, last = days[-_SHOWN:][0]["day"], days[-1]["day"]
-    lines = [f"{first} to {last}, {sum(each['missions'] for each in days)} missions", listing(rows, columns)]
-    undone = sum(each["undone"] for each in days)
-    lines += [f"{undone} of them were undone."] if undone else []
+    missions, undone = (sum(each[key] for each in days) for key in ("missions", "undone"))
+    counted = f"{count_text(missions, 'mission')}{f', {undone} of them undone' if undone else ''}"
+    lines = [f"{first} to {last}, {counted}", listing(rows, columns)]
+    if days[-1]["carried"]:
+        lines.append(f"{last} has too few missions for a value of its own; five are enough.")
     return "\n".join([*lines, *map(_finding_text, told["findings"]), f"batos cem why {last}"])
 
 

@@ -22,7 +22,7 @@ from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.missions.mission_events import EventRelay
 from batos.protocol.brief import File
-from batos.protocol.errors import Refused
+from batos.protocol.errors import BriefError, Refused
 from batos.protocol.history_documents import DreamLine, RedonePage, UndonePage
 from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.motion_documents import OutcomeAct, RatedPage
@@ -142,6 +142,8 @@ def undo_verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
         return told
 
     async def rate(given: RateArgs, *_told: object) -> RatedPage:
+        if given.verdict is None:
+            raise BriefError("an answer is good or bad", field="args.verdict", remedy="Say which: `batos rate good`.")
         mission = await asyncio.to_thread(uvm.readings.resolve_mission, given.mission, given.user)
         act: OutcomeAct = "rated_good" if given.verdict == "good" else "rated_bad"
         noted = NotedAct(act, iso(uvm.clock()), given.user or uvm.settings.asker, given.why or "")
