@@ -122,6 +122,10 @@ class Settings(BaseModel):
     method_uses: int = Field(default=5, ge=1, le=10**6, description="Uses of a method before it is judged.")
     attachment_bytes: int = Field(default=16 * 2**20, ge=1, le=2**30, description="Largest attachment, in bytes.")
     cold_days: float = Field(default=30.0, ge=0, le=36_500, description="Days without a recall until a memory is cold.")
+    heartbeat_seconds: float = Field(
+        default=1_200.0, ge=0, le=DAY, description="Seconds of a day that the heartbeat may work."
+    )
+    audit_every: float = Field(default=DAY, ge=60, le=30 * DAY, description="Longest time between two heartbeats.")
     lease: float = Field(default=10.0, ge=0.5, le=600, description="Seconds until a silent node's work is taken over.")
     history_days: float = Field(default=90.0, ge=0, le=36_500, description="Days of past states that stay; 0: all.")
     journal_days: float = Field(default=0.0, ge=0, le=36_500, description="Days that words of calls stay; 0: always.")

@@ -13,8 +13,10 @@ from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
+from batos.autotelic import heartbeat
 from batos.autotelic.answer_measures import AnswerMeter
 from batos.autotelic.curator import Curator, ModelSummaries
+from batos.autotelic.heartbeat import Heartbeat, HeartbeatParts
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
 from batos.concurrency.jobs import Job
@@ -117,6 +119,7 @@ class UVM(OpenedImage):
     backfill: VectorBackfill
     mission_memory: MissionMemory
     curator: Curator
+    heartbeat: Heartbeat
     releaser: Releaser
     packer: Packer
 
@@ -126,6 +129,7 @@ class UVM(OpenedImage):
         return (
             self.learning.job, self.mission_memory.job, self.backfill.job, self.follow_ups.job,
             self.releaser.job, self.releaser.watch, self.sharing.job, *self.packer.jobs, self.counters.job,
+            self.heartbeat.job,
         )  # fmt: skip
 
     def status(self, user: str | None = None) -> MindStatus:
@@ -283,7 +287,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
         VectorBackfill(image, store, finder.find, workers.is_idle, tell),
-        _memory(opened, store, readings.recollection), Curator(image, folds, clock, events, writer),
+        _memory(opened, store, readings.recollection), *_curating(opened, folds, writer, workers.is_idle),
         _releaser(opened, seams.effects),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
@@ -294,6 +298,20 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:
     """Make what remembers answered missions, and measures each answer beside those before it."""
     return MissionMemory(opened.image, store, opened.clock, AnswerMeter(recollection).change)
+
+
+def _curating(
+    opened: OpenedImage, folds: FoldStore, writer: ModelSummaries, is_idle: Callable[[], bool]
+) -> tuple[Curator, Heartbeat]:
+    """Make the curator, and the heartbeat by which it works when nobody asks."""
+    settings, curator = opened.settings, Curator(opened.image, folds, opened.clock, opened.events, writer)
+    duties = [heartbeat.curating(curator, settings.cold_days, opened.clock)]
+    return curator, Heartbeat(
+        HeartbeatParts(
+            opened.image, opened.clock, is_idle, duties, settings.heartbeat_seconds, settings.audit_every,
+            heartbeat.has_power,
+        )
+    )  # fmt: skip
 
 
 def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
@@ -322,6 +340,7 @@ async def _start(stack: AsyncExitStack, built: UVM, *, lasts: bool) -> None:
         stack.push_async_callback(_finish, built.releaser.aclose)
         built.releaser.keep()
     stack.push_async_callback(_finish, built.packer.aclose)
+    stack.push_async_callback(_finish, built.heartbeat.job.stop)
     stack.push_async_callback(_finish, built.follow_ups.job.stop)
     for job in built.jobs:
         job.obey(built.image.signals)

@@ -11,7 +11,6 @@ from tests.history.test_as_of_past_questions import Door
 
 from batos.image import roots
 from batos.protocol.brief import as_file
-from batos.protocol.errors import BriefError, Refused
 from batos.records import outcomes
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM
@@ -81,26 +80,6 @@ async def test_a_question_says_what_came_of_the_answer_before(tmp_path: Path, se
         assert acts(uvm, first["id"]) == []
         await ask(uvm, second, conversation=talk)
         assert acts(uvm, first["id"]) == [act]
-
-
-async def test_a_person_rates_an_answer_and_changes_their_mind(tmp_path: Path) -> None:
-    """The newest verdict is shown with the mission, and an undo beside it; nothing is rated that has no answer."""
-    async with scripted_uvm(tmp_path, winding()) as uvm:
-        door, first = Door(uvm), await ask(uvm, ASKED)
-        await door("rate", mission=first["id"], verdict="good")
-        rated = await door("rate", mission=first["id"], verdict="bad", why="It names the wrong man.")
-        assert (rated["outcome"], [each["act"] for each in rated["outcomes"]]) == (-1.0, ["rated_bad"])
-        shown = await door("show", mission=first["id"])
-        assert shown["outcomes"][0]["why"] == "It names the wrong man."
-        await door("undo", mission=first["id"])
-        assert acts(uvm, first["id"]) == ["rated_bad", "undone"]
-        await door("redo", mission=first["id"])
-        assert acts(uvm, first["id"]) == ["rated_bad"]
-        with pytest.raises(BriefError, match="good or bad"):
-            await door("rate", mission=first["id"])
-        failing = await uvm.missions.submit({"text": ASKED, "user": "tester"}, begin=False)
-        with pytest.raises(Refused, match="there is no answer"):
-            await door("rate", mission=failing, verdict="good")
 
 
 async def test_an_answer_that_is_edited_or_retracted_was_not_good(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ class CurationWish:
     most: int
     dry_run: bool = False
     by_rule: bool = False
+    #: Tests before each region if the run goes on.
+    go_on: Callable[[], bool] = lambda: True
 
 
 class SummaryWriter(Protocol):
@@ -87,7 +89,7 @@ class Curator:
                 writer = None
             lines: list[FoldedRegionLine] = []
             while (found := await asyncio.to_thread(next, regions, None)) is not None:
-                if len(lines) == wish.most:
+                if len(lines) == wish.most or not wish.go_on():
                     break
                 line = await self._look(found) if wish.dry_run else await self._fold(*found, writer)
                 if line is not None:

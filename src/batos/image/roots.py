@@ -80,6 +80,8 @@ UNREMEMBERED: Final = "unremembered"
 OUTCOMES: Final = "outcomes"
 #: mission id -> the parts of the entropy metric that its answer has (autotelic/entropy.py)
 ENTROPY: Final = "entropy"
+#: whether the mind wakes by itself, and what it did and spent (autotelic/heartbeat.py)
+HEARTBEAT: Final = "heartbeat"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
@@ -139,6 +141,7 @@ RECORDS: Final = (
     EFFECT_LINES,
     OUTCOMES,
     ENTROPY,
+    HEARTBEAT,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -155,7 +158,7 @@ _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys((MISSIONS, CONVERSATIONS, DOCUMENTS), Chronicle),
     **dict.fromkeys((EFFECT_LINES, NODES), IOBTree),
     **dict.fromkeys(
-        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE, SUSPECTED),
+        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE, SUSPECTED, HEARTBEAT),
         PersistentMapping,
     ),
 }
@@ -217,6 +220,7 @@ class Root(TypedDict, total=False):
     effect_lines: IOBTree[Mapping[str, object]]
     outcomes: OOBTree[str, tuple[tuple[str, ...], ...]]
     entropy: OOBTree[str, tuple[float | None, ...]]
+    heartbeat: PersistentMapping[str, Any]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

@@ -86,6 +86,16 @@ class EntropyMission(TypedDict):
     outcome: float | None
 
 
+class HeartbeatDocument(TypedDict):
+    """The heartbeat: whether it beats, when it last did and what, seconds `spent` today of a day's `budget`."""
+
+    on: bool
+    ran: str | None
+    did: list[str]
+    spent: float
+    budget: float
+
+
 @final
 class EntropyReasons(TypedDict):
     """The missions that a day's value comes of, the lowest first."""

@@ -6,6 +6,7 @@ from typing import NotRequired, TypedDict, final
 
 from batos.protocol.image_documents import BackgroundGenesisDocument, NodeLine, ScreenDocument
 from batos.protocol.mission_documents import ErrorDocument, LoadedModel
+from batos.protocol.motion_documents import HeartbeatDocument
 
 
 class FindingDocument(TypedDict):
@@ -175,6 +176,7 @@ class StatusDocument(StandingStatus):
 
     genesis: NotRequired[BackgroundGenesisDocument | None]
     server: NotRequired[ServerDocument | None]
+    heartbeat: NotRequired[HeartbeatDocument | None]
 
 
 class SentPiece(TypedDict):

@@ -7,10 +7,18 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
-from batos.protocol.motion_documents import EntropyDay, EntropyFinding, EntropyPage, EntropyReasons, RatedPage
+from batos.protocol.motion_documents import (
+    EntropyDay,
+    EntropyFinding,
+    EntropyPage,
+    EntropyReasons,
+    HeartbeatDocument,
+    RatedPage,
+)
 from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.console import count_text
-from batos.terminal.layout import Column, listing
+from batos.terminal.layout import Column, card, listing
+from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 
 CEM_NOUN: Final = Noun(
@@ -133,6 +141,53 @@ def cem_why_text(told: EntropyReasons) -> str:
     return listing(told["missions"], columns, whole=(0,))
 
 
+HEARTBEAT_NOUN: Final = Noun(
+    "heartbeat",
+    """Let the mind wake by itself when something changed and nobody asks; pause that, or let it work now.
+
+    Without a verb: `show`. It is off until you resume it the first time.""",
+    default="show",
+)
+
+
+class HeartbeatArgs(StrictModel):
+    """Show whether the mind wakes by itself, when it last did, what it did, and what it spent today."""
+
+
+class HeartbeatTurnArgs(StrictModel):
+    """Let the mind wake by itself from now on.
+
+    The heartbeat works ten minutes after the last question, on mains power, at most `heartbeat_seconds` a day, and
+    stops when you ask something.
+    """
+
+    user: Asker = Field(default=None, description="The user who says so; absent: the server's own user.")
+
+
+class HeartbeatPauseArgs(HeartbeatTurnArgs):
+    """Let the mind no more wake by itself; what it is doing ends at its next step."""
+
+
+class HeartbeatNowArgs(HeartbeatArgs):
+    """Let the mind do its duties now, whatever changed and was spent; it stops when you ask something."""
+
+
+def heartbeat_text(told: HeartbeatDocument) -> str:
+    """Write the state of the heartbeat."""
+    spent = f"{told['spent']:.1f} s of {told['budget']:,.0f} s today"
+    begin = "on" if told["on"] else "off; `batos heartbeat resume` lets the mind wake by itself"
+    rows = [("state", begin), ("last", local_time(told["ran"]) if told["ran"] else "never"), ("spent", spent)]
+    return card([*rows, *(("did", each) for each in told["did"])])
+
+
+HEARTBEAT: Final = WireVerb("heartbeat", HeartbeatArgs, "heartbeat show", heartbeat_text)
+HEARTBEAT_RESUME: Final = WireVerb(
+    "heartbeat_resume", HeartbeatTurnArgs, "heartbeat resume", heartbeat_text, governs=True
+)
+HEARTBEAT_PAUSE: Final = WireVerb(
+    "heartbeat_pause", HeartbeatPauseArgs, "heartbeat pause", heartbeat_text, governs=True
+)
+HEARTBEAT_NOW: Final = WireVerb("heartbeat_now", HeartbeatNowArgs, "heartbeat now", heartbeat_text, governs=True)
 RATE: Final = WireVerb(
     "rate", RateArgs, "rate [MISSION] [VERDICT]", rated_text,
     examples=("batos rate good", 'batos rate last-1 bad --why "It names the wrong year."'),

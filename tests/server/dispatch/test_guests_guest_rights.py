@@ -33,7 +33,8 @@ from batos.verbs.all_verbs import VERBS
 GUEST, OWNER, HOME = "key laptop 0a1b", "token 0a1b", "key home 0a1b"
 #: Verbs that change what the mind is made of.
 OWNERS = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke",
-                    "effects_settle", "pack"})  # fmt: skip
+                    "effects_settle", "pack", "heartbeat_resume", "heartbeat_pause",
+                    "heartbeat_now"})  # fmt: skip
 SECRET = "the blue heron nests at noon"
 
 
@@ -75,6 +76,8 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
     of_none = {
         "hello",
         "genesis",
+        "heartbeat",
+        "heartbeat_now",
         "adapters_use",
         "embed_memories",
         "method_make",

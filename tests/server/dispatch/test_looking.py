@@ -25,8 +25,22 @@ TOLD = {
         "approvals",
         "running",
         "missions",
+        "heartbeat",
     ),
-    *("missions", "counters", "days", "vram", "failures", "models", "learning", "jobs", "forms", "nodes", "erasure"),
+    *(
+        "missions",
+        "counters",
+        "days",
+        "vram",
+        "failures",
+        "models",
+        "learning",
+        "jobs",
+        "forms",
+        "nodes",
+        "erasure",
+        "heartbeat",
+    ),
 }
 
 

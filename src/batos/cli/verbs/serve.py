@@ -172,6 +172,7 @@ async def open_server(
         background_genesis = BackgroundGenesis(uvm) if settings.genesis == "auto" else None
         dispatcher = Dispatcher(uvm, uploads, background_genesis=background_genesis)
         uvm.packer.keep_packed()
+        uvm.heartbeat.keep()
         server = Server(dispatcher, ring)
         async with server.serving(bind, events) as places:
             mine = _note(places, by, server_life.digest(settings))

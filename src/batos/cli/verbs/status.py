@@ -117,6 +117,10 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if asked:
         yield f"asked    {count_text(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
     yield from _learning(found.get("learning") or {}, now)
+    beat = found.get("heartbeat")
+    if beat and beat["on"]:
+        last = f"last {_since(beat['ran'], now)} ago" if beat["ran"] else "not yet"
+        yield f"beat     {last}, {beat['spent']:.0f} s of {beat['budget']:,.0f} s today"
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
     yield f"missions {told or 'none yet'}"
 

@@ -37,7 +37,14 @@ from batos.protocol.server_documents import (
     StatusDocument,
 )
 from batos.protocol.wire_messages import PIECE_BYTES
-from batos.server.dispatch import background_genesis, erasing, history_changes, memory_changes, method_changes
+from batos.server.dispatch import (
+    background_genesis,
+    erasing,
+    history_changes,
+    memory_changes,
+    method_changes,
+    motion_changes,
+)
 from batos.server.dispatch.effect_changes import EffectChanges
 from batos.server.dispatch.guests import CopyPlaces
 from batos.server.dispatch.handling import Handler, answer, bind
@@ -127,6 +134,7 @@ class Dispatcher:
             **method_changes.verbs(uvm, self._run_shielded),
             **EffectChanges(uvm, self._run_shielded).verbs(),
             **history_changes.undo_verbs(uvm, self._run_shielded),
+            **motion_changes.verbs(uvm, self._run_shielded),
             **erasing.verbs(uvm, self._run_shielded, self._past.leave),
             **memory_changes.correction_verbs(uvm, self._run_shielded),
             **MemoryChanges(uvm, self._reader, self._sent, self._run_shielded).verbs(),
@@ -339,7 +347,7 @@ class Dispatcher:
         if self._background_genesis is not None and (told := self._background_genesis.progress()) is not None:
             shown["genesis"], shown["ready"] = told, False
             shown["reasons"] = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
-        shown["server"] = self._about or None
+        shown["server"], shown["heartbeat"] = self._about or None, self.uvm.heartbeat.describe()
         return shown
 
     # -- steering

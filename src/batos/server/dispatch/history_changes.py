@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeAlias
 
 from batos.client.pending import OnAcknowledged, OnEvent
@@ -17,17 +17,10 @@ from batos.history.copies import MindCopy, PastQuestion, PastQuestions
 from batos.history.mission_traces import Keeping
 from batos.history.promotion import PromotionParts
 from batos.history.undoing import Undoing
-from batos.image import roots
-from batos.image.ids import iso
-from batos.image.roots import Root
 from batos.missions.mission_events import EventRelay
 from batos.protocol.brief import File
-from batos.protocol.errors import BriefError, Refused
 from batos.protocol.history_documents import DreamLine, RedonePage, UndonePage
 from batos.protocol.mission_documents import MissionDocument
-from batos.protocol.motion_documents import OutcomeAct, RatedPage
-from batos.records import outcomes
-from batos.records.outcomes import NotedAct
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM
@@ -45,7 +38,6 @@ from batos.verbs.history_verbs import (
     ReplayArgs,
     UndoArgs,
 )
-from batos.verbs.motion_verbs import RATE, RateArgs
 
 #: Finds the files that a brief names.
 FindFiles: TypeAlias = Callable[[Any, str | None], Awaitable[Sequence[File]]]
@@ -141,25 +133,7 @@ def undo_verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
         uvm.releaser.job.wake()
         return told
 
-    async def rate(given: RateArgs, *_told: object) -> RatedPage:
-        if given.verdict is None:
-            raise BriefError("an answer is good or bad", field="args.verdict", remedy="Say which: `batos rate good`.")
-        mission = await asyncio.to_thread(uvm.readings.resolve_mission, given.mission, given.user)
-        act: OutcomeAct = "rated_good" if given.verdict == "good" else "rated_bad"
-        noted = NotedAct(act, iso(uvm.clock()), given.user or uvm.settings.asker, given.why or "")
-        return await shield(uvm.image.shared.apply(partial(_rate, mission=mission, noted=noted)))
-
-    return dict((bind(UNDO, undo), bind(REDO, redo), bind(RATE, rate)))
-
-
-def _rate(root: Root, mission: str, noted: NotedAct) -> RatedPage:
-    """Note a verdict on an answer. Raises: Refused: the mission has none."""
-    status = roots.mission_record(root, mission).status.word
-    if status not in ("done", "undone"):
-        raise Refused(f"{mission} is {status}: there is no answer", field="mission", remedy="Rate it when it is done.")
-    outcomes.note(root, mission, noted)
-    found = outcomes.list_outcomes(root, mission)
-    return {"mission": mission, "outcomes": found, "outcome": outcomes.mean(found)}
+    return dict((bind(UNDO, undo), bind(REDO, redo)))
 
 
 def _find_undone(uvm: UVM, named: str | None, user: str | None) -> str:

@@ -119,7 +119,12 @@ async def _add_daemon(settings: Settings, found: MindStatus) -> StatusDocument:
     error = found["image"]["error"]
     first = [NoServer("no server runs").as_dict(), *([error] if error else [])]
     async with bridge(settings) as daemon:
-        return {"server": None, "genesis": None, **await daemon_listing.add_standing(found, daemon, first)}
+        return {
+            "server": None,
+            "genesis": None,
+            "heartbeat": None,
+            **await daemon_listing.add_standing(found, daemon, first),
+        }
 
 
 def no_mind() -> ImageError:

@@ -1,0 +1,190 @@
+"""The heartbeat: work that the mind gives itself when something changed and nobody asks, within a day's budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from batos.autotelic.curator import CurationWish, Curator
+from batos.concurrency.jobs import Job
+from batos.image import roots
+from batos.image.ids import iso
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.protocol.motion_documents import HeartbeatDocument
+
+#: Seconds without a mission after which nobody asks.
+IDLE: Final = 600.0
+#: Seconds until a machine on its battery is looked at again.
+_POWER: Final = 600.0
+#: The most regions of memories that one beat folds.
+REGIONS: Final = 100
+_DAY: Final = 86_400.0
+#: Where Linux lists what a machine gets its power from.
+SUPPLIES: Final = Path("/sys/class/power_supply")
+
+#: Tests if a duty may go on: nobody asks, and the day's seconds are not spent.
+GoOn: TypeAlias = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """Work of a beat. `mark` tells what it would look at: where that is as it was, the duty is left out.
+
+    `work` does as much of it as it may, and returns what it did, in words; "" if there was nothing to do.
+    """
+
+    name: str
+    mark: Callable[[Root], str]
+    work: Callable[[GoOn], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatParts:
+    """The parts of a heartbeat: `seconds` is the budget of a day, `every` the longest time between two beats."""
+
+    image: LivingImage
+    clock: Callable[[], datetime]
+    is_idle: Callable[[], bool]
+    duties: Sequence[Duty]
+    seconds: float
+    every: float
+    has_power: Callable[[], bool]
+    idle: float = IDLE
+
+
+class Heartbeat:
+    """Does its duties on one node of several; a person's question stops it within a duty's next step.
+
+    Off until somebody resumes it. A process that is killed leaves what its duties wrote, and the next beat goes on.
+    """
+
+    def __init__(self, parts: HeartbeatParts) -> None:
+        self._parts = parts
+        self._asked_at = time.monotonic()
+        self._gives_way = False
+        self.job = Job(
+            "heartbeat", self._beat_if_due, lambda: parts.image.publishing.is_here, parts.idle, give_way=self._give_way
+        )
+        parts.image.signals.answered.call(lambda *_mission: self.job.wake())
+        parts.image.signals.remembered.call(self.job.wake)
+
+    def keep(self) -> None:
+        """Start it, as far as it is on; for a process that stays to work."""
+        self.job.start()
+        self.job.wake()
+
+    def _give_way(self) -> None:
+        self._asked_at, self._gives_way = time.monotonic(), True
+
+    def describe(self) -> HeartbeatDocument:
+        """Return whether it beats, when it last did and what, and what it spent today."""
+        with self._parts.image.snapshot() as root:
+            return _document(root, self._parts.seconds, iso(self._parts.clock()))
+
+    async def turn(self, by: str, *, on: bool) -> HeartbeatDocument:
+        """Let it beat from now on, or no more."""
+        at = iso(self._parts.clock())
+        await self._parts.image.shared.apply(lambda root: root[roots.HEARTBEAT].update(on=on, by=by, at=at))
+        self._gives_way = not on
+        self.job.wake()
+        return self.describe()
+
+    async def beat(self) -> HeartbeatDocument:
+        """Do the duties now, because a person asks for it, whatever changed and was spent."""
+        self._gives_way = False
+        await self._do(self._parts.duties, lambda: not self._gives_way)
+        return self.describe()
+
+    async def _beat_if_due(self) -> float | None:
+        """Do what is due if it is on, nobody asks and there is power; return when to look again."""
+        parts = self._parts
+        if parts.image.refusing is not None or not self.describe()["on"]:
+            return None
+        quiet = time.monotonic() - self._asked_at
+        if not parts.is_idle() or quiet < parts.idle:
+            return max(1.0, parts.idle - quiet)
+        if not parts.has_power():
+            return _POWER
+        left = parts.seconds - self.describe()["spent"]
+        if left <= 0:
+            return _seconds_to_midnight(parts.clock())
+        with parts.image.snapshot() as root:
+            seen: Mapping[str, str] = root[roots.HEARTBEAT].get("seen", {})
+            due = [each for each in parts.duties if seen.get(each.name) != each.mark(root)]
+        self._gives_way, begun = False, time.monotonic()
+        await self._do(due, lambda: not self._gives_way and time.monotonic() - begun < left)
+        return parts.idle if self._gives_way else parts.every
+
+    async def _do(self, duties: Sequence[Duty], go_on: GoOn) -> None:
+        """Do duties one after another, and write down after each what it did and took."""
+        for duty in duties:
+            if not go_on():
+                return
+            begun = time.monotonic()
+            did = await duty.work(go_on)
+            taken, is_whole = time.monotonic() - begun, go_on()
+            told = iso(self._parts.clock()), taken
+            await self._parts.image.shared.apply(partial(_note, duty=duty, did=did, told=told, whole=is_whole))
+
+
+def _note(root: Root, duty: Duty, did: str, told: tuple[str, float], *, whole: bool) -> None:
+    kept, (at, taken) = root[roots.HEARTBEAT], told
+    before = kept.get("spent", 0.0) if kept.get("day") == at[:10] else 0.0
+    lines: list[str] = [line for line in kept.get("did", ()) if not line.startswith(f"{duty.name}: ")]
+    kept.update(day=at[:10], spent=before + taken, ran=at, did=(*lines, f"{duty.name}: {did or 'nothing to do'}"))
+    if whole:  # as it is now: its own changes are none that it has to look at again
+        kept["seen"] = {**kept.get("seen", {}), duty.name: duty.mark(root)}
+
+
+def _document(root: Root, seconds: float, now: str) -> HeartbeatDocument:
+    kept: Mapping[str, Any] = root.get(roots.HEARTBEAT) or {}
+    spent = kept.get("spent", 0.0) if kept.get("day") == now[:10] else 0.0
+    return HeartbeatDocument(
+        on=bool(kept.get("on")),
+        ran=kept.get("ran"),
+        did=list(kept.get("did", ())),
+        spent=round(spent, 3),
+        budget=seconds,
+    )
+
+
+def _seconds_to_midnight(now: datetime) -> float:
+    return _DAY - (now.hour * 3600 + now.minute * 60 + now.second)
+
+
+def has_power(folder: Path = SUPPLIES) -> bool:
+    """Test if the machine runs on mains power; one that lists no supply does."""
+    try:
+        supplies = {each.name: (_read(each / "type"), _read(each / "online")) for each in folder.iterdir()}
+    except OSError:
+        return True
+    mains = [online for kind, online in supplies.values() if kind in ("Mains", "USB")]
+    has_battery = any(kind == "Battery" for kind, _ in supplies.values())
+    return "1" in mains or not has_battery
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def curating(curator: Curator, cold_days: float, clock: Callable[[], datetime]) -> Duty:
+    """Return the duty to fold what nobody has recalled for long, or what says the same, by the rule alone.
+
+    Memories grow cold without a change: each day is looked at once.
+    """
+
+    async def work(go_on: GoOn) -> str:
+        wish = CurationWish(None, cold_days, REGIONS, by_rule=True, go_on=go_on)
+        folded = (await curator.curate(wish))["regions"]
+        return f"{len(folded)} regions of memories folded" if folded else ""
+
+    return Duty("curator", lambda root: f"{root[roots.MEMORIES]['change']} {iso(clock())[:10]}", work)

@@ -1,0 +1,62 @@
+"""The verbs of motion at a door: a verdict is kept with its mission, and the heartbeat says what it did."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.autotelic.test_answer_measures import ASKED, acts, ask, winding
+from tests.history.test_as_of_past_questions import Door
+from tests.memory.test_document_store import incoming
+from tests.memory.test_fold_store import logs
+
+from batos.protocol.errors import BriefError, Refused
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import Seams
+
+
+async def test_a_person_rates_an_answer_and_changes_their_mind(tmp_path: Path) -> None:
+    """The newest verdict is shown with the mission, and an undo beside it; nothing is rated that has no answer."""
+    async with scripted_uvm(tmp_path, winding()) as uvm:
+        door, first = Door(uvm), await ask(uvm, ASKED)
+        await door("rate", mission=first["id"], verdict="good")
+        rated = await door("rate", mission=first["id"], verdict="bad", why="It names the wrong man.")
+        assert (rated["outcome"], [each["act"] for each in rated["outcomes"]]) == (-1.0, ["rated_bad"])
+        shown = await door("show", mission=first["id"])
+        assert shown["outcomes"][0]["why"] == "It names the wrong man."
+        await door("undo", mission=first["id"])
+        assert acts(uvm, first["id"]) == ["rated_bad", "undone"]
+        await door("redo", mission=first["id"])
+        assert acts(uvm, first["id"]) == ["rated_bad"]
+        with pytest.raises(BriefError, match="good or bad"):
+            await door("rate", mission=first["id"])
+        failing = await uvm.missions.submit({"text": ASKED, "user": "tester"}, begin=False)
+        with pytest.raises(Refused, match="there is no answer"):
+            await door("rate", mission=failing, verdict="good")
+
+
+async def test_memories_that_say_the_same_are_folded_by_a_beat(tmp_path: Path) -> None:
+    """Without a model; `status` and `heartbeat` tell what was done."""
+    clock = Clock()
+    async with scripted_uvm(tmp_path, ScriptedBridge(), seams=Seams(clock=clock), user="ann") as uvm:
+        given = [incoming(text, f"/notes/{n}") for n, text in enumerate(logs(20))]
+        await uvm.document_store.remember(given)
+        clock.now += timedelta(days=60)
+        door = Door(uvm)
+        assert (await door("heartbeat"))["on"] is False
+        told = await door("heartbeat_now")
+        assert "regions of memories folded" in told["did"][0]
+        assert (await door("status"))["heartbeat"]["did"] == told["did"]
+        again = await door("heartbeat_now")
+        assert again["did"] == ["curator: nothing to do"]
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
