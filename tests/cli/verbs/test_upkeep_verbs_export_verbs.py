@@ -49,3 +49,19 @@ def test_a_refused_import_leaves_the_home_as_it_was(user: User, tmp_path: Path) 
     again = user.run("import", str(folder), "--home", str(other))
     assert (again.code, "already" in again.err) == (4, True)
     assert user.run("verify", "--home", str(other)).code == 0
+
+
+def test_good_answers_are_exported_as_chat_lines(user: User, tmp_path: Path) -> None:
+    """Of a persona and a time, with the number of those that were left out; the options belong together."""
+    good, bad = (f"Should we move to {town}?" for town in ("Ulm", "Orm"))
+    for text in (good, bad):
+        assert user.run("ask", text, "--effort", "reflex", "--persona", "ROBIN").code == 0
+    assert user.run("rate", "bad", "--why", "Nobody lives there.").code == 0
+    told = user.run("export", "--training", str(tmp_path / "sets"), "--json").document["data"]
+    lines = [json.loads(line) for line in (tmp_path / "sets" / "robin.jsonl").read_text().splitlines()]
+    assert (told["lines"], len(lines)) == ({"ROBIN": 1}, 1)
+    assert good in lines[0]["messages"][-2]["content"]
+    assert told["left_out"]["a person did not take the answer"] == 1
+    shown = user.run("export", "--training", str(tmp_path / "none"), "--persona", "babs")
+    assert (shown.code, "No answer may be learnt from." in shown.out) == (0, True)
+    assert user.run("export", str(tmp_path / "mind"), "--persona", "BABS").code == 2

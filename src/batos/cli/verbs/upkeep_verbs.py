@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from batos.cli.command_line import examples
+from batos.cli.command_line import examples, given_moment, given_name
 from batos.cli.doors.choosing import image_alone
 from batos.cli.typed_names import past_moment
 from batos.cli.verb_options import VerbCall, common, run
@@ -27,15 +27,25 @@ _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path
 _BESIDE = ("codex", "batos.toml")
 
 
-@click.command(epilog=examples("batos export ./mind"))
+@click.command(epilog=examples("batos export ./mind", "batos export --training ./sets --persona BABS"))
 @_FOLDER
+@click.option("--training", is_flag=True, help="Write chat lines for each persona instead, to train adapters with.")
+@click.option("--persona", metavar="NAME", type=given_name, help="With --training: only this persona's lines.")
+@click.option("--since", metavar="TIME", type=given_moment, help="With --training: only of questions since then.")
 @common
-def export(called: VerbCall, folder: Path) -> int:
+def export(called: VerbCall, folder: Path, training: bool, persona: str | None, since: str | None) -> int:
     """Write the whole mind as it is now to DIR: image and journal as lines of JSON, blobs, codex and settings.
 
     The verb works beside a running server. `batos help export` explains the lines. Past states are not in it: those are
     in a backup.
+
+    With --training, DIR gets the calls behind your answers that passed the gate, rest on no foreign text, and were not
+    undone, retracted or rated bad.
     """
+    if training:
+        return _export_training(called, folder, persona, since)
+    if persona is not None or since is not None:
+        raise UsageError("--persona and --since choose training lines", field="training", remedy="Add --training.")
     counts = run(asyncio.to_thread(_export, called, folder))
     called.answer(counts, lambda told: f"{_counts_text(told)} are in {folder}.")
     return 0
@@ -52,6 +62,32 @@ def _export(called: VerbCall, folder: Path) -> dict[str, int]:
     for name in _BESIDE:
         _copy(settings.home / name, folder / name)
     return counts
+
+
+def _export_training(called: VerbCall, folder: Path, persona: str | None, since: str | None) -> int:
+    from batos.care.training_sets import TrainingWish, write_sets
+    from batos.server.dispatch.looking import open_looking
+
+    def write() -> Mapping[str, Any]:
+        with open_looking(called.settings) as looking:
+            wish = TrainingWish(called.settings.asker, persona and persona.upper(), since or "")
+            return write_sets(looking.readings, folder, wish)
+
+    called.answer(run(asyncio.to_thread(write)), lambda told: _training_text(told, folder))
+    return 0
+
+
+def _training_text(told: Mapping[str, Any], folder: Path) -> str:
+    """Write what training sets have, what was left out, and what no erasure reaches."""
+    lines = [
+        f"{count_text(count, 'line')} and {count_text(told['preferences'].get(persona, 0), 'preference')} of {persona}"
+        for persona, count in told["lines"].items()
+    ]
+    lines += [f"{count_text(count, 'mission')} left out: {why}" for why, count in sorted(told["left_out"].items())]
+    if not told["lines"]:
+        return "\n".join([*lines, "No answer may be learnt from."])
+    kept = f"They are copies in {folder}, which a later `batos forget --erase` does not reach."
+    return "\n".join([*lines, f"{kept} Each line names its mission."])
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -42,6 +42,11 @@ class Looking:
         self._reader = Reader(readings)
         self._verbs = {**self._reader.verbs(), **dict((bind(STATUS, self._status),))}
 
+    @property
+    def readings(self) -> Readings:
+        """Return what reads the image."""
+        return self._of
+
     async def handle(
         self, verb: str, args: Mapping[str, object], on_event: OnEvent = nobody, on_ack: OnAcknowledged = nobody
     ) -> dict[str, object]:
