@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 
 from batos.autotelic import entropy
 from batos.autotelic.entropy import AnswerFacts, Content, SentenceFacts, content, likeness
 from batos.image import ids, roots
-from batos.image.records import MissionRecord
+from batos.image.records import Brief, MissionRecord
 from batos.image.roots import Root
 from batos.memory.document_store import Change
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import ANSWERED, Recollection
 from batos.objects.prototype import own_slots
+from batos.protocol.evidence_documents import RecalledPassage
+from batos.protocol.mission_documents import ProvenanceDocument, VoiceDocument
 from batos.protocol.motion_documents import EntropyParts, OutcomeAct
 from batos.records import outcomes
 from batos.records.outcomes import NotedAct
@@ -84,26 +86,27 @@ class AnswerMeter:
 
     def measure(self, root: Root, mission: str, record: MissionRecord) -> EntropyMeasure:
         """Return the measure of a mission that is done and not remembered yet."""
-        slots, asked = own_slots(record.thought), record.brief.value
-        question, said = content(asked["text"]), content(str(slots["answer"]))
-        judged = read_answer(asked["text"], slots)
-        earlier = list(self._earlier(root, asked, question))
+        slots, text = own_slots(record.thought), str(record.brief.value["text"])
+        question, said = content(text), content(str(slots["answer"]))
+        provenance: ProvenanceDocument = slots["provenance"]
+        judged = read_answer(question, str(slots["answer"]), provenance, slots.get("voices", ()))
+        earlier = list(self._earlier(root, text, str(record.brief.value["user"]), question))
         again = [likeness(said, answer) for near, answer in earlier if near >= entropy.SAME]
         similar = [likeness(said, answer) for _, answer in earlier]
-        wanted = _wants_novelty(slots["provenance"]) and not again
+        wanted = _wants_novelty(provenance) and not again
         values = (
             entropy.relevance(judged, max(again, default=None)),
             entropy.diversity(judged),
             entropy.novelty(judged, similar) if wanted else None,
-            _uses(slots) / max(1, slots["cost"]["calls"]),
+            _count_uses(provenance) / max(1, slots["cost"]["calls"]),
         )
         rounded = tuple(None if each is None else round(each, _DECIMALS) for each in values)
         return EntropyMeasure(rounded, tuple(_acts_of(root, mission, record, question)))
 
-    def _earlier(self, root: Root, asked: Mapping[str, Any], question: Content) -> Iterator[tuple[float, Content]]:
+    def _earlier(self, root: Root, text: str, user: str, question: Content) -> Iterator[tuple[float, Content]]:
         """Yield the answers to similar questions of the same person, each behind the likeness of the questions."""
-        reach = MemoryReach(asked["user"], kinds=ANSWERED, standings=None)
-        found = self.recollection.search.recall(root, RecallQuery(asked["text"], None, "text"), reach, COMPARED)
+        reach = MemoryReach(user, kinds=ANSWERED, standings=None)
+        found = self.recollection.search.recall(root, RecallQuery(text, None, "text"), reach, COMPARED)
         for each in found.best(COMPARED):
             slots = own_slots(each.chunk)
             near = likeness(question, content(own_slots(slots["document"])["title"]))
@@ -111,49 +114,47 @@ class AnswerMeter:
                 yield near, content(slots["text"])
 
 
-def read_answer(question: str, slots: Mapping[str, Any]) -> AnswerFacts:
-    """Return what the metric reads of an answer in the slots of its thought."""
-    provenance, answer = slots["provenance"], str(slots["answer"])
+def read_answer(
+    question: Content, answer: str, provenance: ProvenanceDocument, voices: Sequence[VoiceDocument]
+) -> AnswerFacts:
+    """Return what the metric reads of an answer, its origin and its voices."""
     quotes: dict[str, list[str]] = {}
-    for each in provenance.get("citations", ()):
-        quotes.setdefault(each["sentence"].strip(), []).append(each["quote"])
+    for cited in provenance.get("citations", ()):
+        quotes.setdefault(cited["sentence"].strip(), []).append(cited["quote"])
     sentences = []
     for each in provenance.get("sentences", ()):
         text = answer[slice(*each["span"])]
         sentences.append(SentenceFacts(content(text), each["state"], content(" ".join(quotes.get(text.strip(), ())))))
-    voices = [*_leaves(slots.get("voices", ()))]
-    return AnswerFacts(
-        content(question), tuple(sentences), provenance["gate"]["ok"],
-        tuple(content(each["answer"]) for each in voices if each["answer"]),
-        len(slots.get("voices", ())), len(provenance.get("unanswered", ())),
-    )  # fmt: skip
+    parts = tuple(content(each["answer"]) for each in _leaves(voices) if each["answer"])
+    unanswered = len(provenance.get("unanswered", ()))
+    return AnswerFacts(question, tuple(sentences), provenance["gate"]["ok"], parts, len(voices), unanswered)
 
 
-def _leaves(voices: Any) -> Iterator[Mapping[str, Any]]:
+def _leaves(voices: Iterable[VoiceDocument]) -> Iterator[VoiceDocument]:
     """Yield the voices that have no voices of their own."""
     for each in voices:
         within = each.get("voices")
         yield from _leaves(within) if within else (each,)
 
 
-def _wants_novelty(provenance: Mapping[str, Any]) -> bool:
+def _wants_novelty(provenance: ProvenanceDocument) -> bool:
     """Test if a protocol was applied that is there for novelty."""
-    protocol = provenance["gate"].get("protocol") or {}
-    return bool(protocol.get("applied")) and protocol.get("metric") == "Hsol"
+    protocol = provenance["gate"].get("protocol")
+    return protocol is not None and protocol["applied"] and protocol.get("metric") == "Hsol"
 
 
-def _uses(slots: Mapping[str, Any]) -> float:
+def _count_uses(provenance: ProvenanceDocument) -> float:
     """Count the links that led to what is cited, the methods that ran without a fault, and a protocol that was kept."""
-    provenance = slots["provenance"]
-    cited = {each["document"] for each in provenance.get("citations", ())}
-    linked = {
-        each["document"]
-        for each in provenance.get("recalled", ())
-        if each.get("document") in cited and "link: " in each.get("why", "")
-    }
+    linked = sum("link: " in each.get("why", "") for each in _list_cited(provenance))
     ran = len(provenance.get("methods", ())) if provenance["gate"]["ok"] else 0
-    protocol = provenance["gate"].get("protocol") or {}
-    return float(len(linked) + ran + bool(protocol.get("applied")))
+    protocol = provenance["gate"].get("protocol")
+    return float(linked + ran + (protocol is not None and protocol["applied"]))
+
+
+def _list_cited(provenance: ProvenanceDocument) -> list[RecalledPassage]:
+    """List the passages that an answer cites."""
+    cited = {each["document"] for each in provenance.get("citations", ())}
+    return [each for each in provenance.get("recalled", ()) if "document" in each and each["document"] in cited]
 
 
 # -- what a question says of the answers before it
@@ -182,36 +183,33 @@ def _acts_of(root: Root, mission: str, record: MissionRecord, question: Content)
     def make_act(act: OutcomeAct) -> NotedAct:
         return NotedAct(act, record.brief.accepted_at, user)
 
-    before = _one_before(root, mission, record)
+    before = _one_before(root, mission, user)
     if before is not None:
         name, asked = before
         is_soon = ids.begun_at(mission) - ids.begun_at(name) <= SOON
         conversation = record.brief.value.get("conversation")
         if is_soon and corrects(record.brief.value["text"]):
             yield name, make_act("corrected")
-        elif is_soon and likeness(question, content(asked["text"])) >= entropy.SAME:
+        elif is_soon and likeness(question, content(asked.value["text"])) >= entropy.SAME:
             yield name, make_act("asked_again")
-        elif conversation is not None and conversation == asked.get("conversation"):
+        elif conversation is not None and conversation == asked.value.get("conversation"):
             yield name, make_act("went_on")
     for name in _cited_missions(root, own_slots(record.thought)["provenance"]):
         yield name, make_act("cited_later")
 
 
-def _one_before(root: Root, mission: str, record: MissionRecord) -> tuple[str, Mapping[str, Any]] | None:
+def _one_before(root: Root, mission: str, user: str) -> tuple[str, Brief] | None:
     """Return the id and the brief of the answered mission that the same person asked right before."""
-    user = record.brief.value["user"]
     older = (each for each in ids.newest_first(root[roots.MISSIONS]) if each < mission)
     for name in islice(older, NEAREST):
         found = roots.mission_record(root, name)
         if found.brief.value["user"] == user:
-            return (name, found.brief.value) if found.status.word == "done" else None
+            return (name, found.brief) if found.status.word == "done" else None
     return None
 
 
-def _cited_missions(root: Root, provenance: Mapping[str, Any]) -> set[str]:
+def _cited_missions(root: Root, provenance: ProvenanceDocument) -> set[str]:
     """Return the missions whose answers, which are remembered, a new answer cites."""
-    cited = {each["document"] for each in provenance.get("citations", ())}
-    names = [each.get("memory", "") for each in provenance.get("recalled", ()) if each.get("document") in cited]
-    found = (root[roots.DOCUMENTS].get(name) for name in names)
+    found = (root[roots.DOCUMENTS].get(each.get("memory", "")) for each in _list_cited(provenance))
     slots = (own_slots(each) for each in found if each is not None)
     return {str(each["mission"]) for each in slots if each["kind"] in ANSWERED}

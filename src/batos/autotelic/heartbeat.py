@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from persistent.mapping import PersistentMapping
 
 from batos.autotelic.curator import CurationWish, Curator
 from batos.concurrency.jobs import Job
@@ -143,7 +145,7 @@ def _note(root: Root, duty: Duty, did: str, told: tuple[str, float], *, whole: b
 
 
 def _document(root: Root, seconds: float, now: str) -> HeartbeatDocument:
-    kept: Mapping[str, Any] = root.get(roots.HEARTBEAT) or {}
+    kept = root.get(roots.HEARTBEAT) or PersistentMapping()
     spent = kept.get("spent", 0.0) if kept.get("day") == now[:10] else 0.0
     return HeartbeatDocument(
         on=bool(kept.get("on")),

@@ -6,13 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple
 
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.missions.readings import Readings
 from batos.protocol.errors import UsageError
 from batos.protocol.mission_documents import MissionDocument, PromptDocument
+from batos.protocol.motion_documents import TrainingReport
 from batos.records import outcomes
 
 #: Where the lines of a persona go, and its preferences.
@@ -27,14 +28,6 @@ class TrainingWish(NamedTuple):
     user: str
     persona: str | None = None
     since: str = ""
-
-
-class TrainingReport(TypedDict):
-    """The written lines by persona, the pairs, and the number of missions left out by the reason."""
-
-    lines: dict[str, int]
-    preferences: dict[str, int]
-    left_out: dict[str, int]
 
 
 class _PersonaLine(NamedTuple):

@@ -86,6 +86,14 @@ class EntropyMission(TypedDict):
     outcome: float | None
 
 
+class TrainingReport(TypedDict):
+    """The written lines by persona, the pairs, and the number of missions left out by the reason."""
+
+    lines: dict[str, int]
+    preferences: dict[str, int]
+    left_out: dict[str, int]
+
+
 class HeartbeatDocument(TypedDict):
     """The heartbeat: whether it beats, when it last did and what, seconds `spent` today of a day's `budget`."""
 

@@ -105,8 +105,9 @@ def _line(days: Sequence[EntropyDay], name: str) -> dict[str, str]:
 
 def _values(days: Sequence[EntropyDay], name: str) -> Iterator[float | None]:
     for day in days:
-        parts: Mapping[str, Any] = day["parts"]
-        yield day["outcome"] if name == "outcome" else day["cem"] if name == "cem" else parts.get(name)
+        parts: Mapping[str, object] = day["parts"]
+        value = day["outcome"] if name == "outcome" else day["cem"] if name == "cem" else parts.get(name)
+        yield value if isinstance(value, float) else None
 
 
 def _bar(value: float, name: str) -> str:

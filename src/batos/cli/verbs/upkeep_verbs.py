@@ -18,6 +18,7 @@ from batos.cli.typed_names import past_moment
 from batos.cli.verb_options import VerbCall, common, run
 from batos.image.ids import utc_now
 from batos.protocol.errors import BriefError, Refused, UsageError
+from batos.protocol.motion_documents import TrainingReport
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import plain, table
 from batos.terminal.short_names import local_time
@@ -68,7 +69,7 @@ def _export_training(called: VerbCall, folder: Path, persona: str | None, since:
     from batos.care.training_sets import TrainingWish, write_sets
     from batos.server.dispatch.looking import open_looking
 
-    def write() -> Mapping[str, Any]:
+    def write() -> TrainingReport:
         with open_looking(called.settings) as looking:
             wish = TrainingWish(called.settings.asker, persona and persona.upper(), since or "")
             return write_sets(looking.readings, folder, wish)
@@ -77,7 +78,7 @@ def _export_training(called: VerbCall, folder: Path, persona: str | None, since:
     return 0
 
 
-def _training_text(told: Mapping[str, Any], folder: Path) -> str:
+def _training_text(told: TrainingReport, folder: Path) -> str:
     """Write what training sets have, what was left out, and what no erasure reaches."""
     lines = [
         f"{count_text(count, 'line')} and {count_text(told['preferences'].get(persona, 0), 'preference')} of {persona}"
