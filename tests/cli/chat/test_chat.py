@@ -55,9 +55,11 @@ def test_each_line_of_a_pipe_is_a_turn_of_one_conversation(user: User) -> None:
 
 def test_commands_are_answered_in_a_pipe_too(user: User) -> None:
     """History, cost and what was recalled are documents like the turns; two slashes begin a question."""
-    lines = "//etc is what?\n/history\n/cost\n/recalled\n/new\n/history\n"
+    lines = "/rate good\n//etc is what?\n/history\n/cost\n/recalled\n/rate bad It is no folder.\n/new\n/history\n"
     ran = user.run(*REFLEX, "--json", "-q", stdin=lines)
-    turn, history, cost, recalled, new, none = documents(ran.out)
+    early, turn, history, cost, recalled, rated, new, none = documents(ran.out)
+    assert early["error"]["code"] == "not_found"
+    assert [each["why"] for each in rated["data"]["outcomes"]] == ["It is no folder."]
     assert turn["data"]["brief"]["text"] == "/etc is what?"
     assert [each["question"] for each in history["data"]["turns"]] == ["/etc is what?"]
     assert (cost["data"]["turns"], cost["data"]["cost"]["calls"]) == (1, 1)

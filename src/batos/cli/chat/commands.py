@@ -19,6 +19,7 @@ from batos.protocol.errors import NotFound, UsageError
 from batos.protocol.mission_documents import MissionDocument
 from batos.terminal.console import count_text
 from batos.verbs.history_verbs import REDO, UNDO, redone_text, undone_text
+from batos.verbs.motion_verbs import RATE
 
 #: Words that leave a chat, alone on a line: other programs that one talks with have them.
 LEAVING: Final = frozenset({"exit", "quit", "/bye", "/exit"})
@@ -247,6 +248,16 @@ async def _redo(chat: Chat, door: Door, rest: str) -> int:
     return 0
 
 
+async def _rate(chat: Chat, door: Door, rest: str) -> int:
+    if chat.last is None:
+        raise NotFound("there is no answer yet", remedy="Ask something first.")
+    word, _, why = rest.partition(" ")
+    verdict, said = _choice("rate", word.lower(), ("good", "bad")), {"why": why.strip()} if why.strip() else {}
+    told = await ask(door, RATE, {"mission": chat.last["id"], "verdict": verdict, "user": chat.user, **said})
+    chat.tell(told, f"This answer is rated {verdict}.")
+    return 0
+
+
 async def _compact(chat: Chat, door: Door, rest: str) -> int:
     which = _choice("compact", rest, ("afresh",)) if rest else ""
     return await chat.compact(door, "recompact_" if which else "compact_")
@@ -291,6 +302,7 @@ COMMANDS: Final[dict[str, Command]] = {
         words=("cascade",),
     ),
     "redo": Command("Bring back what was undone last.", through=_redo, words=("cascade",)),
+    "rate": Command("Say whether the last answer was good or bad, and why.", through=_rate, words=("good", "bad")),
     "new": Command("Begin a new conversation.", here=_new),
     "compact": Command(
         "Compact older turns now; with `afresh` drop the summaries and write new ones.",
