@@ -52,6 +52,7 @@ async def brought_back(place: Path, how: str) -> dict[str, list[str]]:
         await imported(place / "export", home)
     async with scripted_uvm(home, bridge(), memory=False, method_control=0) as uvm:
         ask = Door(uvm)
+        assert not (await ask("heartbeat"))["on"]
         grants = (await ask("grants"))["grants"]
         await ask("grants_add", kind="file", target=str(place / "folder"), name="notes", user="tester")
         for mission in await uvm.missions.recover():
@@ -67,6 +68,7 @@ async def brought_back(place: Path, how: str) -> dict[str, list[str]]:
 async def test_what_was_staged_when_a_copy_was_made_is_not_done_by_the_copy(tmp_path: Path, how: str) -> None:
     """The mind itself did it since: a person is asked what became of it."""
     async with acting(tmp_path, memory=False) as mind:
+        await mind.uvm.heartbeat.turn("tester", on=True)
         async with mind.uvm.releaser._releasing:
             await mind.send("notes", "log.txt", "A line.")
             await copied(mind, tmp_path)

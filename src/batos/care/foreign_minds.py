@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 from ZODB.POSException import POSKeyError, StateLoadError
 
@@ -27,7 +28,7 @@ _UNSURE: Final = "its mind came back from a backup or an export, and it may have
 
 
 def disarm(root: Root, at: str) -> DisarmingReport:
-    """Take back all grants, and ask a person about each effect that waits; within a change of the image.
+    """Take back all grants, ask a person about each effect that waits, pause the heartbeat; in a change of the image.
 
     Missions that have not ended lose the grants that they name: else one of the same name would be theirs again.
     """
@@ -39,7 +40,15 @@ def disarm(root: Root, at: str) -> DisarmingReport:
         del root[roots.GRANTS][name]
     for brief in _list_granted(root):
         brief.drop_grants()
+    if _beats(root):
+        root[roots.HEARTBEAT]["on"] = False
     return {"grants": grants, "effects": effects}
+
+
+def _beats(root: Root) -> bool:
+    """Test if the mind wakes by itself: its owner said so, elsewhere."""
+    kept = root.get(roots.HEARTBEAT)
+    return isinstance(kept, PersistentMapping) and bool(kept.get("on"))
 
 
 def _list_waiting(root: Root) -> list[str]:
@@ -89,7 +98,7 @@ def disarm_file(path: Path, at: str) -> DisarmingReport:
 
 def _disarm_database(database: DB, at: str) -> DisarmingReport:
     with snapshot(database) as now:
-        if not (now.get(roots.GRANTS) or _list_waiting(now) or _list_granted(now)):
+        if not (now.get(roots.GRANTS) or _list_waiting(now) or _list_granted(now) or _beats(now)):
             return {"grants": [], "effects": []}
     with database.transaction("disarmed") as connection:
         return disarm(roots.root_of(connection), at)
