@@ -28,6 +28,7 @@ from batos.protocol import brief as briefs
 from batos.protocol.brief import File
 from batos.protocol.errors import NotFound
 from batos.protocol.event_payloads import MISSION_ACCEPTED, MISSION_STATUS, MissionAccepted, MissionStatus
+from batos.protocol.motion_documents import HeartbeatDocument
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server, ServerLimits
@@ -64,6 +65,14 @@ class ScriptedUvm:
 
     def complete_id(self, named: str, own: object = None) -> None:
         """None: nothing was asked of the past."""
+
+    @property
+    def heartbeat(self) -> ScriptedUvm:
+        return self
+
+    def describe(self) -> HeartbeatDocument:
+        """It is off."""
+        return HeartbeatDocument(on=False, ran=None, did=[], spent=0.0, budget=1_200.0)
 
     @property
     def mission_memory(self) -> ScriptedUvm:
