@@ -25,6 +25,7 @@ BENCHES = sorted(
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
     "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
+    "entropy.py": ("answers", "ordered", "decay"),
     "attribution.py": ("precision", "recall", "not_carried", "ms", "bare", "own_passage", "index_ms"),
     "server.py": ("accepted", "answered", "lost", "busy", "p50_ms", "p99_ms", "rss_growth_mb"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
@@ -275,7 +276,16 @@ CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
 ALONE = "guardian.py"
 #: Benches that measure with the corpus that is kept beside the checkout.
 FED = frozenset(
-    {"attribution.py", "guardian.py", "retrieval.py", "routing.py", "state.py", "tasks.py", "thresholds.py"}
+    {
+        "attribution.py",
+        "entropy.py",
+        "guardian.py",
+        "retrieval.py",
+        "routing.py",
+        "state.py",
+        "tasks.py",
+        "thresholds.py",
+    }
 )
 #: Not run here: CI runs it by itself, with more kills and on two storages, and fails where there is harm.
 BY_CI = "crash.py"

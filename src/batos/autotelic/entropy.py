@@ -70,7 +70,8 @@ def relevance(answer: AnswerFacts, consistency: float | None = None) -> float | 
     """Return Hrel: how far carried sentences meet the question, and how much of the answer is carried or new.
 
     The harmonic mean of both, and of `consistency` if an equal question had an answer before. 0 if the gate found a
-    fault; None where there was nothing that could carry it.
+    fault; None where there was nothing that could carry it, and of an answer that documents carry but that only says
+    the question back: that may be a yes.
 
     Sentences that say the question back are left out first, else an echo would be the best answer. The words of the
     evidence count for a short answer, so that "In 1889" has what its sentence says.
@@ -82,16 +83,16 @@ def relevance(answer: AnswerFacts, consistency: float | None = None) -> float | 
     own = [each for each in answer.sentences if not _is_echo(each, answer.question)]
     carried = [each for each in own if each.state == "carried"]
     if not carried:
-        return 0.0
+        is_echo = not own and all(each.state == "carried" for each in answer.sentences)
+        return None if is_echo else 0.0
     held = sum(each.state == "carried" or (each.state == "not_checkable" and bool(each.words)) for each in own)
     measured = [_coverage(answer, carried), held / len(own)]
     return harmonic_mean(measured if consistency is None else [*measured, consistency])
 
 
 def _is_echo(sentence: SentenceFacts, question: Content) -> bool:
-    """Test if a sentence has hardly a word that the question has not; what documents carry may be as short as that."""
-    new = sentence.words - question
-    return bool(sentence.words) and len(new) <= (1 - ECHO) * len(sentence.words) and not sentence.evidence - question
+    """Test if a sentence has hardly a word that the question has not."""
+    return bool(sentence.words) and len(sentence.words - question) <= (1 - ECHO) * len(sentence.words)
 
 
 def _coverage(answer: AnswerFacts, carried: Sequence[SentenceFacts]) -> float:
@@ -127,13 +128,14 @@ def diversity(answer: AnswerFacts) -> float | None:
 def novelty(answer: AnswerFacts, earlier: Collection[float]) -> float | None:
     """Return Hsol: how new a carried answer is beside those to similar questions, whose likenesses to it are `earlier`.
 
-    0 of an answer that the gate or no document holds: words at random are new too. None where nothing could carry it.
+    0 of an answer that the gate or no document holds: words at random are new too, and so is an echo. None where
+    nothing could carry it.
     """
     checkable = [each for each in answer.sentences if each.state != "not_checkable"]
     if not checkable:
         return None
-    carried = sum(each.state == "carried" for each in checkable) / len(checkable)
-    return carried * (1 - max(earlier, default=0.0)) if answer.passed else 0.0
+    carried = [each for each in checkable if each.state == "carried" and not _is_echo(each, answer.question)]
+    return len(carried) / len(checkable) * (1 - max(earlier, default=0.0)) if answer.passed else 0.0
 
 
 def structure(used: float, missions: float) -> float | None:
