@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,33 +96,40 @@ class Heartbeat:
         await self._parts.image.shared.apply(lambda root: root[roots.HEARTBEAT].update(on=on, by=by, at=at))
         self._gives_way = not on
         self.job.wake()
-        return self.describe()
+        return await asyncio.to_thread(self.describe)
 
     async def beat(self) -> HeartbeatDocument:
         """Do the duties now, because a person asks for it, whatever changed and was spent."""
         self._gives_way = False
         await self._do(self._parts.duties, lambda: not self._gives_way)
-        return self.describe()
+        return await asyncio.to_thread(self.describe)
 
     async def _beat_if_due(self) -> float | None:
         """Do what is due if it is on, nobody asks and there is power; return when to look again."""
         parts = self._parts
-        if parts.image.refusing is not None or not self.describe()["on"]:
+        if parts.image.refusing is not None:
+            return None
+        told = await asyncio.to_thread(self.describe)
+        if not told["on"]:
             return None
         quiet = time.monotonic() - self._asked_at
         if not parts.is_idle() or quiet < parts.idle:
             return max(1.0, parts.idle - quiet)
         if not parts.has_power():
             return _POWER
-        left = parts.seconds - self.describe()["spent"]
+        left = parts.seconds - told["spent"]
         if left <= 0:
             return _seconds_to_midnight(parts.clock())
-        with parts.image.snapshot() as root:
-            seen: Mapping[str, str] = root[roots.HEARTBEAT].get("seen", {})
-            due = [each for each in parts.duties if seen.get(each.name) != each.mark(root)]
+        due = await asyncio.to_thread(self._find_due)
         self._gives_way, begun = False, time.monotonic()
         await self._do(due, lambda: not self._gives_way and time.monotonic() - begun < left)
         return parts.idle if self._gives_way else parts.every
+
+    def _find_due(self) -> list[Duty]:
+        """List the duties of which something changed since they were done."""
+        with self._parts.image.snapshot() as root:
+            seen: Mapping[str, str] = root[roots.HEARTBEAT].get("seen", {})
+            return [each for each in self._parts.duties if seen.get(each.name) != each.mark(root)]
 
     async def _do(self, duties: Sequence[Duty], go_on: GoOn) -> None:
         """Do duties one after another, and write down after each what it did and took."""

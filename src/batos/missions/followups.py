@@ -220,19 +220,20 @@ class MissionMemory:
 
     async def catch_up_for(self, mission: str) -> None:
         """Remember what the user of a mission that is about to run stated just before."""
-        if self.job.is_due:
-            with self._image.snapshot() as root:
-                user = str(roots.mission_record(root, mission).brief.value["user"])
-            await self.catch_up(user)
+        await self._catch_up(lambda root: str(roots.mission_record(root, mission).brief.value["user"]))
 
     async def catch_up(self, user: str) -> None:
         """Remember what a user stated just before, so that a question right after it finds it; PATIENCE at most."""
-        if self.job.is_due and await asyncio.to_thread(self._has_stated, user):
+        await self._catch_up(lambda _root: user)
+
+    async def _catch_up(self, user_in: Callable[[Root], str]) -> None:
+        if self.job.is_due and await asyncio.to_thread(self._has_stated, user_in):
             await asyncio.wait({asyncio.ensure_future(self.job.finish())}, timeout=PATIENCE)
 
-    def _has_stated(self, user: str) -> bool:
+    def _has_stated(self, user_in: Callable[[Root], str]) -> bool:
         """Test if a mission of the user waits here that holds a statement."""
         with self._image.snapshot() as root:
+            user = user_in(root)
             waiting = [roots.find_record(root, each) for each in islice(root[roots.UNREMEMBERED], BATCH)]
             stored = [each.brief.value for each in waiting if each is not None]
         briefs = [MissionBrief.from_document(each) for each in stored if each["user"] == user]

@@ -347,7 +347,8 @@ class Dispatcher:
         if self._background_genesis is not None and (told := self._background_genesis.progress()) is not None:
             shown["genesis"], shown["ready"] = told, False
             shown["reasons"] = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
-        shown["server"], shown["heartbeat"] = self._about or None, self.uvm.heartbeat.describe()
+        shown["heartbeat"] = await self._reader.read(self.uvm.heartbeat.describe)
+        shown["server"] = self._about or None
         return shown
 
     # -- steering
