@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from batos.autotelic import entropy
 from batos.autotelic.entropy import AnswerFacts, SentenceFacts, content
-from batos.protocol.motion_documents import EntropyParts
+from batos.protocol.motion_documents import EntropyPart
 
 QUESTION = "When was the lamp of the lighthouse lit?"
 EVIDENCE = "The lamp of the lighthouse was lit in 1889."
@@ -118,10 +118,10 @@ def test_structure_is_a_share_that_grows_with_use_alone(missions: float, used: f
 
 
 @given(st.dictionaries(st.sampled_from(sorted(entropy.WEIGHTS)), st.floats(0, 1)))
-def test_the_sum_is_between_its_parts(parts: EntropyParts) -> None:
+def test_the_sum_is_between_its_parts(parts: dict[EntropyPart, float]) -> None:
     """Parts that are not defined have no weight."""
-    found = entropy.composite(parts)
-    values = [parts[name] for name in parts]  # type: ignore[literal-required]
+    found = entropy.composite(entropy.parts_of({**parts}, decimals=17))
+    values = list(parts.values())
     if found is None:
         assert not values
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -44,9 +44,9 @@ class World:
         self.stopped.append(True)
         return "a part"
 
-    def heart(self, work: Callable[[GoOn], object] | None = None, *, seconds: float = 100.0) -> Heartbeat:
+    def heart(self, work: Callable[[GoOn], Awaitable[str]] | None = None, *, seconds: float = 100.0) -> Heartbeat:
         """A heartbeat whose duty is this one."""
-        duty = Duty("counting", lambda root: self.mark, work or self.count)  # type: ignore[arg-type]
+        duty = Duty("counting", lambda root: self.mark, work or self.count)
         return Heartbeat(
             HeartbeatParts(
                 self.uvm.image, lambda: self.now, self.uvm.workers.is_idle, [duty], seconds, 86_400.0,

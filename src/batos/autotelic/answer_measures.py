@@ -56,17 +56,10 @@ class EntropyMeasure(NamedTuple):
                 outcomes.note(root, name, noted)
 
 
-def parts_of(values: tuple[float | None, ...]) -> EntropyParts:
+def read_parts(values: tuple[float | None, ...]) -> EntropyParts:
     """Return the parts of the metric that a mission has, as `EntropyMeasure` keeps them."""
     hrel, hcog, hsol = values[:3]
-    found = EntropyParts()
-    if hrel is not None:
-        found["Hrel"] = hrel
-    if hcog is not None:
-        found["Hcog"] = hcog
-    if hsol is not None:
-        found["Hsol"] = hsol
-    return found
+    return entropy.parts_of({"Hrel": hrel, "Hcog": hcog, "Hsol": hsol})
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,24 +150,35 @@ def structure(used: float, missions: float) -> float | None:
     return 1 - math.exp(-max(0.0, 100 * used / missions) / USUAL_USES) if missions else None
 
 
-def composite(parts: EntropyParts, weights: Mapping[EntropyPart, float] = WEIGHTS) -> float | None:
+def parts_of(values: Mapping[EntropyPart, float | None], decimals: int = 4) -> EntropyParts:
+    """Return the parts that are defined, rounded.
+
+    >>> parts_of({"Hrel": 0.51239, "Hcog": None})
+    {'Hrel': 0.5124}
+    """
+    found = EntropyParts()
+    for part, value in values.items():
+        if value is not None:
+            found[part] = round(value, decimals)
+    return found
+
+
+def composite(parts: EntropyParts) -> float | None:
     """Return the weighted mean of the parts that are defined; None if none is.
 
     >>> composite({"Hrel": 0.5}), composite({"Hrel": 1.0, "Hcog": 0.0})
     (0.5, 0.6666666666666666)
     """
     values = _values(parts)
-    weight = sum(weights[part] for part in values)
-    return sum(weights[part] * value for part, value in values.items()) / weight if weight else None
+    weight = sum(WEIGHTS[part] for part in values)
+    return sum(WEIGHTS[part] * value for part, value in values.items()) / weight if weight else None
 
 
-def medians(rows: Sequence[EntropyParts]) -> EntropyParts:
-    """Return the median of each part over the rows that have it."""
-    found = EntropyParts()
-    for part in WEIGHTS:
-        if values := [row[part] for row in rows if part in row]:
-            found[part] = median(values)
-    return found
+def medians(rows: Sequence[EntropyParts]) -> dict[EntropyPart, float | None]:
+    """Return the median of each part over the rows that have it; None where none has."""
+    return {
+        part: median(values) if (values := [row[part] for row in rows if part in row]) else None for part in WEIGHTS
+    }
 
 
 def _values(parts: EntropyParts) -> dict[EntropyPart, float]:

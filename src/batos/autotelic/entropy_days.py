@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from statistics import fmean, median
 from typing import Final, NamedTuple
 
 from batos.autotelic import decay, entropy
-from batos.autotelic.answer_measures import parts_of
+from batos.autotelic.answer_measures import read_parts
 from batos.image import ids, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -22,6 +22,7 @@ from batos.protocol.motion_documents import (
     EntropyPage,
     EntropyParts,
     EntropyReasons,
+    value_of,
 )
 from batos.records import outcomes
 
@@ -48,7 +49,7 @@ class _MissionRow(NamedTuple):
 
 def describe(root: Root, days: int, user: str | None = None) -> EntropyPage:
     """Return the metric of the last days that have missions (of a user), and what is to be looked at in all days."""
-    every = list(_days(root, user))
+    every = list(_days(_read_rows(root, user)))
     return {"days": every[-days:], "weights": dict(entropy.WEIGHTS), "findings": list(find_decay(every))}
 
 
@@ -57,14 +58,15 @@ def explain(root: Root, day: str, user: str | None) -> EntropyReasons:
 
     Raises: NotFound: no mission of that day was measured.
     """
-    found = next((each for each in _days(root, user) if each["day"] == day), None)
+    every = list(_read_rows(root, user))
+    found = next((each for each in _days(every) if each["day"] == day), None)
     if found is None:
         raise NotFound(
             f"nothing was measured on {day}",
             field="day",
             remedy="`batos cem` draws the days that were measured.",
         )
-    rows = [each for each in _read_rows(root, user) if _day_of(each.name) == day]
+    rows = [each for each in every if _day_of(each.name) == day]
     lines = [EntropyMission(mission=e.name, text=e.text, parts=e.parts, uses=e.uses, outcome=e.outcome) for e in rows]
     return {"day": found, "missions": sorted(lines, key=lambda each: entropy.composite(each["parts"]) or 0.0)}
 
@@ -72,7 +74,9 @@ def explain(root: Root, day: str, user: str | None) -> EntropyReasons:
 def find_decay(days: Sequence[EntropyDay]) -> Iterator[EntropyFinding]:
     """Yield what fell beside its first days, and what stands still although there is room above it."""
     for line in _LINES:
-        known = [(day["day"], value) for day in days if not day["carried"] and (value := _value(day, line)) is not None]
+        known = [
+            (day["day"], value) for day in days if not day["carried"] and (value := value_of(day, line)) is not None
+        ]
         values = [value for _, value in known]
         dip = decay.find_dip(values)
         first = decay.read_beginning(values)
@@ -89,15 +93,9 @@ def find_decay(days: Sequence[EntropyDay]) -> Iterator[EntropyFinding]:
             )
 
 
-def _value(day: EntropyDay, line: str) -> float | None:
-    parts: Mapping[str, object] = day["parts"]
-    value = day["outcome"] if line == "outcome" else day["cem"] if line == "cem" else parts.get(line)
-    return value if isinstance(value, float) else None
-
-
-def _days(root: Root, user: str | None) -> Iterator[EntropyDay]:
+def _days(every: Iterable[_MissionRow]) -> Iterator[EntropyDay]:
     by_day: dict[str, list[_MissionRow]] = defaultdict(list)
-    for each in _read_rows(root, user):
+    for each in every:
         by_day[_day_of(each.name)].append(each)
     used, missions, before = 0.0, 0.0, ""
     parts, cem = EntropyParts(), None
@@ -121,12 +119,8 @@ def _measure_day(rows: Sequence[EntropyParts], structure: float | None) -> tuple
     """Return the medians of a day's parts, and the median of its missions' sums."""
     shared = EntropyParts() if structure is None else EntropyParts(Hstruc=structure)
     sums = [value for row in rows if (value := entropy.composite({**row, **shared})) is not None]
-    parts: EntropyParts = {**entropy.medians(rows), **shared}
-    rounded = EntropyParts()
-    for part in entropy.WEIGHTS:
-        if part in parts:
-            rounded[part] = round(parts[part], 3)
-    return rounded, round(median(sums), 3) if sums else None
+    parts = entropy.parts_of({**entropy.medians(rows), "Hstruc": structure}, decimals=3)
+    return parts, round(median(sums), 3) if sums else None
 
 
 def _read_rows(root: Root, user: str | None) -> Iterator[_MissionRow]:
@@ -138,7 +132,7 @@ def _read_rows(root: Root, user: str | None) -> Iterator[_MissionRow]:
             told = outcomes.mean(outcomes.list_outcomes(root, name))
             brief = record.brief.value
             text, is_undone = clip_line(brief["text"], _LINE), record.status.word == "undone"
-            yield _MissionRow(name, text, parts_of(values), values[3] or 0.0, told, is_undone)
+            yield _MissionRow(name, text, read_parts(values), values[3] or 0.0, told, is_undone)
 
 
 def _days_between(one: str, other: str) -> int:

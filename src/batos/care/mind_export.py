@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Final
@@ -61,10 +62,7 @@ def export_mind(pair: ReadOnlyPair, folder: Path) -> dict[str, int]:
     with snapshot(pair.image) as root:
         if evolving.pending(root):
             raise OldFormat(evolving.format_of(root), roots.FORMAT)
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty", field="folder", remedy="Name an empty folder.")
+    with empty_folder(folder):
         (folder / BLOBS).mkdir()
         beside = folder / f".{LINES}"
         counts = {"image": 0, "journal": 0, "blobs": 0}
@@ -77,10 +75,23 @@ def export_mind(pair: ReadOnlyPair, folder: Path) -> dict[str, int]:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(folder / LINES)
+    return counts
+
+
+@contextmanager
+def empty_folder(folder: Path) -> Iterator[None]:
+    """Make the folder of an export, which only its owner reads, and let it be filled.
+
+    Raises: UsageError: the folder is not empty, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if any(folder.iterdir()):
+            raise UsageError(f"{folder} is not empty", field="folder", remedy="Name an empty folder.")
+        yield
     except OSError as error:
         what = f"the export cannot be written: {error}"
         raise UsageError(what, field="folder", remedy="Make room, or name another folder.") from error
-    return counts
 
 
 def _line(value: object) -> str:

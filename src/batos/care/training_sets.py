@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from batos.care.mind_export import empty_folder
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.missions.readings import Readings
-from batos.protocol.errors import UsageError
 from batos.protocol.mission_documents import MissionDocument, PromptDocument
 from batos.protocol.motion_documents import TrainingReport
 from batos.records import outcomes
@@ -42,25 +42,18 @@ def write_sets(readings: Readings, folder: Path, wish: TrainingWish) -> Training
 
     Raises: UsageError: the folder is not empty, or cannot be written.
     """
-    report: TrainingReport = {"lines": {}, "preferences": {}, "left_out": {}}
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty", field="folder", remedy="Name an empty folder.")
+    lines, preferences, left_out = Counter[str](), Counter[str](), Counter[str]()
+    with empty_folder(folder):
         for found in _read(readings, wish):
             if isinstance(found, str):
-                report["left_out"][found] = report["left_out"].get(found, 0) + 1
+                left_out[found] += 1
                 continue
+            lines[found.persona] += 1
             _append(folder / LINES.format(found.persona.lower()), found.chat)
             for pair in found.pairs:
+                preferences[found.persona] += 1
                 _append(folder / PREFERENCES.format(found.persona.lower()), pair)
-            counts = Counter(report["lines"]), Counter(report["preferences"])
-            report["lines"] = dict(counts[0] + Counter([found.persona]))
-            report["preferences"] = dict(counts[1] + Counter([found.persona] * len(found.pairs)))
-    except OSError as error:
-        what = f"the sets cannot be written: {error}"
-        raise UsageError(what, field="folder", remedy="Make room, or name another folder.") from error
-    return report
+    return {"lines": dict(lines), "preferences": dict(preferences), "left_out": dict(left_out)}
 
 
 def _append(path: Path, line: Mapping[str, object]) -> None:
@@ -73,15 +66,13 @@ def _append(path: Path, line: Mapping[str, object]) -> None:
 def _read(readings: Readings, wish: TrainingWish) -> Iterator[_PersonaLine | str]:
     """Yield the line of each mission that may be taken, the oldest first, else the reason why it is left out."""
     with readings.image.snapshot() as root:
-        names = list(root[roots.MISSIONS])
+        briefs = ((name, record.brief) for name, record in roots.records_of(root))
+        names = [
+            name for name, brief in briefs if brief.value.get("user") == wish.user and brief.accepted_at >= wish.since
+        ]
     for name in names:
-        with readings.image.snapshot() as root:
-            record = roots.find_record(root, name)
-            if record is None or record.brief.value.get("user") != wish.user or record.brief.accepted_at < wish.since:
-                continue
-            outcome = outcomes.mean(outcomes.list_outcomes(root, name))
         mission = readings.mission(name)
-        reason = _reason_against(mission, outcome)
+        reason = _reason_against(mission)
         if reason:
             yield reason
             continue
@@ -90,7 +81,7 @@ def _read(readings: Readings, wish: TrainingWish) -> Iterator[_PersonaLine | str
             yield _line_of(mission, readings.prompts(name)) or "its answer is of no call"
 
 
-def _reason_against(mission: MissionDocument, outcome: float | None) -> str:
+def _reason_against(mission: MissionDocument) -> str:
     """Return why a mission is left out; "" if it is not."""
     if mission["status"] != "done":
         return f"it is {mission['status']}"
@@ -100,6 +91,7 @@ def _reason_against(mission: MissionDocument, outcome: float | None) -> str:
         return "the gate found a fault"
     if mission["trust"]["lineage"] == _FOREIGN:
         return "it rests on foreign text"
+    outcome = outcomes.mean(mission.get("outcomes", ()))
     if outcome is not None and outcome < 0:
         return "a person did not take the answer"
     return ""

@@ -44,7 +44,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "replay": ("batos.cli.verbs.dream_verb", "Ask a mission again as of its snapshot, with another model or codex."),
     "undo": ("batos.verbs.history_verbs", "Take a mission out of the mind, with all that it left there."),
     "redo": ("batos.verbs.history_verbs", "Bring an undone mission back."),
-    "rate": ("batos.verbs.motion_verbs", "Say whether an answer was good or bad."),
+    "rate": ("batos.verbs.motion_verbs", "Rate an answer as good or bad."),
     "cancel": ("batos.verbs.mission_verbs", "Cancel a mission."),
     "pause": ("batos.verbs.mission_verbs", "Pause a mission."),
     "resume": ("batos.cli.verbs.ask", "Resume a mission, or run all unfinished ones."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NotRequired, TypeAlias, TypedDict, final
 
 #: The acts of people on an answer; records/outcomes.py has the worth of each.
@@ -55,6 +56,13 @@ class EntropyDay(TypedDict):
     cem: float | None
     outcome: float | None
     undone: int
+
+
+def value_of(day: EntropyDay, line: str) -> float | None:
+    """Return the value of a line of the metric on a day: of a part, `cem` or `outcome`; None: it has none."""
+    parts: Mapping[str, object] = day["parts"]
+    value = day["outcome"] if line == "outcome" else day["cem"] if line == "cem" else parts.get(line)
+    return value if isinstance(value, float) else None
 
 
 class EntropyFinding(TypedDict):

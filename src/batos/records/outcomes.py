@@ -34,8 +34,6 @@ ACTS: Final[Mapping[OutcomeAct, Worth]] = {
 }
 #: The acts that are a person's verdict, of which the newest counts.
 VERDICTS: Final = frozenset[OutcomeAct]({"rated_good", "rated_bad"})
-#: The acts by which a person says what to think of an answer; others only hint at it.
-EXPLICIT: Final = frozenset(act for act, worth in ACTS.items() if worth.weight == 1.0)
 #: The acts of one mission that are kept; the oldest go.
 MOST: Final = 8
 

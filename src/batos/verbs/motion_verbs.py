@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -14,6 +14,7 @@ from batos.protocol.motion_documents import (
     EntropyReasons,
     HeartbeatDocument,
     RatedPage,
+    value_of,
 )
 from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.console import count_text
@@ -42,7 +43,7 @@ _LABELS: Final[Mapping[str, str]] = {
 
 
 class RateArgs(StrictModel):
-    """Say whether an answer was good or bad; of a person's verdicts on one answer the newest counts.
+    """Rate an answer as good or bad; of a person's verdicts on one answer the newest counts.
 
     MISSION is your `last` if none is named. Verdicts tell the mind what to look at, and are erased with their mission.
     """
@@ -97,17 +98,10 @@ def cem_text(told: EntropyPage) -> str:
 
 
 def _line(days: Sequence[EntropyDay], name: str) -> dict[str, str]:
-    values = [*_values(days, name)]
+    values = [value_of(day, name) for day in days]
     known = [each for each in values if each is not None]
     bars = "".join(" " if each is None else _bar(each, name) for each in values)
     return {"bars": bars, "now": f"{known[-1]:.2f}" if known else "not defined"}
-
-
-def _values(days: Sequence[EntropyDay], name: str) -> Iterator[float | None]:
-    for day in days:
-        parts: Mapping[str, object] = day["parts"]
-        value = day["outcome"] if name == "outcome" else day["cem"] if name == "cem" else parts.get(name)
-        yield value if isinstance(value, float) else None
 
 
 def _bar(value: float, name: str) -> str:
