@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tests.memory.test_document_store import incoming
 
-from batos.autotelic.curator import PATIENCE, CurationWish, ModelSummaries, carried_sentences
+from batos.autotelic.curator import CurationWish, ModelSummaries, carried_sentences
+from batos.autotelic.model_missions import PATIENCE
 from batos.memory.fold_store import FoldStore, ReadRegion, WrittenSummary
 from batos.protocol.brief import File
 from batos.protocol.errors import OllamaUnreachable

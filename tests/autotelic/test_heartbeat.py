@@ -14,6 +14,7 @@ from tests.waiting import until
 
 from batos.autotelic import heartbeat
 from batos.autotelic.heartbeat import Duty, GoOn, Heartbeat, HeartbeatParts
+from batos.conversations.compaction import DOOR
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -109,7 +110,6 @@ async def test_a_question_stops_a_duty(tmp_path: Path) -> None:
     """At its next step; the duty is not done, so it is done again when nobody asks."""
     async with world(tmp_path) as told:
         heart = told.heart(told.toil)
-        heart.job.obey(told.uvm.image.signals)
         heart.keep()
         await heart.turn("ann", on=True)
         await told.steps.wait()
@@ -120,6 +120,24 @@ async def test_a_question_stops_a_duty(tmp_path: Path) -> None:
         assert told.beats >= 2
         await heart.turn("ann", on=False)
         await heart.job.stop()
+
+
+async def test_a_mission_of_its_own_stops_nothing(tmp_path: Path) -> None:
+    """A duty may ask a model; nobody waits for that, and the time since a person asked runs on."""
+    async with world(tmp_path) as told:
+        went_on: list[bool] = []
+
+        async def ask(go_on: GoOn) -> str:
+            for origin in ({"door": DOOR, "client": "items d-1"}, {"door": "api", "client": "batos"}):
+                await told.uvm.missions.ask({"text": "Who winds the lamp?", "effort": "reflex", "origin": origin})
+                went_on.append(go_on())
+            return ""
+
+        heart = told.heart(ask)
+        asked_at = heart._asked_at
+        await heart.turn("ann", on=True)
+        await heart._beat_if_due()
+        assert (went_on, heart._asked_at > asked_at) == ([True, False], True)
 
 
 @pytest.mark.parametrize(

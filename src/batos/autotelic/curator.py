@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-import structlog
-
+from batos.autotelic.model_missions import Ask, MissionTask, ModelMissions
 from batos.events import Events
 from batos.gate.attribution import attribute
 from batos.gate.evidence_index import EvidenceIndex
@@ -21,8 +19,6 @@ from batos.memory.evidence import Evidence, Passage
 from batos.memory.fold_store import FoldStore, ReadRegion, WrittenSummary
 from batos.memory.region_summaries import SummaryLine
 from batos.memory.regions import RecallTally
-from batos.protocol.brief import NO_MEMORY, File, as_file
-from batos.protocol.errors import BatosError
 from batos.protocol.event_payloads import MEMORY_FOLDED, MemoryFolded
 from batos.protocol.memory_documents import CuratedPage, FoldedRegionLine, UnfoldedPage
 
@@ -142,37 +138,17 @@ class Curator:
 SHOWN: Final = 6_000
 #: Sentences that it is asked for: as many as there are memories, between these.
 FEWEST, MOST = 3, 12
-#: Missions in a row that may fail before a run goes on by the rule.
-PATIENCE: Final = 2
-#: The door of missions that no person asked for.
-DOOR: Final = "kernel"
-
-#: Asks a mission, and returns its report; raises BatosError where there is no answer.
-Ask: TypeAlias = Callable[[Mapping[str, Any], Sequence[File]], Awaitable[Mapping[str, Any]]]
-
-_log = structlog.get_logger("batos.memory")
 
 
 class ModelSummaries:
     """Writes summaries by missions that neither use nor leave memories."""
 
     def __init__(self, ask: Ask, answers: Callable[[], Awaitable[bool]], check: Callable[[], Awaitable[None]]) -> None:
-        self._ask = ask
-        self._answers = answers
-        self._check = check
-        self._failed = 0
+        self._missions = ModelMissions(ask, answers, check)
 
     async def can_write(self) -> bool:
         """Test if a model would answer now."""
-        self._failed = 0
-        if not await self._answers():
-            return False
-        try:
-            await self._check()
-        except BatosError as error:
-            _log.info("curator.by_rule", reason=error.as_dict())
-            return False
-        return True
+        return await self._missions.can_ask()
 
     async def write(self, read: ReadRegion, by_rule: WrittenSummary) -> WrittenSummary | None:
         """Return the sentences of a model that memories of the region carry, each with its memory.
@@ -180,15 +156,9 @@ class ModelSummaries:
         A memory that no sentence is about has the line of the rule. None: there is no answer, or nothing of it stands;
         after some failures in a row no more is asked in this run.
         """
-        if self._failed == PATIENCE:
+        told = await self._missions.report(_task_of(read))
+        if told is None:
             return None
-        try:
-            told = await self._ask(*_brief_of(read))
-        except BatosError as error:
-            self._failed += 1
-            _log.warning("curator.no_answer", reason=error.as_dict())
-            return None
-        self._failed = 0
         carried = carried_sentences(read, str(told.get("answer") or ""))
         if not carried:
             return None
@@ -220,18 +190,11 @@ def _passages(read: ReadRegion) -> Iterator[Passage]:
         yield Passage(number, text.title, line["sha256"], 0, text.text, line["trust"], text.name)
 
 
-def _brief_of(read: ReadRegion) -> tuple[dict[str, object], list[File]]:
-    """Return the brief of the mission, the same each time: what a killed process paid for is not paid again."""
+def _task_of(read: ReadRegion) -> MissionTask:
     shown = "\n\n".join(each.text for each in region_summaries.central(read.texts, SHOWN) if each.text)
-    data = shown.encode("utf-8", "replace")
     sentences = min(MOST, max(FEWEST, len(read.texts)))
-    return {
-        "text": f"Summarise these notes in at most {sentences} short sentences, in their own words. Name in each"
-        " sentence what it is about. State nothing else.",
-        "user": read.lines[0]["user"],
-        "effort": "reflex",
-        "priority": -9,
-        "policy": {"memory": NO_MEMORY, "install": "never"},
-        "idempotency_key": f"curate {hashlib.sha256(data).hexdigest()}",
-        "origin": {"door": DOOR, "client": "curator"},
-    }, [as_file("notes.txt", data, len(data))]
+    text = (
+        f"Summarise these notes in at most {sentences} short sentences, in their own words. Name in each sentence what"
+        " it is about. State nothing else."
+    )
+    return MissionTask(text, read.lines[0]["user"], "curator", shown)

@@ -15,6 +15,7 @@ from persistent.mapping import PersistentMapping
 
 from batos.autotelic.curator import CurationWish, Curator
 from batos.concurrency.jobs import Job
+from batos.conversations.compaction import DOOR
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -71,9 +72,9 @@ class Heartbeat:
         self._parts = parts
         self._asked_at = time.monotonic()
         self._gives_way = False
-        self.job = Job(
-            "heartbeat", self._beat_if_due, lambda: parts.image.publishing.is_here, parts.idle, give_way=self._give_way
-        )
+        self.job = Job("heartbeat", self._beat_if_due, lambda: parts.image.publishing.is_here, parts.idle)
+        for signal in (parts.image.signals.asked, parts.image.signals.begun):
+            signal.call(self._heed)
         parts.image.signals.answered.call(lambda *_mission: self.job.wake())
         parts.image.signals.remembered.call(self.job.wake)
 
@@ -82,8 +83,13 @@ class Heartbeat:
         self.job.start()
         self.job.wake()
 
-    def _give_way(self) -> None:
-        self._asked_at, self._gives_way = time.monotonic(), True
+    def _heed(self, mission: str) -> None:
+        """Give way to a mission, unless the mind asks it itself: a duty may."""
+        with self._parts.image.snapshot() as root:
+            record = roots.find_record(root, mission)
+            is_own = record is not None and record.brief.value.get("origin", {}).get("door") == DOOR
+        if not is_own:
+            self._asked_at, self._gives_way = time.monotonic(), True
 
     def describe(self) -> HeartbeatDocument:
         """Return whether it beats, when it last did and what, and what it spent today."""

@@ -1,0 +1,91 @@
+"""Missions that the mind asks itself: with the lowest priority, without memory, and not again and again in vain."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import structlog
+
+from batos.conversations.compaction import DOOR
+from batos.protocol.brief import NO_MEMORY, File, as_file
+from batos.protocol.errors import BatosError
+
+#: Missions in a row that may fail before no more is asked.
+PATIENCE: Final = 2
+
+#: Asks a mission, and returns its report; raises BatosError where there is no answer.
+Ask: TypeAlias = Callable[[Mapping[str, Any], Sequence[File]], Awaitable[Mapping[str, Any]]]
+
+_log = structlog.get_logger("batos.memory")
+
+
+class MissionTask(NamedTuple):
+    """A task for a model: what is asked, for whom, by which part of the mind, and the text of a file that it is shown.
+
+    That text is a document's: it is shown as evidence is, and is no part of what is asked. `schema` is the reply's.
+    """
+
+    text: str
+    user: str
+    client: str
+    shown: str = ""
+    schema: Mapping[str, object] | None = None
+
+    def brief(self) -> tuple[dict[str, object], list[File]]:
+        """Return the brief, the same each time: what a killed process paid for is not paid again."""
+        told = "\0".join((self.client, self.text, self.shown)).encode("utf-8", "replace")
+        data = self.shown.encode("utf-8", "replace")
+        brief: dict[str, object] = {
+            "text": self.text,
+            "user": self.user,
+            "effort": "reflex",
+            "priority": -9,
+            "policy": {"memory": NO_MEMORY, "install": "never"},
+            "idempotency_key": f"{DOOR} {hashlib.sha256(told).hexdigest()}",
+            "origin": {"door": DOOR, "client": self.client},
+        }
+        if self.schema is not None:
+            brief["schema"] = self.schema
+        return brief, [as_file("notes.txt", data, len(data))] if data else []
+
+
+class ModelMissions:
+    """Asks a model by missions that neither use nor leave memories."""
+
+    def __init__(self, ask: Ask, answers: Callable[[], Awaitable[bool]], check: Callable[[], Awaitable[None]]) -> None:
+        self._ask = ask
+        self._answers = answers
+        self._check = check
+        self._failed = 0
+
+    @property
+    def is_given_up(self) -> bool:
+        """Test if so many missions in a row failed that no more is asked until a model answers again."""
+        return self._failed == PATIENCE
+
+    async def can_ask(self) -> bool:
+        """Test if a model would answer now."""
+        self._failed = 0
+        if not await self._answers():
+            return False
+        try:
+            await self._check()
+        except BatosError as error:
+            _log.info("model.not_ready", reason=error.as_dict())
+            return False
+        return True
+
+    async def report(self, task: MissionTask) -> Mapping[str, Any] | None:
+        """Return the report of a mission; None if there is no answer, or it is given up."""
+        if self.is_given_up:
+            return None
+        try:
+            told = await self._ask(*task.brief())
+        except BatosError as error:
+            self._failed += 1
+            _log.warning("model.no_answer", client=task.client, reason=error.as_dict())
+            return None
+        self._failed = 0
+        return told
