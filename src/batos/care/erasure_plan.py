@@ -16,11 +16,13 @@ from batos.image import ids, ownership, roots
 from batos.image.guards import protected_slots
 from batos.image.records import OPEN, MissionRecord
 from batos.image.roots import Root
+from batos.memory.document_store import going_with
 from batos.memory.records import memory_places, memory_records, memory_wordings
 from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import BriefError, NotFound, Refused
 from batos.protocol.server_documents import RemainingPlace
+from batos.records import gold_items
 from batos.records.erased_words import ErasedWords, passages_of
 
 #: The kinds of things that are erased.
@@ -76,6 +78,7 @@ def plan_erasure(
     if plan.dependents and not cascade:
         raise _dependence_error(plan)
     plan.missions |= plan.dependents
+    plan.missions |= _find_asked_about(root, plan)
     plan.generations = {each for name in plan.missions for each in _generations_of(root, name)}
     return plan
 
@@ -297,6 +300,16 @@ def _quoting(root: Root, names: Collection[str], words: ErasedWords) -> dict[str
         if not shown.isdisjoint(names) and holds({**slots}, words):
             found.add(name)
     return dict.fromkeys(sorted(found), "its answer quotes it")
+
+
+def _find_asked_about(root: Root, plan: ErasurePlan) -> dict[str, str]:
+    """Return the missions by which a model made items of the memories that go: nobody else asked for them."""
+    of_missions = (memory_records.documents_of_mission(root, each) for each in plan.missions)
+    names = [*plan.memories, *(own_slots(each)["name"] for several in of_missions for each in several)]
+    clients = {gold_items.client_of(each) for each in (*names, *going_with(root, names))}
+    origins = {name: each.brief.value.get("origin", {}) for name, each in roots.records_of(root)}
+    found = (name for name, origin in origins.items() if origin.get("client") in clients)
+    return {name: "a model was asked about it" for name in found if name not in plan.missions}
 
 
 def list_waiting(root: Root) -> list[RemainingPlace]:

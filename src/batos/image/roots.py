@@ -82,6 +82,8 @@ OUTCOMES: Final = "outcomes"
 ENTROPY: Final = "entropy"
 #: whether the mind wakes by itself, and what it did and spent (autotelic/heartbeat.py)
 HEARTBEAT: Final = "heartbeat"
+#: questions with known answers, under the memories that they were made from (records/gold_items.py)
+ITEMS: Final = "items"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
@@ -142,6 +144,7 @@ RECORDS: Final = (
     OUTCOMES,
     ENTROPY,
     HEARTBEAT,
+    ITEMS,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -158,9 +161,10 @@ _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys((MISSIONS, CONVERSATIONS, DOCUMENTS), Chronicle),
     **dict.fromkeys((EFFECT_LINES, NODES), IOBTree),
     **dict.fromkeys(
-        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE, SUSPECTED, HEARTBEAT),
+        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE, SUSPECTED),
         PersistentMapping,
     ),
+    **dict.fromkeys((HEARTBEAT, ITEMS), PersistentMapping),
 }
 
 #: Queued missions that a node looks at.
@@ -221,6 +225,7 @@ class Root(TypedDict, total=False):
     outcomes: OOBTree[str, tuple[tuple[str, ...], ...]]
     entropy: OOBTree[str, tuple[float | None, ...]]
     heartbeat: PersistentMapping[str, Any]
+    items: PersistentMapping[str, Any]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

@@ -33,6 +33,7 @@ from batos.memory.records.memory_segments import (
 from batos.memory.records.memory_standings import Standing
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound
+from batos.records import gold_items
 
 #: The object that documents and chunks delegate to.
 _CATALOG: Final = "knowledge_catalog_obj"
@@ -224,8 +225,7 @@ def _leave(root: Root, name: str, place: str) -> range:
 
 def document_slots(document: NewDocument, first: int) -> dict[str, object]:
     """Return the slots of a document whose chunks are numbered from `first` on."""
-    last = first + len(document.chunks) - 1
-    kept = {name: getattr(document, name) for name in _KEPT}
+    kept, last = {name: getattr(document, name) for name in _KEPT}, first + len(document.chunks) - 1
     return {**kept, "remembered_at": document.at, "chunks": (first, last), "standing": "current"}
 
 
@@ -277,9 +277,9 @@ def _remove_document(root: Root, name: str) -> range:
         key = place_key(slots["user"], slots["scope"], value)
         if kept[tree].get(key) == name:
             del kept[tree][key]
-    freed = memory_claims.forget_claims(root, root[roots.DOCUMENTS][name])
-    memory_standings.let_go(root, freed, slots)
+    memory_standings.let_go(root, memory_claims.forget_claims(root, root[roots.DOCUMENTS][name]), slots)
     memory_standings.unpin(root, name)
+    gold_items.drop_items(root, name)
     del root[roots.DOCUMENTS][name]
     return range(first, last + 1)
 
@@ -389,8 +389,8 @@ def copy_of(root: Root, name: str) -> NewDocument:
     parts = (own_slots(each) for each in chunks_of(root, document))
     chunks = tuple(ChunkText(part["start"], part["heading"], part["text"]) for part in parts)
     kept = {field: slots[field] for field in _KEPT if field in slots}
-    earlier = slots["standing"] == "edited"
-    return NewDocument(**kept, at=slots["remembered_at"], chunks=chunks, is_earlier_wording=earlier)
+    earlier, at = slots["standing"] == "edited", slots["remembered_at"]
+    return NewDocument(**kept, at=at, chunks=chunks, is_earlier_wording=earlier)
 
 
 def _beginning_with(root: Root, beginning: str, user: str | None) -> Iterator[str]:

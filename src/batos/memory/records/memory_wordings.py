@@ -85,7 +85,7 @@ def answers_quoting(root: Root, names: Collection[str]) -> Iterator[str]:
     citing: dict[str, list[str]] = {}
     for found in memory_records.all_ranges(root):
         if found.kind == "mission":
-            for name in _list_cited(root, found.mission):
+            for name in list_cited(root, found.mission):
                 citing.setdefault(name, []).append(found.document)
     left, told = list(names), set[str]()
     while left:
@@ -97,10 +97,10 @@ def answers_quoting(root: Root, names: Collection[str]) -> Iterator[str]:
 
 def cites_what_is_gone(root: Root, mission: str) -> bool:
     """Test if an answer cites a memory that is not there any more."""
-    return any(name not in root[roots.DOCUMENTS] for name in _list_cited(root, mission))
+    return any(name not in root[roots.DOCUMENTS] for name in list_cited(root, mission))
 
 
-def _list_cited(root: Root, mission: str) -> set[str]:
+def list_cited(root: Root, mission: str) -> set[str]:
     """Return the memories that an answer cites."""
     shown = _list_shown(root, mission)
     cited = (shown.get(each["document"]) for each in _provenance(root, mission)["citations"])
