@@ -1,10 +1,10 @@
 """Erasure: seconds a megabyte of image and journal with one word to erase, and seconds until one that is stopped ends.
 
 Image and journal are filled with plain objects and calls, half of the bytes each, on files, a ZEO server and
-PostgreSQL; the hostile bytes are in the image. A single mission has the word. `linear` is the CPU time of this process
-for the larger of two sizes over that for the smaller, over the ratio of their sizes. `stopped_s` is the longest time
-from a stop to the end, of one in each phase. `found` counts what a scan of files and databases finds of the word
-afterwards.
+PostgreSQL; the hostile bytes are in the image. A single mission has the word, and so have the `items` that were made of
+it. `linear` is the CPU time of this process for the larger of two sizes over that for the smaller, over the ratio of
+their sizes. `stopped_s` is the longest time from a stop to the end, of one in each phase. `found` counts what a scan of
+files and databases finds of the word afterwards.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
+from batos.autotelic.item_store import ItemStore
 from batos.care.erasure import HISTORY, IMAGE, JOURNAL, SEARCH, Erasure, ErasureRequest
 from batos.concurrency.threads import LongWork
 from batos.inference.journal import MissionLog, Record
@@ -95,14 +96,17 @@ class Mind:
     """A mind on a storage that is filled, and in which one mission has the word."""
 
     def __init__(self, uvm: UVM, home: Path) -> None:
-        self.uvm, self.home = uvm, home
+        self.uvm, self.home, self.items = uvm, home, 0
         self._erasure = Erasure(erasure_parts(uvm))
         self._request = ErasureRequest(WORD, "tester", "tester")
 
     async def tell(self) -> None:
-        """Tell it the word once."""
-        await self.uvm.missions.ask({"text": f"My key is {WORD}. Keep it.", "effort": "reflex", "user": "tester"})
+        """Tell it the word once, and have it make a question whose answer has the word."""
+        told = f"The long key of the old safe in the hall of Holm Light is {WORD} since the winter. Keep it."
+        await self.uvm.missions.ask({"text": told, "effort": "reflex", "user": "tester"})
         await self.uvm.mission_memory.write()
+        store = ItemStore(self.uvm.image, self.uvm.readings.recollection.search, self.uvm.clock)
+        self.items += await store.refresh()
 
     async def erase(self) -> tuple[float, float, int]:
         """Erase the word; return the seconds, those of CPU, and what is found of it afterwards."""
@@ -158,6 +162,7 @@ async def measure(storage: str, megabytes: int, kind: str, *, stops: Sequence[st
                 await mind.tell()
                 stopped.append(await mind.stop(phase))
     told = {"mb": round(size, 1), "seconds": round(spent, 2), "cpu_s": round(used, 2), "found": found}
+    told["items"] = mind.items
     told["s_per_mb"] = round(spent / size, 4)
     return told | ({"stopped_s": round(max(stopped), 2)} if stopped else {})
 
