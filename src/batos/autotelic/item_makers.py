@@ -19,8 +19,8 @@ from batos.memory.segmentation import sentence_spans, words
 from batos.memory.text_units import units_of
 from batos.records.gold_items import GoldItem, ItemKind, ItemSplit
 
-#: The share of a sentence's words, the commonest in memory, that look for it: they find it about as often as a person's
-#: question does, half of the words each time.
+#: The share of a sentence's words, the commonest in memory, that look for it. Among sentences they find it about as
+#: often as a person's question does, half of the words each time; among parts of memory it is the harder of the two.
 SHARE: Final = 0.15
 #: Words that a sentence has beside its span at least, and those of the longest sentence.
 LEAST_WORDS, MOST_WORDS = 6, 60
