@@ -125,6 +125,8 @@ class Settings(BaseModel):
     heartbeat_seconds: float = Field(
         default=1_200.0, ge=0, le=DAY, description="Seconds of a day that the heartbeat may work."
     )
+    heartbeat_calls: int = Field(default=300, ge=0, le=10**6, description="Model calls of a day's heartbeats, at most.")
+    heartbeat_tokens: int = Field(default=100_000, ge=0, le=10**9, description="Tokens of a day's heartbeats, at most.")
     audit_every: float = Field(default=DAY, ge=1, le=30 * DAY, description="Longest time between two heartbeats.")
     lease: float = Field(default=10.0, ge=0.5, le=600, description="Seconds until a silent node's work is taken over.")
     history_days: float = Field(default=90.0, ge=0, le=36_500, description="Days of past states that stay; 0: all.")

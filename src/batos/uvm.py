@@ -16,7 +16,7 @@ from batos.approvals.desk import Approvals, Consequences
 from batos.autotelic import heartbeat
 from batos.autotelic.answer_measures import AnswerMeter
 from batos.autotelic.curator import Curator, ModelSummaries
-from batos.autotelic.heartbeat import Heartbeat, HeartbeatParts
+from batos.autotelic.heartbeat import Expense, Heartbeat, HeartbeatParts
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
 from batos.concurrency.jobs import Job
@@ -306,10 +306,10 @@ def _curating(
     """Make the curator, and the heartbeat by which it works when nobody asks."""
     settings, curator = opened.settings, Curator(opened.image, folds, opened.clock, opened.events, writer)
     duties = [heartbeat.curating(curator, settings.cold_days, opened.clock)]
+    budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
     return curator, Heartbeat(
         HeartbeatParts(
-            opened.image, opened.clock, is_idle, duties, settings.heartbeat_seconds, settings.audit_every,
-            heartbeat.has_power,
+            opened.image, opened.clock, is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
         )
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from tests.autotelic.script_curate import Deadly
 from tests.image.open_image import say
 
 from batos.autotelic import item_store
+from batos.autotelic.heartbeat import Allowance
 from batos.autotelic.item_store import ItemStore
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
@@ -32,7 +33,7 @@ async def main(home: Path, point: str, number: int) -> None:
         store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
         say("begins")
         Deadly.armed, Deadly.left = point, number
-        await item_store.refreshing(store, None, uvm.clock).work(lambda: True)
+        await item_store.refreshing(store, None, uvm.clock).work(Allowance())
         say("ends")
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import until
 
 from batos.autotelic import heartbeat
-from batos.autotelic.heartbeat import Duty, GoOn, Heartbeat, HeartbeatParts
+from batos.autotelic.heartbeat import Allowance, Duty, Expense, Heartbeat, HeartbeatParts
 from batos.conversations.compaction import DOOR
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -31,27 +31,27 @@ class World:
     steps: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: list[bool] = field(default_factory=list)
 
-    async def count(self, go_on: GoOn) -> str:
+    async def count(self, allowance: Allowance) -> str:
         """The duty."""
         self.beats += 1
         return f"beat {self.beats}"
 
-    async def toil(self, go_on: GoOn) -> str:
+    async def toil(self, allowance: Allowance) -> str:
         """A duty without an end of its own."""
         self.beats += 1
-        while go_on():
+        while allowance.go_on():
             self.steps.set()
             await asyncio.sleep(0)
         self.stopped.append(True)
         return "a part"
 
-    def heart(self, work: Callable[[GoOn], Awaitable[str]] | None = None, *, seconds: float = 100.0) -> Heartbeat:
+    def heart(self, work: Callable[[Allowance], Awaitable[str]] | None = None, *, seconds: float = 100.0) -> Heartbeat:
         """A heartbeat whose duty is this one."""
         duty = Duty("counting", lambda root: self.mark, work or self.count)
         return Heartbeat(
             HeartbeatParts(
-                self.uvm.image, lambda: self.now, self.uvm.workers.is_idle, [duty], seconds, 86_400.0,
-                lambda: self.power, idle=0.0,
+                self.uvm.image, lambda: self.now, self.uvm.workers.is_idle, [duty], Expense(seconds, 10, 1_000),
+                86_400.0, lambda: self.power, idle=0.0,
             )
         )  # fmt: skip
 
@@ -127,10 +127,10 @@ async def test_a_mission_of_its_own_stops_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as told:
         went_on: list[bool] = []
 
-        async def ask(go_on: GoOn) -> str:
+        async def ask(allowance: Allowance) -> str:
             for origin in ({"door": DOOR, "client": "items d-1"}, {"door": "api", "client": "batos"}):
                 await told.uvm.missions.ask({"text": "Who winds the lamp?", "effort": "reflex", "origin": origin})
-                went_on.append(go_on())
+                went_on.append(allowance.go_on())
             return ""
 
         heart = told.heart(ask)

@@ -14,7 +14,7 @@ from tests.autotelic.test_item_store import LAMP, PIER, items, remember, store_o
 from tests.memory.test_document_store import incoming
 
 from batos.autotelic import item_store
-from batos.autotelic.heartbeat import Heartbeat, HeartbeatParts
+from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatParts
 from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.model_missions import PATIENCE, ModelMissions
 from batos.protocol.brief import File
@@ -123,15 +123,15 @@ async def test_the_duty_asks_so_much_at_most_and_only_a_model_that_is_there(uvm:
     duty = item_store.refreshing(store, model.writer(), lambda: datetime(2026, 11, 30, tzinfo=UTC))
     with uvm.image.snapshot() as root:
         before = duty.mark(root)
-    assert await duty.work(lambda: True) == "25 questions with known answers made"
+    assert await duty.work(Allowance()) == "25 questions with known answers made"
     assert not model.asked
     model.is_there = True
-    await duty.work(lambda: True)
+    await duty.work(Allowance())
     assert item_store.CALLS - 6 < len(model.asked) <= item_store.CALLS
     first = len(items(uvm, kinds="A"))
-    await duty.work(lambda: True)
+    await duty.work(Allowance())
     assert first < len(items(uvm, kinds="A")) <= 25
-    assert await duty.work(lambda: False) == ""
+    assert await duty.work(Allowance(lambda: False)) == ""
     with uvm.image.snapshot() as root:
         assert duty.mark(root) == before
     await remember(uvm, incoming(PIER, "/p"))
@@ -155,7 +155,7 @@ async def test_a_beat_that_ends_between_two_memories_loses_and_doubles_nothing(u
         assert len(items(uvm)) == made
     assert made == 5
     for many in range(12):
-        await store.ask(model.writer(), steps(many))
+        await store.ask(model.writer(), Allowance(steps(many)))
         found = [(each.kind, each.source) for each in items(uvm, kinds="AN")]
         assert len(found) == len(set(found))
     await store.ask(model.writer())
@@ -191,7 +191,14 @@ async def test_a_beat_asks_over_the_wire(tmp_path: Path) -> None:
         writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
         duty = item_store.refreshing(store_of(uvm), writer, uvm.clock)
         parts = HeartbeatParts(
-            uvm.image, uvm.clock, uvm.workers.is_idle, [duty], 100.0, 86_400.0, lambda: True, idle=0.0
+            uvm.image,
+            uvm.clock,
+            uvm.workers.is_idle,
+            [duty],
+            Expense(100.0, 99, 99_999),
+            86_400.0,
+            lambda: True,
+            idle=0.0,
         )
         emulator.requests.clear()
         assert (await Heartbeat(parts).beat())["did"] == ["items: 2 questions with known answers made"]

@@ -12,6 +12,7 @@ from tests.care.byte_scan import files_with
 from tests.care.secret_mind import SECRET, ask, memory, told_mind
 
 from batos.autotelic import item_store
+from batos.autotelic.heartbeat import Allowance
 from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
@@ -47,7 +48,7 @@ async def make(uvm: UVM) -> None:
     """Make all items that can be made, by a heartbeat, as a server does."""
     writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
     store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
-    await item_store.refreshing(store, writer, uvm.clock).work(lambda: True)
+    await item_store.refreshing(store, writer, uvm.clock).work(Allowance())
 
 
 def items(uvm: UVM, user: str = "tester") -> list[GoldItem]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,12 +68,40 @@ class ScriptedUvm:
         """None: nothing was asked of the past."""
 
     @property
+    def readiness(self) -> ScriptedUvm:
+        return self
+
+    async def answers(self) -> bool:
+        """No model is there."""
+        return False
+
+    async def check(self) -> None:
+        """Check nothing."""
+
+    def clock(self) -> datetime:
+        """The time does not pass."""
+        return datetime(2026, 11, 30, tzinfo=UTC)
+
+    @property
+    def recollection(self) -> ScriptedUvm:
+        return self
+
+    @property
+    def search(self) -> ScriptedUvm:
+        return self
+
+    @property
     def heartbeat(self) -> ScriptedUvm:
         return self
 
     def describe(self) -> HeartbeatDocument:
         """It is off."""
-        return HeartbeatDocument(on=False, ran=None, did=[], spent=0.0, budget=1_200.0)
+        return HeartbeatDocument(
+            on=False, ran=None, did=[], spent=0.0, budget=1_200.0, calls=0, most_calls=300, tokens=0, most_tokens=7
+        )
+
+    def add(self, *_duty: object) -> None:
+        """Do no duty."""
 
     @property
     def mission_memory(self) -> ScriptedUvm:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from persistent.mapping import PersistentMapping
 
@@ -32,8 +34,43 @@ _DAY: Final = 86_400.0
 #: Where Linux lists what a machine gets its power from.
 SUPPLIES: Final = Path("/sys/class/power_supply")
 
+
 #: Tests if a duty may go on: nobody asks, and the day's seconds are not spent.
 GoOn: TypeAlias = Callable[[], bool]
+
+
+class Expense(NamedTuple):
+    """The seconds, calls and tokens that beats spent, or may spend a day."""
+
+    seconds: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+
+
+UNLIMITED: Final = Expense(math.inf, sys.maxsize, sys.maxsize)
+
+
+@dataclass(slots=True)
+class Allowance:
+    """The limits of a duty: it goes on while nobody asks and the day's budget lasts."""
+
+    may_go_on: GoOn = lambda: True
+    left: Expense = UNLIMITED
+    calls: int = 0
+    tokens: int = 0
+
+    def go_on(self) -> bool:
+        """Test if nobody asks and the seconds are not spent."""
+        return self.may_go_on()
+
+    def may_ask(self) -> bool:
+        """Test if a model may be asked too."""
+        return self.go_on() and self.calls < self.left.calls and self.tokens < self.left.tokens
+
+    def spend(self, calls: int, tokens: int) -> None:
+        """Count calls that were made, and their tokens."""
+        self.calls += calls
+        self.tokens += tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +82,18 @@ class Duty:
 
     name: str
     mark: Callable[[Root], str]
-    work: Callable[[GoOn], Awaitable[str]]
+    work: Callable[[Allowance], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatParts:
-    """The parts of a heartbeat: `seconds` is the budget of a day, `every` the longest time between two beats."""
+    """The parts of a heartbeat: `budget` is that of a day, `every` the longest time in seconds between two beats."""
 
     image: LivingImage
     clock: Callable[[], datetime]
     is_idle: Callable[[], bool]
     duties: Sequence[Duty]
-    seconds: float
+    budget: Expense
     every: float
     has_power: Callable[[], bool]
     idle: float = IDLE
@@ -72,6 +109,8 @@ class Heartbeat:
         self._parts = parts
         self._asked_at = time.monotonic()
         self._gives_way = False
+        self._duties = list(parts.duties)
+        self._working = asyncio.Lock()
         self.job = Job("heartbeat", self._beat_if_due, lambda: parts.image.publishing.is_here, parts.idle)
         for signal in (parts.image.signals.asked, parts.image.signals.begun):
             signal.call(self._heed)
@@ -91,10 +130,20 @@ class Heartbeat:
         if not is_own:
             self._asked_at, self._gives_way = time.monotonic(), True
 
+    def add(self, duty: Duty) -> None:
+        """Add a duty behind the others, in the place of one of its name."""
+        self._duties = [*(each for each in self._duties if each.name != duty.name), duty]
+
+    async def leave(self) -> None:
+        """End what it does, as an erasure has to, and wait for that end."""
+        self._gives_way = True
+        async with self._working:
+            self._gives_way = True
+
     def describe(self) -> HeartbeatDocument:
         """Return whether it beats, when it last did and what, and what it spent today."""
         with self._parts.image.snapshot() as root:
-            return _document(root, self._parts.seconds, iso(self._parts.clock()))
+            return _document(root, self._parts.budget, iso(self._parts.clock()))
 
     async def turn(self, by: str, *, on: bool) -> HeartbeatDocument:
         """Let it beat from now on, or no more."""
@@ -107,7 +156,7 @@ class Heartbeat:
     async def beat(self) -> HeartbeatDocument:
         """Do the duties now, because a person asks for it, whatever changed and was spent."""
         self._gives_way = False
-        await self._do(self._parts.duties, lambda: not self._gives_way)
+        await self._do(self._duties, Allowance(lambda: not self._gives_way, self._parts.budget))
         return await asyncio.to_thread(self.describe)
 
     async def _beat_if_due(self) -> float | None:
@@ -123,51 +172,84 @@ class Heartbeat:
             return max(1.0, parts.idle - quiet)
         if not parts.has_power():
             return _POWER
-        left = parts.seconds - told["spent"]
-        if left <= 0:
+        left = _subtract_spent(parts.budget, told)
+        if left.seconds <= 0:
             return _seconds_to_midnight(parts.clock())
         due = await asyncio.to_thread(self._find_due)
         self._gives_way, begun = False, time.monotonic()
-        await self._do(due, lambda: not self._gives_way and time.monotonic() - begun < left)
+        await self._do(due, Allowance(lambda: not self._gives_way and time.monotonic() - begun < left.seconds, left))
         return parts.idle if self._gives_way else parts.every
 
     def _find_due(self) -> list[Duty]:
         """List the duties of which something changed since they were done."""
         with self._parts.image.snapshot() as root:
             seen: Mapping[str, str] = root[roots.HEARTBEAT].get("seen", {})
-            return [each for each in self._parts.duties if seen.get(each.name) != each.mark(root)]
+            return [each for each in self._duties if seen.get(each.name) != each.mark(root)]
 
-    async def _do(self, duties: Sequence[Duty], go_on: GoOn) -> None:
+    async def _do(self, duties: Sequence[Duty], allowance: Allowance) -> None:
         """Do duties one after another, and write down after each what it did and took."""
-        for duty in duties:
-            if not go_on():
-                return
-            begun = time.monotonic()
-            did = await duty.work(go_on)
-            taken, is_whole = time.monotonic() - begun, go_on()
-            told = iso(self._parts.clock()), taken
-            await self._parts.image.shared.apply(partial(_note, duty=duty, did=did, told=told, whole=is_whole))
+        async with self._working:
+            for duty in duties:
+                if not allowance.go_on():
+                    return
+                begun, before = time.monotonic(), (allowance.calls, allowance.tokens)
+                did = await duty.work(allowance)
+                taken = Expense(time.monotonic() - begun, allowance.calls - before[0], allowance.tokens - before[1])
+                done = DoneDuty(duty, did, taken, iso(self._parts.clock()), whole=allowance.go_on())
+                await self._parts.image.shared.apply(partial(_note, done=done))
 
 
-def _note(root: Root, duty: Duty, did: str, told: tuple[str, float], *, whole: bool) -> None:
-    kept, (at, taken) = root[roots.HEARTBEAT], told
-    before = kept.get("spent", 0.0) if kept.get("day") == at[:10] else 0.0
+class DoneDuty(NamedTuple):
+    """A duty that was done: in words what it did, what it spent, when it ended, and whether it did all of it."""
+
+    duty: Duty
+    did: str
+    taken: Expense
+    at: str
+    whole: bool
+
+
+def _note(root: Root, done: DoneDuty) -> None:
+    kept, duty, at = root[roots.HEARTBEAT], done.duty, done.at
+    before = _read_expense(kept, at)
     lines: list[str] = [line for line in kept.get("did", ()) if not line.startswith(f"{duty.name}: ")]
-    kept.update(day=at[:10], spent=before + taken, ran=at, did=(*lines, f"{duty.name}: {did or 'nothing to do'}"))
-    if whole:  # as it is now: its own changes are none that it has to look at again
+    kept.update(
+        day=at[:10],
+        spent=before.seconds + done.taken.seconds,
+        calls=before.calls + done.taken.calls,
+        tokens=before.tokens + done.taken.tokens,
+        ran=at,
+        did=(*lines, f"{duty.name}: {done.did or 'nothing to do'}"),
+    )
+    if done.whole:  # as it is now: its own changes are none that it has to look at again
         kept["seen"] = {**kept.get("seen", {}), duty.name: duty.mark(root)}
 
 
-def _document(root: Root, seconds: float, now: str) -> HeartbeatDocument:
+def _read_expense(kept: PersistentMapping[str, Any], now: str) -> Expense:
+    """Return what was spent today."""
+    if kept.get("day") != now[:10]:
+        return Expense()
+    return Expense(kept.get("spent", 0.0), kept.get("calls", 0), kept.get("tokens", 0))
+
+
+def _document(root: Root, budget: Expense, now: str) -> HeartbeatDocument:
     kept = root.get(roots.HEARTBEAT) or PersistentMapping()
-    spent = kept.get("spent", 0.0) if kept.get("day") == now[:10] else 0.0
+    spent = _read_expense(kept, now)
     return HeartbeatDocument(
         on=bool(kept.get("on")),
         ran=kept.get("ran"),
         did=list(kept.get("did", ())),
-        spent=round(spent, 3),
-        budget=seconds,
+        spent=round(spent.seconds, 3),
+        budget=budget.seconds,
+        calls=spent.calls,
+        most_calls=budget.calls,
+        tokens=spent.tokens,
+        most_tokens=budget.tokens,
     )
+
+
+def _subtract_spent(budget: Expense, told: HeartbeatDocument) -> Expense:
+    return Expense(budget.seconds - told["spent"], budget.calls - told["calls"], budget.tokens - told["tokens"])
 
 
 def _seconds_to_midnight(now: datetime) -> float:
@@ -198,8 +280,8 @@ def curating(curator: Curator, cold_days: float, clock: Callable[[], datetime]) 
     Memories grow cold without a change: each day is looked at once.
     """
 
-    async def work(go_on: GoOn) -> str:
-        wish = CurationWish(None, cold_days, REGIONS, by_rule=True, go_on=go_on)
+    async def work(allowance: Allowance) -> str:
+        wish = CurationWish(None, cold_days, REGIONS, by_rule=True, go_on=allowance.go_on)
         folded = (await curator.curate(wish))["regions"]
         return f"{len(folded)} regions of memories folded" if folded else ""
 

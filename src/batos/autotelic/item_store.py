@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from batos.autotelic import item_makers
-from batos.autotelic.heartbeat import Duty, GoOn
+from batos.autotelic.heartbeat import Allowance, Duty, GoOn
 from batos.autotelic.item_makers import ItemSource, StatedFact
 from batos.autotelic.item_questions import MISSIONS, QuestionWriter
 from batos.image import roots
@@ -110,18 +110,22 @@ class ItemStore:
                     made.gone[name] = {each.id for each in gold_items.items_under(root, name)} - wanted
         return made
 
-    async def ask(self, writer: QuestionWriter, go_on: GoOn = lambda: True) -> int:
+    async def ask(self, writer: QuestionWriter, allowance: Allowance | None = None) -> int:
         """Ask a model for questions about memories that it was not asked about; return how many items are new.
 
         A memory that is not done when it has to end is asked about again: its missions are found and not paid again.
         """
-        many, left = 0, CALLS
+        many, left, missions = 0, CALLS, writer.missions
+        allowance = allowance or Allowance()
+        go_on = allowance.may_ask
         while go_on() and left >= MISSIONS * item_makers.MOST["A"]:
             made, asked = await asyncio.to_thread(self._find_unasked)
             for source, fact in asked:
+                before = missions.calls, missions.tokens
                 written = await writer.write(source, fact)
+                allowance.spend(missions.calls - before[0], missions.tokens - before[1])
                 left -= written.missions
-                if writer.missions.is_given_up or not go_on():
+                if missions.is_given_up or not go_on():
                     return many
                 if written.item is not None:
                     made.fresh.setdefault(source.name, []).append(written.item)
@@ -168,10 +172,10 @@ def refreshing(store: ItemStore, writer: QuestionWriter | None, clock: Callable[
         newest = max((act[1] for acts in (root.get(roots.OUTCOMES) or {}).values() for act in acts), default="")
         return f"{memory_segments.change_of(root)} {newest} {iso(clock())[:10]}"
 
-    async def work(go_on: GoOn) -> str:
-        made = await store.refresh(go_on)
-        if writer is not None and go_on() and await writer.missions.can_ask():
-            made += await store.ask(writer, go_on)
+    async def work(allowance: Allowance) -> str:
+        made = await store.refresh(allowance.go_on)
+        if writer is not None and allowance.may_ask() and await writer.missions.can_ask():
+            made += await store.ask(writer, allowance)
         return f"{made} questions with known answers made" if made else ""
 
     return Duty("items", mark, work)

@@ -59,6 +59,8 @@ class ModelMissions:
         self._answers = answers
         self._check = check
         self._failed = 0
+        #: The calls that were made so far, and their tokens.
+        self.calls = self.tokens = 0
 
     @property
     def is_given_up(self) -> bool:
@@ -88,4 +90,7 @@ class ModelMissions:
             _log.warning("model.no_answer", client=task.client, reason=error.as_dict())
             return None
         self._failed = 0
+        cost = told.get("cost") or {}
+        self.calls += cost.get("calls", 0)
+        self.tokens += cost.get("prompt_tokens", 0) + cost.get("answer_tokens", 0)
         return told

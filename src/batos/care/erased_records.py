@@ -251,11 +251,20 @@ def list_others(root: JournalRoot, user: str | None) -> set[str]:
     if user is None:
         return set()
     found = {name for name, dream in root.get(DREAMS, {}).items() if dream["user"] != user}
+    return found | {name for name, brief in _list_asked(root) if brief["user"] != user}
+
+
+def find_asked_by(root: JournalRoot, clients: Collection[str]) -> set[str]:
+    """Return the logs of questions to copies of the mind that some clients asked."""
+    return {name for name, brief in _list_asked(root) if brief.get("origin", {}).get("client") in clients}
+
+
+def _list_asked(root: JournalRoot) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the log of each question to a copy of the mind, with its brief."""
     for name, log in _logs_of(root).items():
         asked = [note[as_of.NOTE]["report"] for note in log.notes if as_of.NOTE in note]
-        if asked and json.loads(asked[-1])["brief"]["user"] != user:
-            found.add(name)
-    return found
+        if asked:
+            yield name, json.loads(asked[-1])["brief"]
 
 
 def list_generations(root: JournalRoot) -> set[str]:

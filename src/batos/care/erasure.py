@@ -274,6 +274,7 @@ class Erasure:
             erasure_mark.begin(root)
             missions = {*plan.missions, *plan.logs}
             logs = erased_records.find_logs(root, missions) | plan.generations
+            logs |= erased_records.find_asked_by(root, plan.clients)
             left = spared | erased_records.list_others(root, plan.owned)
             left |= erased_records.list_generations(root) if plan.is_guests else set()
             count = erased_records.erase_calls(root, logs, plan.words, left)

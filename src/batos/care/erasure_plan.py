@@ -42,8 +42,8 @@ class ErasurePlan:
 
     `words` are looked for in calls, methods and lines of logs, and `everywhere` says in all else too. `dependents` are
     the missions that go only with `--cascade`, and `owned` is whose things go (None: everybody's). `logs` are missions
-    of which only the journal knows, `generations` the logs of methods that the missions had made. A plan that
-    `is_guests` touches nothing that is shared.
+    of which only the journal knows, `generations` the logs of methods that the missions had made, `clients` those whose
+    questions are about what goes. A plan that `is_guests` touches nothing that is shared.
     """
 
     target: str
@@ -58,6 +58,7 @@ class ErasurePlan:
     generations: set[str] = field(default_factory=set)
     is_guests: bool = False
     conversations: list[str] = field(default_factory=list)
+    clients: set[str] = field(default_factory=set)
     slots: list[tuple[UvmObject, str]] = field(default_factory=list)
 
     @property
@@ -78,6 +79,7 @@ def plan_erasure(
     if plan.dependents and not cascade:
         raise _dependence_error(plan)
     plan.missions |= plan.dependents
+    plan.clients = _clients_of(root, plan)
     plan.missions |= _find_asked_about(root, plan)
     plan.generations = {each for name in plan.missions for each in _generations_of(root, name)}
     return plan
@@ -302,13 +304,17 @@ def _quoting(root: Root, names: Collection[str], words: ErasedWords) -> dict[str
     return dict.fromkeys(sorted(found), "its answer quotes it")
 
 
-def _find_asked_about(root: Root, plan: ErasurePlan) -> dict[str, str]:
-    """Return the missions by which a model made items of the memories that go: nobody else asked for them."""
+def _clients_of(root: Root, plan: ErasurePlan) -> set[str]:
+    """Return the clients that made or asked items of what goes."""
     of_missions = (memory_records.documents_of_mission(root, each) for each in plan.missions)
     names = [*plan.memories, *(own_slots(each)["name"] for several in of_missions for each in several)]
-    clients = {gold_items.client_of(each) for each in (*names, *going_with(root, names))}
+    return {gold_items.client_of(each) for each in (*names, *going_with(root, names), *plan.missions)}
+
+
+def _find_asked_about(root: Root, plan: ErasurePlan) -> dict[str, str]:
+    """Return the missions by which a model made items of the memories that go: nobody else asked for them."""
     origins = {name: each.brief.value.get("origin", {}) for name, each in roots.records_of(root)}
-    found = (name for name, origin in origins.items() if origin.get("client") in clients)
+    found = (name for name, origin in origins.items() if origin.get("client") in plan.clients)
     return {name: "a model was asked about it" for name in found if name not in plan.missions}
 
 

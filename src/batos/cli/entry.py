@@ -63,6 +63,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "grants": ("batos.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
     "effects": ("batos.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
     "cem": ("batos.verbs.motion_verbs", "Show what the mind measures of itself, day by day."),
+    "trials": ("batos.verbs.trial_verbs", "Show changes that the mind tried of itself; keep or undo one."),
+    "slot": ("batos.verbs.trial_verbs", "Show and redefine slots of personas and protocols while running."),
     "heartbeat": ("batos.verbs.motion_verbs", "Let the mind wake by itself when nobody asks, or not."),
     "inspect": ("batos.verbs.mission_verbs", "Show an object of the image, or one of its slots."),
     "method": ("batos.cli.verbs.method", "Show methods, roll one back to a revision, redefine one."),

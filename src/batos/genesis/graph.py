@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
@@ -18,7 +18,7 @@ from batos.image import guards, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.objects.method import Intent, IntentKind, Method, Primitive
-from batos.objects.prototype import Reparenting, UvmObject, own_slots, parents_of, reparent
+from batos.objects.prototype import Reparenting, UvmObject, lookup, own_slots, parents_of, reparent
 from batos.records import methods, tools
 
 #: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
@@ -100,7 +100,7 @@ def _record_slot(root: Root, slot: str, values: Mapping[str, str]) -> list[str]:
 
 
 def recorded_forms(root: Root) -> dict[str, str]:
-    """Return the form of each persona's prompts that the image knows."""
+    """Return the form of each persona's prompts that was written down."""
     objects = roots.named_objects(root)
     found = {persona: objects.get(prototype_name(persona)) for persona in PILLARS}
     return {
@@ -108,6 +108,19 @@ def recorded_forms(root: Root) -> dict[str, str]:
         for persona, prototype in found.items()
         if prototype is not None and "persona_form" in own_slots(prototype)
     }
+
+
+def acting_form(persona: UvmObject) -> Literal["full", "lean"]:
+    """Return the form of a persona's prompts: that of its slot `form`, else the one that was written down."""
+    found = [lookup(persona, slot) for slot in ("form", "persona_form")]
+    words = [each.value for each in found if each is not None and each.value in ("full", "lean")]
+    return "lean" if words[:1] == ["lean"] else "full"
+
+
+def acting_forms(root: Root) -> dict[str, str]:
+    """Return the form of each persona's prompts that has one."""
+    objects = roots.named_objects(root)
+    return {persona: acting_form(objects[prototype_name(persona)]) for persona in recorded_forms(root)}
 
 
 class _Changes(list[str]):
@@ -262,6 +275,7 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
         "model": codex.model_for(persona.name, profile),
         "options": codex.options_for(persona.name, profile),
         "line": persona.line,
+        "form": persona.form,
         "answer_form": persona.answer_form or codex.answer_form,
         "triggers": persona.triggers,
         "exemplars": persona.exemplars,

@@ -142,7 +142,7 @@ def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding
     """
     options = codex.options_for(persona.name, profile)
     intents = (*persona.pillars, *persona.protocols)
-    if graph.recorded_forms(root).get(persona.name) == "lean":
+    if graph.acting_forms(root).get(persona.name) == "lean":
         texts = (
             persona.line or persona.core_identity,
             *sorted((each.line or each.intent for each in intents), key=len)[-1:],

@@ -71,6 +71,12 @@ def approval_id(now: datetime) -> str:
     return f"a-{_ulid(now)}"
 
 
+def trial_id(now: datetime, newest: str = "") -> str:
+    """Return a new trial's id, which sorts after `newest` as a mission's does."""
+    found = f"t-{_ulid(now)}"
+    return found if found > newest else _next(newest)
+
+
 def utc_now() -> datetime:
     """Return the current time in UTC: the default of every `clock` argument."""
     return datetime.now(UTC)
@@ -102,7 +108,7 @@ def oid_text(oid: bytes) -> str:
 _BACK: Final = re.compile(r"last(?:-([0-9]{1,6}))?", re.IGNORECASE)
 _BEGINNING: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")
 #: Ids begin with the first letter of their kind.
-_KINDS: Final = {"m": "mission", "c": "conversation", "a": "approval"}
+_KINDS: Final = {"t": "trial", "m": "mission", "c": "conversation", "a": "approval"}
 #: Ids that are named where a beginning is that of several.
 _SHOWN: Final = 3
 

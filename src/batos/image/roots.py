@@ -84,6 +84,10 @@ ENTROPY: Final = "entropy"
 HEARTBEAT: Final = "heartbeat"
 #: questions with known answers, under the memories that they were made from (records/gold_items.py)
 ITEMS: Final = "items"
+#: name of a slot -> the values that it had since it was first redefined (records/redefinitions.py)
+REDEFINITIONS: Final = "redefinitions"
+#: trial id -> PersistentMapping: a change that was tried on known questions (autotelic/trials.py)
+TRIALS: Final = "trials"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
@@ -145,6 +149,8 @@ RECORDS: Final = (
     ENTROPY,
     HEARTBEAT,
     ITEMS,
+    REDEFINITIONS,
+    TRIALS,
 )
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -226,6 +232,8 @@ class Root(TypedDict, total=False):
     entropy: OOBTree[str, tuple[float | None, ...]]
     heartbeat: PersistentMapping[str, Any]
     items: PersistentMapping[str, Any]
+    redefinitions: OOBTree[str, tuple[tuple[Any, ...], ...]]
+    trials: OOBTree[str, PersistentMapping[str, Any]]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

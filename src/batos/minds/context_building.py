@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batos.concurrency.threads import finish_despite_cancel, offload
-from batos.genesis import measuring
+from batos.genesis import graph, measuring
 from batos.genesis.codex import graph_names
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.value_checks import FIRST_RATIO
@@ -128,7 +128,7 @@ def as_persona(context: MindContext, persona: UvmObject) -> MindContext:
 
 def voice_of(persona: UvmObject, brief: MissionBrief | None = None) -> PersonaPrompt:
     """Return the persona's texts as prompts need them, with the system text of a brief behind who it is."""
-    form, line = (lookup(persona, slot) for slot in ("persona_form", "line"))
+    line = lookup(persona, "line")
     told = line.value if line is not None and isinstance(line.value, str) else ""
     more = brief.system if brief is not None else None
     return PersonaPrompt(
@@ -136,7 +136,7 @@ def voice_of(persona: UvmObject, brief: MissionBrief | None = None) -> PersonaPr
         f"{persona.core_identity}\n\n{more}" if more else persona.core_identity,
         persona.core_method,
         persona.prompts,
-        "lean" if form is not None and form.value == "lean" else "full",
+        graph.acting_form(persona),
         " ".join(filter(None, (told, more))),
     )
 

@@ -113,7 +113,7 @@ def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine
         "vram": newest_samples(counted["vram"]),
         "failures": counted["failures"][:_FAILURES],
         "models": dict(persona_models.read_record(root).used),
-        "forms": graph.recorded_forms(root),
+        "forms": graph.acting_forms(root),
         "erasure": redaction.describe_erasure(root),
     }
 

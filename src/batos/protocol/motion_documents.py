@@ -103,13 +103,20 @@ class TrainingReport(TypedDict):
 
 
 class HeartbeatDocument(TypedDict):
-    """The heartbeat: whether it beats, when it last did and what, seconds `spent` today of a day's `budget`."""
+    """The heartbeat: whether it beats, when it last did and what, seconds `spent` today of a day's `budget`.
+
+    Of calls and tokens likewise: those of today, and the most a day.
+    """
 
     on: bool
     ran: str | None
     did: list[str]
     spent: float
     budget: float
+    calls: int
+    most_calls: int
+    tokens: int
+    most_tokens: int
 
 
 @final

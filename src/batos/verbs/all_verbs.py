@@ -18,13 +18,14 @@ from batos.verbs import (
     mission_verbs,
     motion_verbs,
     server_verbs,
+    trial_verbs,
 )
 from batos.verbs.wire_verb import WireVerb
 
 #: The files of declarations, in the order in which the pages have them.
 NOUNS: Final = (
     server_verbs, mission_verbs, approval_verbs, method_verbs, history_verbs, effect_verbs, memory_verbs,
-    correction_verbs, motion_verbs,
+    correction_verbs, motion_verbs, trial_verbs,
 )  # fmt: skip
 #: Every verb that is declared.
 VERBS: Final[Mapping[str, WireVerb[Any, Any]]] = {

@@ -169,7 +169,9 @@ class HeartbeatNowArgs(HeartbeatArgs):
 
 def heartbeat_text(told: HeartbeatDocument) -> str:
     """Write the state of the heartbeat."""
-    spent = f"{told['spent']:.1f} s of {told['budget']:,.0f} s today"
+    seconds = f"{told['spent']:.1f} s of {told['budget']:,.0f} s today"
+    calls = f"{told['calls']:,} of {told['most_calls']:,} calls"
+    spent = f"{seconds}, {calls}, {told['tokens']:,} of {told['most_tokens']:,} tokens"
     begin = "on" if told["on"] else "off; `batos heartbeat resume` lets the mind wake by itself"
     rows = [("state", begin), ("last", local_time(told["ran"]) if told["ran"] else "never"), ("spent", spent)]
     return card([*rows, *(("did", each) for each in told["did"])])

@@ -34,7 +34,8 @@ GUEST, OWNER, HOME = "key laptop 0a1b", "token 0a1b", "key home 0a1b"
 #: Verbs that change what the mind is made of.
 OWNERS = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke",
                     "effects_settle", "pack", "heartbeat_resume", "heartbeat_pause",
-                    "heartbeat_now"})  # fmt: skip
+                    "heartbeat_now", "trials_try", "trials_keep", "trials_undo", "slot_redefine",
+                    "slot_rollback"})  # fmt: skip
 SECRET = "the blue heron nests at noon"
 
 
@@ -81,6 +82,9 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
         "adapters_use",
         "embed_memories",
         "method_make",
+        "slot_show",
+        "slots",
+        "trials",
         "pack",
         "tools",
     }

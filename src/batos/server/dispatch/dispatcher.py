@@ -44,6 +44,7 @@ from batos.server.dispatch import (
     memory_changes,
     method_changes,
     motion_changes,
+    trial_changes,
 )
 from batos.server.dispatch.effect_changes import EffectChanges
 from batos.server.dispatch.guests import CopyPlaces
@@ -135,6 +136,7 @@ class Dispatcher:
             **EffectChanges(uvm, self._run_shielded).verbs(),
             **history_changes.undo_verbs(uvm, self._run_shielded),
             **motion_changes.verbs(uvm, self._run_shielded),
+            **trial_changes.verbs(uvm, self._past, self._run_shielded),
             **erasing.verbs(uvm, self._run_shielded, self._past.leave),
             **memory_changes.correction_verbs(uvm, self._run_shielded),
             **MemoryChanges(uvm, self._reader, self._sent, self._run_shielded).verbs(),

@@ -57,9 +57,13 @@ async def keep_finishing(uvm: UVM) -> None:
 def verbs(uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]]) -> Mapping[str, Handler]:
     """Return the verb by its name; `leave_copies` ends what thinks about the mind as it was."""
 
+    async def leave() -> None:
+        await uvm.heartbeat.leave()  # a trial asks in copies too
+        await leave_copies()
+
     @cache
     def erasure() -> Erasure:
-        return Erasure(replace(erasure_parts(uvm), leave_copies=leave_copies))
+        return Erasure(replace(erasure_parts(uvm), leave_copies=leave))
 
     async def erase(given: EraseArgs, on_event: OnEvent, *_told: object) -> ErasedPage:
         begun: set[str] = set()

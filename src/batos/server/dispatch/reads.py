@@ -8,7 +8,6 @@ from typing import Any, Final, ParamSpec, Protocol, TypedDict, TypeVar
 
 from batos.agency.lookup import by_name
 from batos.approvals import documents
-from batos.autotelic import entropy_days
 from batos.history import as_of, dreams, why_sentences
 from batos.history.as_of import Moment, PastReadings
 from batos.history.why_missions import Asking, explain_memory, explain_mission
@@ -34,7 +33,7 @@ from batos.protocol.method_documents import (
     MethodList,
 )
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument
-from batos.protocol.motion_documents import EntropyPage, EntropyReasons
+from batos.server.dispatch import motion_reads
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
 from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs
@@ -60,7 +59,6 @@ from batos.verbs.mission_verbs import (
     TurnsArgs,
     WhyArgs,
 )
-from batos.verbs.motion_verbs import CEM, CEM_WHY, CemArgs, CemWhyArgs
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -102,6 +100,9 @@ class Reader:
 
     def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
+        return {**motion_reads.verbs(self._of, self.read), **self._own_verbs()}
+
+    def _own_verbs(self) -> Mapping[str, Handler]:
         of, read = self._of, self.read
         return dict(
             (
@@ -131,8 +132,6 @@ class Reader:
                 bind(DREAM_DIFF, self._differences),
                 bind(RECALL, self._recall),
                 bind(MEMORIES, self._memories),
-                bind(CEM, lambda given, *_told: read(self._entropy, given)),
-                bind(CEM_WHY, lambda given, *_told: read(self._entropy_reasons, given)),
             )
         )
 
@@ -243,14 +242,6 @@ class Reader:
     async def _differences(self, given: DreamDiffArgs, *_told: object) -> DreamDiff:
         dream = await self.read(dreams.read, self._of.image, given.dream, given.user)
         return await self.read(dreams.find_differences, self._of.image, dream)
-
-    def _entropy(self, given: CemArgs) -> EntropyPage:
-        with self._of.image.snapshot() as root:
-            return entropy_days.describe(root, given.days, given.user)
-
-    def _entropy_reasons(self, given: CemWhyArgs) -> EntropyReasons:
-        with self._of.image.snapshot() as root:
-            return entropy_days.explain(root, given.day, given.user)
 
     # -- memory
 

@@ -1,0 +1,116 @@
+"""Levers: a closed table of what the mind may change of itself, with the values that are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from batos.autotelic import slot_values
+from batos.autotelic.slot_values import Changes, SlotWrite
+from batos.genesis.codex.codex import PILLARS
+from batos.image.roots import Root
+from batos.records.redefinitions import Value
+
+#: 1: kept by itself when it is better; 2: the same, announced; 3: kept by a person alone.
+Risk: TypeAlias = Literal[1, 2, 3]
+
+
+#: Makes the values to be tried from those that act.
+Vary: TypeAlias = Callable[[Sequence[Value]], Iterator[Sequence[Value]]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeverKind:
+    """A kind of lever: its risk, the lines of the metric whose decay calls for it, and the values that are tried.
+
+    `slot` is the end of its slots' names; with `apart` each of them is a lever of its own, else all change together.
+    """
+
+    name: str
+    slot: str
+    risk: Risk
+    lines: frozenset[str]
+    vary: Vary
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A lever of this image: its name, its kind, the values that act, and those to be tried."""
+
+    name: str
+    kind: LeverKind
+    acting: Changes
+    others: tuple[Changes, ...]
+
+
+def list_levers(root: Root) -> list[Lever]:
+    """List the levers of an image that have another value than the acting one."""
+    places = {each.name: each.read() for each in slot_values.list_places(root)}
+    return [made for kind in KINDS for names in _groups(kind, places) if (made := _lever(kind, names, places)).others]
+
+
+def _groups(kind: LeverKind, places: Mapping[str, Value]) -> list[tuple[str, ...]]:
+    names = tuple(name for name in places if name.endswith(f".{kind.slot}"))
+    return [(name,) for name in names] if kind.apart else [names] if names else []
+
+
+def _lever(kind: LeverKind, names: Sequence[str], places: Mapping[str, Value]) -> Lever:
+    acting = tuple(SlotWrite(name, places[name]) for name in names)
+    others = [
+        tuple(SlotWrite(name, value) for name, value in zip(names, values, strict=True))
+        for values in kind.vary([each.value for each in acting])
+    ]
+    called = names[0] if kind.apart else f"mind.{kind.slot}"
+    return Lever(called, kind, acting, tuple(dict.fromkeys(each for each in others if each != acting)))
+
+
+def _each_of(*values: Value) -> Vary:
+    """Return what tries these values, each for all slots."""
+    return lambda acting: ((value,) * len(acting) for value in values)
+
+
+def _without_one(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield the facets of a persona without one of them, each in turn."""
+    for value in acting:
+        if isinstance(value, tuple) and len(value) > 1:
+            yield from ([tuple(other for other in value if other != each)] for each in value)
+
+
+def _other_conditions(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Yield the conditions of a protocol with longer and shorter questions, and without the count of words."""
+    for value in acting:
+        known = slot_values.as_conditions(value)
+        if known:
+            least = known.get("min_words", 0)
+            others = {name: each for name, each in known.items() if name not in ("min_words", "max_words")}
+            for words in (least + 8, max(0, least - 8)) if isinstance(least, int) else ():
+                yield [tuple(sorted({**others, **({"min_words": words} if words else {})}.items()))]
+
+
+#: Lines that say who speaks, written by hand: no model writes a line of a persona.
+_LINES: Final = (
+    "You are {name}. Answer from what is given, in the fewest words that are right.",
+    "You are {name}. You read what is given closely, and you say only what stands there.",
+    "You are {name}, exact with names and numbers.",
+)
+
+
+def _written_lines(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    for line in _LINES:
+        yield [line.format(name=name) for name, _ in zip(PILLARS, acting, strict=False)]
+
+
+_RELEVANCE: Final = frozenset({"Hrel", "outcome", "cem"})
+#: Every kind of lever.
+KINDS: Final = (
+    LeverKind("prompt form", "form", 1, _RELEVANCE, _each_of("full", "lean")),
+    LeverKind("temperature", "temperature", 1, _RELEVANCE, _each_of(0.0, 0.3, 0.7)),
+    LeverKind("length", "num_predict", 1, _RELEVANCE, _each_of(256, 512, 1024)),
+    LeverKind("repetition", "repeat_penalty", 1, _RELEVANCE, _each_of(1.0, 1.1)),
+    LeverKind("voices", "answer_form", 1, frozenset({"Hcog"}), _each_of("joined", "two_voices")),
+    LeverKind("facets", "facets", 1, frozenset({"Hcog"}), _without_one, apart=True),
+    LeverKind("protocol", "when", 2, frozenset({"Hsol"}), _other_conditions, apart=True),
+    LeverKind("persona line", "line", 3, _RELEVANCE, _written_lines),
+)

@@ -1,0 +1,265 @@
+"""Values of slots that may be redefined while running: which there are, how each is read, checked and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from pydantic_core import PydanticCustomError
+
+from batos.genesis.codex import declarations, value_checks
+from batos.genesis.codex.codex import PILLARS
+from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.origins import plain
+from batos.genesis.codex.value_checks import ValueFault
+from batos.image.roots import Root, named_objects
+from batos.objects.method import Intent
+from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.protocol.trial_documents import SlotLineage, SlotValueDocument
+from batos.records import redefinitions
+from batos.records.redefinitions import ChangeOrigin, Redefinition, Value
+
+#: The slot of a persona that has its options.
+_OPTIONS: Final = "options"
+#: The most characters of a persona's line.
+LINE: Final = 400
+#: Options of a model that may be redefined: another window, say, would load a runner anew.
+OPTIONS: Final = ("temperature", "num_predict", "repeat_penalty", "top_p")
+
+
+class SlotWrite(NamedTuple):
+    """A slot by its name, and the value that it is given."""
+
+    slot: str
+    value: Value
+
+
+#: The values of slots that belong together.
+Changes: TypeAlias = tuple[SlotWrite, ...]
+Read: TypeAlias = Callable[[UvmObject, str], Value]
+Write: TypeAlias = Callable[[UvmObject, str, Value], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotKind:
+    """A kind of slot: its meaning, how it is read and written at its holder, and the check of a value."""
+
+    what: str
+    read: Read
+    write: Write
+    check: Callable[[UvmObject, str, object], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotPlace:
+    """A slot that may be redefined: its name as people write it, its holder, the slot there, and its kind."""
+
+    name: str
+    holder: UvmObject
+    slot: str
+    kind: SlotKind
+
+    def read(self) -> Value:
+        """Return the value that acts now."""
+        return self.kind.read(self.holder, self.slot)
+
+
+def list_places(root: Root) -> Iterator[SlotPlace]:
+    """Yield every slot that may be redefined, persona by persona."""
+    objects = named_objects(root)
+    for persona in PILLARS:
+        holder = objects.get(prototype_name(persona))
+        if isinstance(holder, UvmObject):
+            for slot in PERSONA_SLOTS:
+                yield SlotPlace(f"{persona}.{slot}", holder, slot, PERSONA_SLOTS[slot])
+            for selector in own_slots(holder).get("protocols", ()):
+                if isinstance(own_slots(holder).get(selector), Intent):
+                    yield SlotPlace(f"{persona}.{selector}.when", holder, selector, CONDITION)
+
+
+def find_place(root: Root, name: str) -> SlotPlace:
+    """Return the slot of a name, as `ROBIN.temperature`.
+
+    Raises: Refused: no such slot may be redefined while running.
+    """
+    known = {each.name.casefold(): each for each in list_places(root)}
+    if name.casefold() not in known:
+        raise Refused(
+            f"{name} is no slot that may be redefined while running",
+            field="slot",
+            remedy="`batos slot list` lists them. Who a persona is, and the charter, stand in the codex; what judges a "
+            "change is part of no image.",
+        )
+    return known[name.casefold()]
+
+
+def redefine(root: Root, name: str, value: object, origin: ChangeOrigin) -> Redefinition | None:
+    """Give a slot a value, and note that in its lineage; None: it has it.
+
+    Raises: Refused: it may not be redefined. BriefError: the value is none for it.
+    """
+    place = find_place(root, name)
+    checked, former = place.kind.check(place.holder, place.slot, value), place.read()
+    if checked == former:
+        return None
+    place.kind.write(place.holder, place.slot, checked)
+    return redefinitions.note(root, place.name, former, checked, origin)
+
+
+def try_out(root: Root, changes: Changes) -> None:
+    """Give slots values without a lineage, in a copy of the mind that is thrown away."""
+    for change in changes:
+        place = find_place(root, change.slot)
+        place.kind.write(place.holder, place.slot, place.kind.check(place.holder, place.slot, change.value))
+
+
+def roll_back(root: Root, name: str, number: int | None, origin: ChangeOrigin) -> Redefinition | None:
+    """Give a slot a value that it had, by default the one before this; None: it has it.
+
+    Raises: NotFound: it had none of that number.
+    """
+    place = find_place(root, name)
+    had = redefinitions.list_values(root, place.name)
+    if number is None:
+        others = [each for each in had if each.value != place.read()]
+        number = others[-1].number if others else None
+    found = next((each for each in had if each.number == number), None)
+    if found is None:
+        raise NotFound(
+            f"{place.name} had no {'other value' if number is None else f'value {number}'}",
+            field="revision",
+            remedy=f"`batos slot show {place.name}` lists those that it had.",
+        )
+    return redefine(root, place.name, found.value, origin)
+
+
+def describe(root: Root, name: str) -> SlotLineage:
+    """Return a slot that may be redefined, with the values that it had. Raises: Refused: it may not be."""
+    place = find_place(root, name)
+    values = [
+        SlotValueDocument(
+            number=each.number, value=plain(each.value), by=each.origin.by, at=each.origin.at, why=each.origin.why,
+            trial=each.origin.trial,
+        )
+        for each in redefinitions.list_values(root, place.name)
+    ]  # fmt: skip
+    return SlotLineage(slot=place.name, what=place.kind.what, value=plain(place.read()), values=values)
+
+
+# -- how the values of each kind are read, written and checked
+
+
+def _read_option(holder: UvmObject, slot: str) -> Value:
+    options: Mapping[str, Value] = own_slots(holder).get(_OPTIONS, {})
+    return options.get(slot)
+
+
+def _write_option(holder: UvmObject, slot: str, value: Value) -> None:
+    kept: Mapping[str, Value] = own_slots(holder).get(_OPTIONS, {})
+    others = {name: each for name, each in kept.items() if name != slot}
+    setattr(holder, _OPTIONS, others if value is None else {**others, slot: value})
+
+
+def _check_option(_holder: UvmObject, slot: str, value: object) -> Value:
+    if value is None:
+        return None
+    _heed(slot, lambda: value_checks.check_options({slot: value}))
+    return cast("Value", value)
+
+
+def _read_slot(holder: UvmObject, slot: str) -> Value:
+    found = own_slots(holder).get(slot)
+    return tuple(found) if isinstance(found, list) else cast("Value", found)
+
+
+def _write_slot(holder: UvmObject, slot: str, value: Value) -> None:
+    setattr(holder, slot, value)
+
+
+def _check_word(*words: str) -> Callable[[UvmObject, str, object], Value]:
+    def check(_holder: UvmObject, slot: str, value: object) -> Value:
+        if value not in words:
+            raise _wrong_value(slot, f"{value!r} is none of its values", f"Give one of: {', '.join(words)}.")
+        return str(value)
+
+    return check
+
+
+def _check_line(_holder: UvmObject, slot: str, value: object) -> Value:
+    if not isinstance(value, str) or not value.strip() or len(value) > LINE or "\n" in value:
+        raise _wrong_value(slot, "a line is one line of text", f"Give up to {LINE} characters.")
+    return value.strip()
+
+
+def _check_facets(holder: UvmObject, slot: str, value: object) -> Value:
+    named = tuple(value) if isinstance(value, list | tuple) else ()
+    known = [name for name, each in own_slots(holder).items() if name.endswith(declarations.FACET_SUFFIX)]
+    if not named or len(set(named)) < len(named) or not set(named) <= set(known):
+        raise _wrong_value(slot, "facets are a list of the persona's own", f"Give one or more of: {', '.join(known)}.")
+    return named
+
+
+def _read_condition(holder: UvmObject, slot: str) -> Value:
+    intent: Intent = own_slots(holder)[slot]
+    return _as_pairs(intent.when)
+
+
+def _write_condition(holder: UvmObject, slot: str, value: Value) -> None:
+    former: Intent = own_slots(holder)[slot]
+    setattr(holder, slot, Intent(**{**former.as_dict(), "when": None if value is None else as_conditions(value)}))
+
+
+def as_conditions(value: object) -> dict[str, object]:
+    """Return the conditions of a protocol by their names; none where the value has none.
+
+    >>> as_conditions((("min_words", 8),)), as_conditions(None)
+    ({'min_words': 8}, {})
+    """
+    pairs = value if isinstance(value, tuple) else ()
+    return {str(each[0]): each[1] for each in pairs if isinstance(each, tuple) and len(each) == 2}
+
+
+def _check_condition(_holder: UvmObject, slot: str, value: object) -> Value:
+    if value is None:
+        return None
+    given = value if isinstance(value, Mapping) else as_conditions(value)
+    plain = {name: list(each) if isinstance(each, tuple) else each for name, each in given.items()}
+    return _as_pairs(_heed(f"{slot}.when", lambda: declarations.check_conditions(plain)))
+
+
+def _as_pairs(when: Mapping[str, object] | None) -> Value:
+    """Return conditions as plain data in the order of their names, so that equal ones are equal."""
+    if when is None:
+        return None
+    return tuple((name, tuple(each) if isinstance(each, list) else each) for name, each in sorted(when.items()))
+
+
+def _heed(slot: str, check: Callable[[], Mapping[str, object]]) -> Mapping[str, object]:
+    """Return what a check of the codex returns. Raises: BriefError: it finds a fault."""
+    try:
+        return check()
+    except PydanticCustomError as refused:
+        faults: tuple[ValueFault, ...] = (refused.context or {})["faults"]
+        raise _wrong_value(slot, faults[0].what, faults[0].remedy or "docs/codex.md explains every key.") from None
+
+
+def _wrong_value(slot: str, what: str, remedy: str) -> BriefError:
+    return BriefError(f"{slot}: {what}", field="value", remedy=remedy)
+
+
+_OPTION_TEXTS: Final[Mapping[str, str]] = {name: value_checks.OLLAMA[name].what for name in OPTIONS}
+
+#: The slots of each persona that may be redefined.
+PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
+    **{name: SlotKind(what, _read_option, _write_option, _check_option) for name, what in _OPTION_TEXTS.items()},
+    "form": SlotKind("the form of its prompts", _read_slot, _write_slot, _check_word("auto", "full", "lean")),
+    "line": SlotKind("who speaks, in the lean form", _read_slot, _write_slot, _check_line),
+    "answer_form": SlotKind(
+        "the form of an answer of two voices", _read_slot, _write_slot, _check_word("joined", "two_voices")
+    ),
+    "facets": SlotKind("the facets that think for it", _read_slot, _write_slot, _check_facets),
+}
+#: The conditions under which a key protocol applies.
+CONDITION: Final = SlotKind("when the protocol applies", _read_condition, _write_condition, _check_condition)

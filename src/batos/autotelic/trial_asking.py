@@ -1,0 +1,117 @@
+"""Asks questions of trials in copies of the mind, with other values of slots; a person's question ends that at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from batos.autotelic import item_scores, slot_values, trials
+from batos.autotelic.slot_values import Changes
+from batos.autotelic.trial_nights import AskedReply, TrialParts, Trials
+from batos.history import as_of
+from batos.history.copies import MindCopy, PastQuestion, PastQuestions
+from batos.image import roots
+from batos.image.image import LivingImage
+from batos.image.roots import Root
+from batos.inference.journal import Entries
+from batos.memory.records import memory_standings
+from batos.missions.mission_events import EventRelay
+from batos.protocol.errors import BatosError
+from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.trial_documents import TrialExample
+from batos.records import gold_items
+from batos.records.gold_items import GoldItem, ItemKind, ItemSplit
+
+#: Seconds between two looks whether somebody asks something.
+LOOK: Final = 0.2
+#: A question of a trial makes no method, and waits for nobody.
+_POLICY: Final = {"install": "never", "interpret": "allow"}
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAsker:
+    """Asks each question in a copy of the mind of its own, as questions of the past are asked."""
+
+    copies: PastQuestions
+    look: float = LOOK
+
+    async def ask(self, item: GoldItem, changes: Changes, go_on: Callable[[], bool]) -> AskedReply | None:
+        """Ask a question with these values; None: somebody else asks something, and nothing came of it."""
+
+        async def prepare(copy: MindCopy) -> None:
+            await copy.image.writer.apply(lambda root: _set_up(root, item, changes))
+
+        origin = {"client": gold_items.client_of(item.source)}  # by which it is erased with its source
+        brief = {"text": item.question, "user": item.user, "origin": origin, "policy": dict(_POLICY)}
+        told = EventRelay(_ignore, _ignore, follow=True)
+        question = PastQuestion(None, brief, (), item.user, prepare=prepare)
+        asking = asyncio.ensure_future(self.copies.ask(question, told))
+        try:
+            while not asking.done():
+                await asyncio.wait({asking}, timeout=self.look)
+                if not asking.done() and not go_on():
+                    return None
+            return read_reply(asking.result())
+        except BatosError:  # counted against the form whose question it was
+            return AskedReply("", passed=False, ended=False, calls=0)
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
+
+
+def _set_up(root: Root, item: GoldItem, changes: Changes) -> None:
+    """Give slots their values; what nothing may answer is asked without the memory that does."""
+    slot_values.try_out(root, changes)
+    if item.kind == "N" and item.source in root[roots.DOCUMENTS]:
+        memory_standings.set_standing(root, item.source, "retracted")
+
+
+def read_reply(told: MissionDocument) -> AskedReply:
+    """Return what a trial reads of a mission that has ended."""
+    cost, is_done = told.get("cost"), told["status"] == "done"
+    calls = cost["calls"] if cost else 0
+    tokens = cost["prompt_tokens"] + cost["answer_tokens"] if cost else 0
+    if not is_done:
+        return AskedReply("", told["id"], passed=False, ended=False, calls=calls, tokens=tokens)
+    provenance = told.get("provenance", {})
+    gate, ruled = provenance.get("gate"), provenance.get("combined", {}).get("ruled", "")
+    return AskedReply(str(told.get("answer", "")), told["id"], ruled, gate is None or gate["ok"], True, calls, tokens)
+
+
+def read_examples(root: Root, journal: Entries, name: str) -> list[TrialExample]:
+    """Return answers of a trial that became better, and worse; those whose words were erased are left out."""
+    found = []
+    for each in trials.list_examples(root, name):
+        before, after = (as_of.find_question(journal, mission) for mission in (each.before, each.after))
+        if before is not None and after is not None:
+            said = [str(report.get("answer", "")) for report in (before, after)]
+            found.append(
+                TrialExample(
+                    question=str(before["brief"]["text"]), before=said[0], after=said[1],
+                    worth=[each.pair.old, each.pair.new],
+                )
+            )  # fmt: skip
+    return found
+
+
+def _ignore(*_told: object) -> None:
+    """Tell nobody: a trial is nobody's question."""
+
+
+#: The kinds of items that are answered; the others measure recall.
+ANSWERED: Final = frozenset[ItemKind]({"A", "H", "N", "S", "U"})
+
+
+def trials_of(image: LivingImage, clock: Callable[[], datetime], copies: PastQuestions, user: str) -> Trials:
+    """Return what tries changes on a user's gold items."""
+
+    def questions(root: Root, use: ItemSplit) -> Sequence[GoldItem]:
+        return [each for each in gold_items.list_items(root, user, {use}) if each.kind in ANSWERED]
+
+    def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
+        return item_scores.score(item, reply.answer, beside, reply.ruled)
+
+    return Trials(TrialParts(image, clock, questions, CopyAsker(copies).ask, worth))

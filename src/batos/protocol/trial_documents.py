@@ -1,0 +1,97 @@
+"""The documents of trials, and of slots that may be redefined while running."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypeAlias, TypedDict, final
+
+from pydantic import JsonValue
+
+#: The states of a trial. `screening` chooses among the values of its lever, `trying` compares the best with the acting
+#: one, `waiting` is better and wants a person, `promoted` is kept on probation, `kept` has passed that.
+TrialWord: TypeAlias = Literal[
+    "screening", "trying", "waiting", "promoted", "kept", "dropped", "spent", "void", "undone"
+]
+
+
+class SlotValueDocument(TypedDict):
+    """A value of a slot that may be redefined: its number in the lineage (0: the codex's), and its origin."""
+
+    number: int
+    value: JsonValue
+    by: str
+    at: str
+    why: str
+    trial: str
+
+
+class SlotLineage(TypedDict):
+    """A slot that may be redefined while running: its acting value, and the values that it had."""
+
+    slot: str
+    what: str
+    value: JsonValue
+    values: list[SlotValueDocument]
+
+
+@final
+class SlotPage(TypedDict):
+    """The slots that may be redefined while running."""
+
+    slots: list[SlotLineage]
+
+
+class SlotChangeDocument(TypedDict):
+    """A slot with its value before a trial and the value that is tried."""
+
+    slot: str
+    before: JsonValue
+    value: JsonValue
+
+
+class TrialExample(TypedDict):
+    """A question of a trial whose answer changed: both answers, and the worth of each."""
+
+    question: str
+    before: str
+    after: str
+    worth: list[float]
+
+
+class TrialDocument(TypedDict):
+    """A change that was tried on questions whose answers are known.
+
+    `evidence` is the e-value for a gain, `needed` that at which the change is kept. `stood_on` names trials whose
+    values acted when it began.
+    """
+
+    id: str
+    lever: str
+    state: TrialWord
+    risk: int
+    changes: list[SlotChangeDocument]
+    why: str
+    by: str
+    begun: str
+    ended: str | None
+    reason: str
+    screened: int
+    asked: int
+    wins: int
+    losses: int
+    evidence: float
+    needed: float
+    probed: int
+    calls: int
+    tokens: int
+    stood_on: list[str]
+    examples: NotRequired[list[TrialExample]]
+
+
+@final
+class TrialPage(TypedDict):
+    """Trials, the newest first; how many were tried and kept in all, and the most false ones that are expected."""
+
+    trials: list[TrialDocument]
+    tried: int
+    kept: int
+    false: float

@@ -1,0 +1,65 @@
+"""The verbs that only show what the mind measures and changes of itself: the metric, trials, slots."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from batos.autotelic import entropy_days, slot_values, trials
+from batos.autotelic.trial_asking import read_examples
+from batos.image import ids, roots
+from batos.image.roots import Root
+from batos.inference.journal import Entries
+from batos.missions.readings import Readings
+from batos.protocol.trial_documents import SlotPage, TrialDocument, TrialPage
+from batos.server.dispatch.handling import Handler, bind
+from batos.verbs.motion_verbs import CEM, CEM_WHY
+from batos.verbs.trial_verbs import SLOT_SHOW, SLOTS, TRIALS, TRIALS_SHOW, TrialsArgs, TrialShowArgs
+
+T = TypeVar("T")
+#: The share of kept changes that are no better, at most: the evidence of a change of risk 1 is that of 1 in 10.
+_FALSE: Final = 1 / trials.WIN[1]
+
+
+def verbs(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str, Handler]:
+    """Return the function of each verb, by name; `in_thread` runs what reads the image."""
+
+    async def read(look: Callable[[Root], T]) -> T:
+        def look_at_snapshot() -> T:
+            with of.image.snapshot() as root:
+                return look(root)
+
+        found: T = await in_thread(look_at_snapshot)
+        return found
+
+    return dict(
+        (
+            bind(CEM, lambda given, *_told: read(lambda root: entropy_days.describe(root, given.days, given.user))),
+            bind(CEM_WHY, lambda given, *_told: read(lambda root: entropy_days.explain(root, given.day, given.user))),
+            bind(TRIALS, lambda given, *_told: read(lambda root: list_trials(root, given))),
+            bind(TRIALS_SHOW, lambda given, *_told: read(lambda root: show_trial(root, of.journal, given))),
+            bind(SLOTS, lambda _given, *_told: read(list_slots)),
+            bind(SLOT_SHOW, lambda given, *_told: read(lambda root: slot_values.describe(root, given.slot))),
+        )
+    )
+
+
+def list_trials(root: Root, given: TrialsArgs) -> TrialPage:
+    """Return the newest trials, with what came of all."""
+    kept = root.get(roots.TRIALS)  # an older moment of the image has none
+    names = [] if kept is None or not kept else list(ids.newest_first(kept))
+    standing = trials.list_by_state(root, *trials.STANDING) if names else []
+    shown = [trials.document(root, name) for name in names[: given.limit]]
+    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": round(len(standing) * _FALSE, 2)}
+
+
+def show_trial(root: Root, journal: Entries, given: TrialShowArgs) -> TrialDocument:
+    """Return a trial; the words of its questions are shown to whoever may see all missions."""
+    name = trials.complete_id(root, given.trial)
+    told = trials.document(root, name)
+    return told if given.user is not None else {**told, "examples": read_examples(root, journal, name)}
+
+
+def list_slots(root: Root) -> SlotPage:
+    """Return the slots that may be redefined while running."""
+    return {"slots": [slot_values.describe(root, each.name) for each in slot_values.list_places(root)]}

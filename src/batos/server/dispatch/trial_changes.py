@@ -1,0 +1,109 @@
+"""The verbs by which a person tries, keeps and undoes changes of the mind, and redefines its slots."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+from batos.autotelic import item_store, slot_values, trials
+from batos.autotelic.item_questions import QuestionWriter
+from batos.autotelic.item_store import ItemStore
+from batos.autotelic.model_missions import ModelMissions
+from batos.autotelic.trial_asking import trials_of
+from batos.history.copies import PastQuestions
+from batos.image.ids import iso
+from batos.image.roots import Root
+from batos.protocol.trial_documents import SlotLineage, TrialDocument
+from batos.records.redefinitions import ChangeOrigin
+from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.uvm import UVM
+from batos.verbs.trial_verbs import (
+    SLOT_REDEFINE,
+    SLOT_ROLLBACK,
+    TRIALS_KEEP,
+    TRIALS_TRY,
+    TRIALS_UNDO,
+    SlotRedefineArgs,
+    SlotRollbackArgs,
+    TrialKeepArgs,
+    TrialTryArgs,
+    TrialUndoArgs,
+)
+
+
+def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handler]:
+    """Return the function of each verb, by name.
+
+    From here on the heartbeat makes questions with known answers, and tries changes by asking them in copies.
+    """
+    store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
+    writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
+    nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker)
+    uvm.heartbeat.add(item_store.refreshing(store, writer, uvm.clock))
+    uvm.heartbeat.add(nights.duty())
+
+    async def show(name: str) -> TrialDocument:
+        def look() -> TrialDocument:
+            with uvm.image.snapshot() as root:
+                return trials.document(root, name)
+
+        return await asyncio.to_thread(look)
+
+    async def try_value(given: TrialTryArgs, *_told: object) -> TrialDocument:
+        found = await shield(nights.begin(given.slot, read_value(given.value), origin(given.user, given.why)))
+        uvm.heartbeat.job.wake()
+        return await show(found)
+
+    async def keep(given: TrialKeepArgs, *_told: object) -> TrialDocument:
+        return await show(await shield(nights.keep(given.trial, origin(given.user))))
+
+    async def undo(given: TrialUndoArgs, *_told: object) -> TrialDocument:
+        return await show(await shield(nights.undo(given.trial, origin(given.user, given.why))))
+
+    async def redefine(given: SlotRedefineArgs, *_told: object) -> SlotLineage:
+        value = read_value(given.value)
+        return await shield(
+            uvm.image.shared.apply(lambda root: _redefine(root, given.slot, value, origin(given.user, given.why)))
+        )
+
+    async def roll_back(given: SlotRollbackArgs, *_told: object) -> SlotLineage:
+        return await shield(
+            uvm.image.shared.apply(lambda root: _roll_back(root, given.slot, given.revision, origin(given.user)))
+        )
+
+    def origin(user: str | None, why: str = "") -> ChangeOrigin:
+        return ChangeOrigin(user or uvm.settings.asker, iso(uvm.clock()), why)
+
+    return dict(
+        (
+            bind(TRIALS_TRY, try_value),
+            bind(TRIALS_KEEP, keep),
+            bind(TRIALS_UNDO, undo),
+            bind(SLOT_REDEFINE, redefine),
+            bind(SLOT_ROLLBACK, roll_back),
+        )
+    )
+
+
+def read_value(text: str) -> object:
+    """Return the value that a person wrote: JSON, or else the text itself; lists as tuples.
+
+    >>> read_value("0.3"), read_value("lean"), read_value('["sage_facet_"]'), read_value("null")
+    (0.3, 'lean', ('sage_facet_',), None)
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _redefine(root: Root, slot: str, value: object, origin: ChangeOrigin) -> SlotLineage:
+    slot_values.redefine(root, slot, value, origin)
+    return slot_values.describe(root, slot)
+
+
+def _roll_back(root: Root, slot: str, number: int | None, origin: ChangeOrigin) -> SlotLineage:
+    slot_values.roll_back(root, slot, number, origin)
+    return slot_values.describe(root, slot)

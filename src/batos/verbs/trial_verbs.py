@@ -1,0 +1,204 @@
+"""The verbs of what the mind changes of itself: trials of a change, and slots that may be redefined while running."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pydantic import Field
+
+from batos.protocol.trial_documents import SlotLineage, SlotPage, TrialDocument, TrialPage
+from batos.protocol.wire_messages import Asker, Name, StrictModel
+from batos.terminal.layout import Column, card, listing
+from batos.terminal.short_names import local_time
+from batos.verbs.wire_verb import Noun, WireVerb
+
+#: The most characters of a value that is given to a slot.
+VALUE: Final = 4_000
+
+TRIALS_NOUN: Final = Noun(
+    "trials",
+    """Show changes that the mind tried on questions whose answers are known; try one, keep it, undo it.
+
+    Without a verb: `list`. The heartbeat tries changes by itself, and keeps what is better.""",
+    default="list",
+)
+
+
+class TrialsArgs(StrictModel):
+    """List the newest trials, and how many were kept."""
+
+    limit: int = Field(default=20, ge=1, le=10_000, description="Most trials in the list.")
+
+
+class TrialArgs(StrictModel):
+    """A trial by its id."""
+
+    trial: Name = Field(description="The trial's id or its beginning; `last`, `last-1`.")
+
+
+class TrialShowArgs(TrialArgs):
+    """Show a trial: what was changed, why, the evidence, the cost, and answers that became better and worse."""
+
+    user: Name | None = Field(default=None, description="A guest's own name: no words of others' questions are shown.")
+
+
+class TrialTryArgs(StrictModel):
+    """Try a value of a slot on known questions; the trial begins now and goes on whenever nobody asks.
+
+    The value is kept if the answers are better. `batos slot list` has the slots.
+    """
+
+    slot: Name = Field(description="The slot, as ROBIN.temperature.")
+    value: str = Field(max_length=VALUE, description="The value: a word, a number, or JSON.")
+    why: str = Field(default="", max_length=500, description="The reason, in a sentence.")
+    user: Asker = Field(default=None, description="The user who asks for it; absent: the server's own user.")
+
+
+class TrialKeepArgs(TrialArgs):
+    """Keep a change that a trial found better, where a person has to agree: a persona's line, say."""
+
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
+
+
+class TrialUndoArgs(TrialArgs):
+    """Take back what a trial changed, or end a trial; its value is not tried again for 90 days.
+
+    Refused where a later trial changed the same slots: it is named.
+    """
+
+    why: str = Field(default="", max_length=500, description="The reason, in a sentence.")
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
+
+
+SLOT_NOUN: Final = Noun(
+    "slot",
+    """Show the slots that may be redefined while running, redefine one, and bring a former value back.
+
+    SLOT is PERSONA.NAME, as ROBIN.temperature. Without a verb: `list`.""",
+    default="list",
+)
+
+
+class SlotsArgs(StrictModel):
+    """List the slots that may be redefined while running, with the values that act."""
+
+
+class SlotArgs(StrictModel):
+    """A slot by its name."""
+
+    slot: Name = Field(description="The slot, as ROBIN.temperature.")
+
+
+class SlotShowArgs(SlotArgs):
+    """Show a slot, and every value that it had, by whom and why."""
+
+
+class SlotRedefineArgs(SlotArgs):
+    """Give a slot a value, from the next mission on; the former one is kept.
+
+    A change of the codex for the same slot takes its place.
+    """
+
+    value: str = Field(max_length=VALUE, description="The value: a word, a number, or JSON.")
+    why: str = Field(default="", max_length=500, description="The reason, in a sentence.")
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
+
+
+class SlotRollbackArgs(SlotArgs):
+    """Give a slot a value that it had; without --revision the one before this."""
+
+    revision: int | None = Field(default=None, ge=0, description="The number of the value; 0: the codex's.")
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
+
+
+def trials_text(told: TrialPage) -> str:
+    """Write trials, a line each, and how many were kept."""
+    columns: Mapping[str, Column] = {
+        "trial": "id", "state": "state", "lever": "lever", "value": _value_text,
+        "questions": lambda each: each["screened"] + each["asked"],
+        "better": "wins", "worse": "losses", "evidence": lambda each: f"{each['evidence']:.1f} of {each['needed']:g}",
+        "why": lambda each: each["reason"] or each["why"],
+    }  # fmt: skip
+    none = "Nothing was tried yet. `batos heartbeat resume` lets the mind try changes by itself."
+    if not told["trials"]:
+        return none
+    counted = f"tried {told['tried']}, kept {told['kept']}, expected false among them at most {told['false']:.1f}"
+    return f"{listing(told['trials'], columns, whole=(0,))}\n{counted}"
+
+
+def _value_text(told: TrialDocument) -> str:
+    if told["state"] == "screening":
+        return "to be chosen"
+    values = list(dict.fromkeys(_plain_text(each["value"]) for each in told["changes"]))
+    return ", ".join(values)
+
+
+def _plain_text(value: object) -> str:
+    return "the model's own" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def trial_text(told: TrialDocument) -> str:
+    """Write all of a trial."""
+    return "\n\n".join([card(list(_heads(told))), *_example_texts(told)])
+
+
+def _heads(told: TrialDocument) -> Iterator[tuple[str, str]]:
+    yield "trial", f"{told['id']}, {told['state']}{': ' * bool(told['reason'])}{told['reason']}"
+    for each in told["changes"]:
+        yield each["slot"], f"{_plain_text(each['before'])} -> {_plain_text(each['value'])}"
+    yield "why", f"{told['why']}, by {told['by']}"
+    yield "begun", local_time(told["begun"]) + (f", ended {local_time(told['ended'])}" if told["ended"] else "")
+    asked = f"{told['screened']} to choose the value, {told['asked']} to judge it, {told['probed']} after it was kept"
+    yield "questions", asked
+    yield "answers", f"{told['wins']} better, {told['losses']} worse"
+    yield "evidence", f"{told['evidence']:.2f}; kept at {told['needed']:g}"
+    yield "cost", f"{told['calls']:,} calls, {told['tokens']:,} tokens"
+    if told["stood_on"]:
+        yield "stood on", ", ".join(told["stood_on"])
+
+
+def _example_texts(told: TrialDocument) -> Iterator[str]:
+    for each in told.get("examples", ()):
+        worth = " -> ".join(f"{value:.2f}" for value in each["worth"])
+        yield card(
+            [("question", each["question"]), ("before", each["before"]), ("after", each["after"]), ("worth", worth)]
+        )
+
+
+def slots_text(told: SlotPage) -> str:
+    """Write slots, a line each."""
+    columns: Mapping[str, Column] = {
+        "slot": "slot", "value": lambda each: _plain_text(each["value"]),
+        "redefined": lambda each: f"{len(each['values']) - 1} times" if each["values"] else "",
+        "what it is": "what",
+    }  # fmt: skip
+    return listing(told["slots"], columns, "There are no slots yet: run `batos genesis`.")
+
+
+def slot_text(told: SlotLineage) -> str:
+    """Write a slot with its values."""
+    columns: Mapping[str, Column] = {
+        "number": lambda each: str(each["number"]), "value": lambda each: _plain_text(each["value"]), "by": "by",
+        "at": lambda each: local_time(each["at"]), "why": "why", "trial": "trial",
+    }  # fmt: skip
+    head = card([("slot", told["slot"]), ("value", _plain_text(told["value"])), ("what it is", told["what"])])
+    return f"{head}\n{listing(told['values'], columns)}" if told["values"] else f"{head}\nIt is as the codex has it."
+
+
+TRIALS: Final = WireVerb("trials", TrialsArgs, "trials list", trials_text, reads=True)
+TRIALS_SHOW: Final = WireVerb("trials_show", TrialShowArgs, "trials show TRIAL", trial_text, reads=True)
+TRIALS_TRY: Final = WireVerb(
+    "trials_try", TrialTryArgs, "trials try SLOT VALUE", trial_text, governs=True,
+    examples=("batos trials try ROBIN.temperature 0.3", "batos trials try ROBIN.form lean"),
+)  # fmt: skip
+TRIALS_KEEP: Final = WireVerb("trials_keep", TrialKeepArgs, "trials keep TRIAL", trial_text, governs=True)
+TRIALS_UNDO: Final = WireVerb("trials_undo", TrialUndoArgs, "trials undo TRIAL", trial_text, governs=True)
+SLOTS: Final = WireVerb("slots", SlotsArgs, "slot list", slots_text, reads=True)
+SLOT_SHOW: Final = WireVerb("slot_show", SlotShowArgs, "slot show SLOT", slot_text, reads=True)
+SLOT_REDEFINE: Final = WireVerb(
+    "slot_redefine", SlotRedefineArgs, "slot redefine SLOT VALUE", slot_text, governs=True,
+    examples=('batos slot redefine ROBIN.line "You are ROBIN. Answer briefly."',),
+)  # fmt: skip
+SLOT_ROLLBACK: Final = WireVerb("slot_rollback", SlotRollbackArgs, "slot rollback SLOT", slot_text, governs=True)

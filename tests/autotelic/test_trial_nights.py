@@ -1,0 +1,129 @@
+"""Nights of trials in worlds whose truth is known: what is better is found, and what is not is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.autotelic.trial_world import TrialWorld, trial_world
+
+from batos.autotelic import trials
+from batos.autotelic.heartbeat import Allowance, Expense
+from batos.image.ids import iso
+from batos.protocol.errors import BriefError, Refused
+from batos.records.redefinitions import ChangeOrigin
+
+ANN = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "I want it")
+
+
+async def nights(world: TrialWorld, count: int) -> None:
+    """So many nights with the calls of a day each."""
+    for _ in range(count):
+        await world.night()
+
+
+async def test_a_planted_gain_is_found_and_nothing_else_is_kept(tmp_path: Path) -> None:
+    """A value that answers 25 of 100 questions more, among seven levers whose values do nothing."""
+    async with trial_world(tmp_path, effects={("ROBIN.temperature", 0.3): 0.25}) as world:
+        await nights(world, 5)
+        kept = [each for each in world.documents() if each["state"] in trials.STANDING]
+        assert [each["lever"] for each in kept] == ["mind.temperature"]
+        assert world.acting()["ROBIN.temperature"] == 0.3
+        assert all(each["calls"] > 0 for each in world.documents())
+
+
+async def test_where_nothing_helps_nothing_changes(tmp_path: Path) -> None:
+    """Ten nights in a world of noise."""
+    async with trial_world(tmp_path, noise=0.4, seed=3) as world:
+        before = world.acting()
+        await nights(world, 10)
+        assert world.acting() == before
+        assert len(world.documents()) > 5
+
+
+async def test_a_change_that_harms_is_undone_after_it_was_kept(tmp_path: Path) -> None:
+    """The world turns after the promotion; the probation finds it."""
+    effects = {("ROBIN.temperature", 0.3): 0.3}
+    async with trial_world(tmp_path, effects=dict(effects)) as world:
+        for _ in range(5):
+            await world.night(100)
+            if any(each["state"] == "promoted" for each in world.documents()):
+                break
+        world.effects[("ROBIN.temperature", 0.3)] = -0.2
+        await nights(world, 2)
+        told = next(each for each in world.documents() if each["lever"] == "mind.temperature")
+        assert told["state"] == "undone"
+        assert told["probed"] <= trials.PROBED
+        assert world.acting()["ROBIN.temperature"] != 0.3
+
+
+@pytest.mark.parametrize("calls", [1, 7, 60])
+async def test_a_night_spends_no_more_than_it_may(tmp_path: Path, calls: int) -> None:
+    """A question that is asked in both forms is asked whole: two calls more at most, and the values of a lever."""
+    async with trial_world(tmp_path) as world:
+        await world.night(calls)
+        assert calls <= len(world.asked) <= calls + 4
+
+
+async def test_a_night_that_is_broken_off_goes_on_and_counts_each_question_once(tmp_path: Path) -> None:
+    """At whatever call it is told to leave: what was noted stays, and no question is noted twice."""
+    async with trial_world(tmp_path, effects={("ROBIN.temperature", 0.3): 0.4}) as world:
+        for stop in range(3, 300, 23):
+            world.stops_after = stop
+            await world.night()
+        world.stops_after = None
+        await world.night()
+        told = next(each for each in world.documents() if each["lever"] == "mind.temperature")
+        assert told["state"] in trials.STANDING
+        with world.uvm.image.snapshot() as root:
+            for each in world.documents():
+                asked = trials.list_asked(root, each["id"], judged=True)
+                assert len(asked) == each["asked"] + each["probed"]
+
+
+async def test_without_questions_nothing_is_asked(tmp_path: Path) -> None:
+    """Nor where every lever was tried and no question was made since; with new ones they are tried again."""
+    async with trial_world(tmp_path, made={"2026-11-01": 10}) as world:
+        assert await world.night() == ""
+        with pytest.raises(Refused, match="10 questions"):
+            await world.nights().begin("ROBIN.temperature", 0.3, ANN)
+        world.made["2026-11-02"] = 60
+        while await world.night(1_000):
+            await world.finish()
+        asked, tried = len(world.asked), len(world.documents())
+        assert await world.night() == ""
+        assert len(world.asked) == asked
+        world.made[iso(world.now)] = 60
+        await world.night()
+        assert len(world.documents()) > tried
+
+
+async def test_a_person_tries_a_value_and_keeps_a_line(tmp_path: Path) -> None:
+    """A persona's line waits for the person; who names a value that acts is told so."""
+    line = "You are ROBIN. Answer in one short sentence."
+    async with trial_world(tmp_path, effects={("ROBIN.line", line): 0.3}) as world:
+        with pytest.raises(BriefError, match="is 'auto' now"):
+            await world.nights().begin("ROBIN.form", "auto", ANN)
+        with pytest.raises(Refused, match="may be redefined"):
+            await world.nights().begin("ROBIN.core_identity", "You are nobody.", ANN)
+        found = await world.nights().begin("ROBIN.line", line, ANN)
+        await nights(world, 3)
+        told = next(each for each in world.documents() if each["id"] == found)
+        assert (told["state"], told["screened"]) == ("waiting", 0)
+        assert world.acting()["ROBIN.line"] != line
+        assert await world.nights().keep(found, ANN) == found
+        assert world.acting()["ROBIN.line"] == line
+        with pytest.raises(Refused, match="lists those that wait"):
+            await world.nights().keep(found, ANN)
+
+
+async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:
+    """The duty has something to do when items or trials changed, and nothing else wakes it."""
+    async with trial_world(tmp_path) as world:
+        duty = world.nights().duty()
+        with world.uvm.image.snapshot() as root:
+            before = duty.mark(root)
+            assert duty.mark(root) == before
+        await duty.work(Allowance(lambda: True, Expense(1e9, 10, 10**9)))
+        with world.uvm.image.snapshot() as root:
+            assert duty.mark(root) != before

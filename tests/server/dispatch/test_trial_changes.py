@@ -1,0 +1,155 @@
+"""Trials and slots at a door: a change is tried in copies of the mind, kept, shown and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.care.byte_scan import files_with
+from tests.history.test_as_of_past_questions import Door
+from tests.waiting import until
+
+from batos.autotelic import trial_nights
+from batos.genesis.codex.codex import PILLARS
+from batos.inference.ollama.bridge import ChatRequest
+from batos.objects.prototype import own_slots
+from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.records import gold_items
+from batos.records.gold_items import GoldItem
+from batos.server.dispatch.trial_changes import read_value
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
+
+LINE = "You are BABS. Name the colour."
+QUESTIONS = 90
+
+
+class Colours(ScriptedBridge):
+    """A model that names the colour where its persona is told to, and else talks; it waits while it is `slow`."""
+
+    def __init__(self) -> None:
+        super().__init__(colour_of)
+        self.slow: asyncio.Event | None = None
+        self.begun = 0
+
+    async def think(self, request: Any, *args: Any, **named: Any) -> Any:
+        """Answer when it may."""
+        self.begun += 1
+        if self.slow is not None:
+            await self.slow.wait()
+        return await super().think(request, *args, **named)
+
+
+def colour_of(request: ChatRequest) -> str:
+    """The reply by the line that the persona has."""
+    said = "\n".join(str(each["content"]) for each in request.messages)
+    return "The colour is amber." if "Name the colour" in said else "The sea is calm tonight."
+
+
+@asynccontextmanager
+async def coloured(home: Path, **more: Any) -> AsyncIterator[tuple[UVM, Door, Colours]]:
+    """A mind with questions whose answer is amber."""
+    bridge = Colours()
+    async with scripted_uvm(home, bridge, heartbeat_calls=200, **more) as uvm:
+        door = Door(uvm)
+        await door("remember", text="The buoy at the pier is amber.", scope="long_term")
+        with uvm.image.snapshot() as root:
+            source = next(iter(root["documents"]))
+        items = [
+            GoldItem(f"i-{use}-{n}", "A", f"Which colour is buoy {n}?", ("amber",), source, use, "tester", "")
+            for use in trial_nights.USES for n in range(QUESTIONS)
+        ]  # fmt: skip
+        await uvm.image.shared.apply(lambda root: gold_items.put_items(root, source, items))
+        for persona in PILLARS:  # in the lean form the line says who speaks
+            await door("slot_redefine", slot=f"{persona}.form", value="lean")
+        yield uvm, door, bridge
+
+
+async def test_a_slot_is_redefined_and_rolled_back(tmp_path: Path) -> None:
+    """Every value with its origin; what may not be redefined is refused."""
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        door = Door(uvm)
+        told = await door("slot_redefine", slot="robin.temperature", value="0.3", why="too lively", user="ann")
+        assert (told["slot"], told["value"]) == ("ROBIN.temperature", 0.3)
+        assert [(each["by"], each["why"]) for each in told["values"]] == [("codex", ""), ("ann", "too lively")]
+        told = await door("slot_rollback", slot="ROBIN.temperature")
+        assert told["value"] == told["values"][0]["value"]
+        assert (await door("slot_show", slot="ROBIN.temperature")) == told
+        assert "BABS.line" in {each["slot"] for each in (await door("slots"))["slots"]}
+        with pytest.raises(Refused, match="may be redefined"):
+            await door("slot_redefine", slot="ROBIN.core_identity", value="nobody")
+        with pytest.raises(BriefError, match="must be a number"):
+            await door("slot_redefine", slot="ROBIN.temperature", value="hot")
+
+
+async def test_a_person_tries_a_line_which_is_kept_when_they_agree(tmp_path: Path) -> None:
+    """Asked in copies of the mind: no mission and no memory of it is left in the image."""
+    async with coloured(tmp_path) as (uvm, door, _):
+        begun = await door("trials_try", slot="BABS.line", value=LINE, why="it talks", user="ann")
+        assert begun["state"] == "trying"
+        with pytest.raises(Refused, match="goes on"):
+            await door("trials_try", slot="ROBIN.form", value="full")
+        told = await door("heartbeat_now")
+        assert told["calls"] > 0
+        shown = await door("trials_show", trial=begun["id"])
+        assert (shown["state"], shown["losses"]) == ("waiting", 0), shown
+        example = shown["examples"][0]
+        assert (example["before"], example["after"]) == ("The sea is calm tonight.", "The colour is amber.")
+        assert "examples" not in await door("trials_show", trial=begun["id"], user="key laptop")
+        with uvm.image.snapshot() as root:
+            assert not list(root["missions"])
+            assert own_slots(root["babs_prototype_obj"])["line"] != LINE
+        await door("trials_keep", trial=begun["id"], user="ann")
+        page = await door("trials")
+        assert (page["trials"][-1]["state"], page["kept"]) == ("promoted", 1)
+        assert (await door("slot_show", slot="BABS.line"))["value"] == LINE
+        undone = await door("trials_undo", trial=begun["id"], why="too short")
+        assert (undone["state"], undone["reason"]) == ("undone", "too short")
+        assert (await door("slot_show", slot="BABS.line"))["value"] != LINE
+        with pytest.raises(NotFound, match="no trial"):
+            await door("trials_show", trial="t-none")
+
+
+async def test_a_question_of_a_person_ends_a_trial_at_once(tmp_path: Path) -> None:
+    """While a model answers a question of the trial; nothing of that is noted, and it goes on later."""
+    async with coloured(tmp_path) as (uvm, door, bridge):
+        await door("trials_try", slot="BABS.line", value=LINE)
+        bridge.slow, bridge.begun = asyncio.Event(), 0
+        beating = asyncio.ensure_future(uvm.heartbeat.beat())
+        await until(lambda: bridge.begun > 0)
+        asking = asyncio.ensure_future(uvm.missions.ask({"text": "Who winds the lamp?", "effort": "reflex"}))
+        await beating
+        bridge.slow.set()
+        await asking
+        shown = await door("trials_show", trial="last")
+        assert (shown["asked"], shown["state"]) == (0, "trying")
+
+
+async def test_an_erasure_leaves_no_word_of_a_trial(tmp_path: Path) -> None:
+    """The memory that questions were made of is erased: the answers of trials go with it."""
+    async with coloured(tmp_path, memory=False) as (uvm, door, _):
+        begun = await door("trials_try", slot="BABS.line", value=LINE)
+        await door("heartbeat_now")
+        assert (await door("trials_show", trial=begun["id"]))["examples"]
+        with uvm.image.snapshot() as root:
+            document = next(iter(root["documents"]))
+        await door("erase", target=document, cascade=True)
+        shown = await door("trials_show", trial=begun["id"])
+        assert shown["asked"] > 0
+        assert not shown["examples"]
+    assert not files_with(tmp_path, b"The buoy at the pier is amber.")
+
+
+@pytest.mark.parametrize("text", ["[[[[" * 9_999, "{", '{"min_words": 8}', "7", "true"])
+def test_a_value_is_json_or_a_text(text: str) -> None:
+    """Whatever is written, something comes of it."""
+    try:
+        wanted = json.loads(text)
+    except (ValueError, RecursionError):
+        wanted = text
+    assert read_value(text) == wanted

@@ -1,0 +1,61 @@
+"""Trials and slots in words: what was changed, the evidence, and what an answer was before and after."""
+
+from __future__ import annotations
+
+from batos.protocol.trial_documents import SlotLineage, TrialDocument, TrialPage, TrialWord
+from batos.verbs import trial_verbs
+
+
+def trial(state: TrialWord = "promoted") -> TrialDocument:
+    """A trial of the temperature of two personas."""
+    return {
+        "id": "t-01M8P0", "lever": "mind.temperature", "state": state, "risk": 1,
+        "changes": [
+            {"slot": "ROBIN.temperature", "before": 0.8, "value": 0.3},
+            {"slot": "BABS.temperature", "before": None, "value": 0.3},
+        ],
+        "why": "Hrel: dip", "by": "heartbeat", "begun": "2026-11-30T12:00:00.000Z", "ended": None,
+        "reason": "the answers got better", "screened": 20, "asked": 79, "wins": 13, "losses": 3, "evidence": 14.37,
+        "needed": 10.0, "probed": 4, "calls": 1458, "tokens": 91600, "stood_on": ["t-01M8A0"],
+        "examples": [{"question": "When?", "before": "Soon.", "after": "In 1889.", "worth": [0.0, 1.0]}],
+    }  # fmt: skip
+
+
+def test_trials_in_a_list() -> None:
+    """A line each, and the honest line below: how many are expected to be no better."""
+    page: TrialPage = {"trials": [trial(), trial("screening")], "tried": 41, "kept": 3, "false": 0.3}
+    lines = trial_verbs.trials_text(page).splitlines()
+    assert lines[-1] == "tried 41, kept 3, expected false among them at most 0.3"
+    assert "mind.temperature" in lines[1]
+    assert "14.4 of 10" in lines[1]
+    assert "to be chosen" in lines[2]
+    empty = trial_verbs.trials_text({"trials": [], "tried": 0, "kept": 0, "false": 0.0})
+    assert "batos heartbeat resume" in empty
+
+
+def test_a_trial_whole() -> None:
+    """The values before and after, the questions, the cost, and the examples word for word."""
+    told = trial_verbs.trial_text(trial())
+    parts = (
+        "0.8 -> 0.3", "the model's own -> 0.3", "13 better, 3 worse", "14.37; kept at 10", "1,458 calls", "t-01M8A0",
+        "20 to choose the value, 79 to judge it, 4 after it was kept", "In 1889.", "0.00 -> 1.00",
+    )  # fmt: skip
+    for part in parts:
+        assert part in told
+
+
+def test_a_slot_with_its_values() -> None:
+    """The value that acts, and each that it had; one that was never redefined says so."""
+    slot: SlotLineage = {"slot": "ROBIN.form", "what": "the form of its prompts", "value": "auto", "values": []}
+    assert "as the codex has it" in trial_verbs.slot_text(slot)
+    redefined: SlotLineage = {
+        **slot,
+        "value": "lean",
+        "values": [
+            {"number": number, "value": value, "by": "ann", "at": "2026-11-30T12:00:00.000Z", "why": "", "trial": ""}
+            for number, value in enumerate(("auto", "lean"))
+        ],
+    }
+    assert "lean" in trial_verbs.slot_text(redefined)
+    assert "1 times" in trial_verbs.slots_text({"slots": [redefined]})
+    assert "batos genesis" in trial_verbs.slots_text({"slots": []})
