@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 from batos.cli import entry
 from batos.config import Settings
 from batos.gate import thresholds as gate_thresholds
+from batos.genesis import state_steps
 from batos.genesis.codex import value_checks
 from batos.guardian import policy
 from batos.memory import thresholds as memory_thresholds
@@ -93,6 +94,18 @@ def options_table() -> str:
         f"| `mode` | a text | {modes} | `{value_checks.DEFAULTS['mode']}` | the form of a request for decisions |"
     )
     rows.append("| `think` | true or false | true, false | `false` | true: a model that can think may do so |")
+    return "\n".join(rows)
+
+
+def steps_table() -> str:
+    """One row a step of a working state, in the order in which it is declared."""
+    rows = ["| state | step | may be left out | after | work | bounds (default) |", "|---|---|---|---|---|---|"]
+    for state, steps in state_steps.TABLE.items():
+        for step in steps:
+            bounds = "; ".join(f"`{each.name}`: {each.what}, {each.choices} ({each.default})" for each in step.bounds)
+            after = ", ".join(f"`{each}`" for each in step.after)
+            optional = "" if step.is_required else "yes"
+            rows.append(f"| {state} | `{step.name}` | {optional} | {after} | {step.what} | {bounds} |")
     return "\n".join(rows)
 
 
@@ -179,6 +192,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "errors": errors_table,
     "events": events_table,
     "options": options_table,
+    "steps": steps_table,
     "verbs": verbs_help,
     "requests": lambda: fields_table(wire_messages.WireRequest),
     "replies": lambda: fields_table(wire_messages.WireReply),

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
+from batos.genesis import state_steps
 from batos.genesis.codex import value_checks
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
 from batos.genesis.codex.declarations import IntentText
@@ -244,8 +245,7 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
         slot = state_slot(state)
         if slot not in own_slots(orchestrator):
             slots.put(slot, UvmObject({"name": state}, parents=(traits,)))
-        behaviour = {selector: Primitive(f"psm.{state.lower()}")}
-        _Slots(own_slots(orchestrator)[slot], slot, changes).declare(behaviour)
+        _state(own_slots(orchestrator)[slot], state, selector, changes)
     if roots.CONVERSATION not in own_slots(orchestrator):
         slots.put(roots.CONVERSATION, UvmObject({"name": "conversation"}, parents=(traits,)))
     behaviour = {selector: Primitive(primitive) for selector, primitive in CONVERSATION.items()}
@@ -253,6 +253,17 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
     if CYCLE not in own_slots(orchestrator):
         idle = own_slots(orchestrator)[state_slot("IDLE")]
         slots.put(CYCLE, UvmObject(parents=(idle, traits)))
+
+
+def _state(prototype: UvmObject, state: str, selector: str, changes: _Changes) -> None:
+    slots, behaviour = _Slots(prototype, state_slot(state), changes), {selector: Primitive(f"psm.{state.lower()}")}
+    if state not in state_steps.TABLE:
+        slots.declare(behaviour)
+        return
+    declared = state_steps.default_steps(state)
+    slots.declare({**behaviour, state_steps.STEPS: declared})
+    if not state_steps.is_sound(state, own_slots(prototype)[state_steps.STEPS]):
+        slots.put(state_steps.STEPS, declared)  # no mission begins with steps that this version does not know
 
 
 def _tools(root: Root, traits: UvmObject, codex: Codex, changes: _Changes) -> None:

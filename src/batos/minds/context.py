@@ -11,6 +11,7 @@ from batos.cell.host import Host
 from batos.cell.program import Program
 from batos.concurrency.jobs import Signal
 from batos.events import Events
+from batos.genesis.state_steps import MachineSteps
 from batos.image.roots import Root
 from batos.inference.decide import REASONING_TOKENS, ReplyShape
 from batos.inference.schema import Mode
@@ -139,6 +140,8 @@ class MissionFacts:
     #: The parts that all calls of the mission share, without evidence.
     shared: SharedContext
     read_at: str
+    #: The steps of the machine's states, as they were when the mission began.
+    steps: MachineSteps
     #: Failures of earlier attempts at the same question, nearest first, from the journal.
     failures: tuple[Mapping[str, object], ...] = ()
 
@@ -173,13 +176,17 @@ class MindPolicy:
     interpret: Interpret = "allow"
 
     @classmethod
-    def from_brief(cls, brief: MissionBrief, configured: MethodRuntime) -> MindPolicy:
-        """Read the brief's policy; a brief may install less than is configured, never more."""
+    def from_brief(cls, brief: MissionBrief, configured: MethodRuntime, combine: Combine = "auto") -> MindPolicy:
+        """Read the brief's policy; a brief may install less than is configured, never more.
+
+        Where the brief leaves open how parts are combined, `combine` says it.
+        """
         asked = brief.policy
         if asked is None:
-            return cls("auto", configured.install, configured.interpret)
+            return cls(combine, configured.install, configured.interpret)
+        combine = combine if asked.combine == "auto" else asked.combine
         install = min(asked.install or configured.install, configured.install, key=ALLOWS.__getitem__)
-        return cls(asked.combine, install, asked.interpret or configured.interpret)
+        return cls(combine, install, asked.interpret or configured.interpret)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,10 +141,10 @@ def voice_of(persona: UvmObject, brief: MissionBrief | None = None) -> PersonaPr
     )
 
 
-def shared_context_of(root: Root, question: str, asked_at: str) -> SharedContext:
+def shared_context_of(root: Root, question: str, asked_at: str, focus: int) -> SharedContext:
     """Return what all calls of a mission share, without evidence; day or time where the question asks for it."""
     orchestrator, told = root["orchestrator_obj"], clock.line_for(question, asked_at)
-    return SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked_at, told)
+    return SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked_at, told, focus)
 
 
 def thinking_of(persona: UvmObject, brief: MissionBrief | None = None) -> Thinking:
@@ -236,8 +236,6 @@ def limits_of(brief: MissionBrief, configured: SpendingLimits) -> SpendingLimits
     )
 
 
-#: The most parts that are recalled beside the mission's own files.
-MOST_REMEMBERED: Final = 8
 #: The most parts of pinned memories, which are shown before these.
 MOST_PINNED: Final = 4
 #: The journal note of the parts that were found has them under this name.
@@ -284,7 +282,8 @@ async def _search(
     asked = RecallQuery(query, await _vector(context, query))
     # A mission with files of its own is answered from these, and from what was given or said, not from older answers.
     alone, root = not context.mission.passages, context.mission.root
-    work = asyncio.to_thread(recollection.find_passages, root, asked, reach, MOST_REMEMBERED, alone)
+    most = context.mission.steps.number("IDLE", "recall", "most")
+    work = asyncio.to_thread(recollection.find_passages, root, asked, reach, most, alone)
     return await finish_despite_cancel(asyncio.ensure_future(work))
 
 

@@ -89,15 +89,15 @@ class ShownEvidence:
         return "\n".join(line for each in self.passages for line in _focus_lines(each))
 
 
-def select(evidence: Evidence, query: str, most: int | None = None) -> ShownEvidence:
+def select(evidence: Evidence, query: str, most: int | None = None, usual: int | None = None) -> ShownEvidence:
     """Return what a call with this query is shown, at most so many characters of it.
 
-    A question of one fact is shown the sentences in focus, any other one whole passages: all of them, or the best
-    matches that fit.
+    A question of one fact is shown the sentences in focus (`usual` of them, or as many as was measured to be best),
+    any other one whole passages: all of them, or the best matches that fit.
     """
     if not query or not evidence.passages:
         return ShownEvidence()
-    found = focus(evidence.passages, query) if kind_of(query) == "fact" else ()
+    found = focus(evidence.passages, query, usual) if kind_of(query) == "fact" else ()
     limit = WHOLE if most is None else min(most, WHOLE)
     chosen = _add_pinned(found, evidence) if found else _whole(evidence.passages, query, limit)
     if found and most is not None:

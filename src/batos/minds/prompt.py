@@ -96,7 +96,8 @@ class PersonaPrompt:
 class SharedContext:
     """The parts that all calls of a mission share: the rules, the evidence and the moment of asking.
 
-    `clock` is what the model is told of that moment: "" where the matter does not ask for the time.
+    `clock` is what the model is told of that moment: "" where the matter does not ask for the time. `focus` is the
+    number of sentences in focus, None for as many as were measured to be best.
     """
 
     charter: str
@@ -104,10 +105,15 @@ class SharedContext:
     evidence: Evidence
     asked_at: str
     clock: str = ""
+    focus: int | None = None
 
     def today(self, shown: Sequence[Passage]) -> str:
         """Return what the end of a prompt says of the moment: also where an older text counts days from its own."""
         return self.clock or clock.line_beside(shown, self.asked_at)
+
+    def select(self, query: str, most: int | None) -> lean.ShownEvidence:
+        """Return what a call in lean form with this query is shown of the evidence, at most so many characters."""
+        return lean.select(self.evidence, query, most, self.focus)
 
     def with_evidence(self, evidence: Evidence) -> SharedContext:
         """Return the same context with other evidence."""
@@ -148,7 +154,7 @@ def instructions(shared: SharedContext, voice: PersonaPrompt) -> str:
 
 
 def _lean(shared: SharedContext, voice: PersonaPrompt, task: Task, most: int | None) -> Iterator[Message]:
-    shown = lean.select(shared.evidence, task.query, most)
+    shown = shared.select(task.query, most)
     text = "\n\n".join(filter(None, (shown.lines, task.material, lean.whole_lines(task.computed))))
     whole = task.whole if shown.passages and not shown.focused else ""
     line = (whole or task.line if text else task.alone) or voice.speaks

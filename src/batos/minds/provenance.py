@@ -103,6 +103,8 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         shown["computed"] = computed
     if context.trace.rules:
         shown["rules"] = sorted(context.trace.rules, key=lambda rule: (rule["path"], rule["decision"]))
+    if steps := context.mission.steps.redefined_states():
+        shown["steps"] = steps
     if read := context.trace.read:
         shown["read"] = [SlotDocument(oid=oid, slot=slot) for oid, slot in read]
     if said.was_cut:

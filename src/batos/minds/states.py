@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -10,7 +10,7 @@ from batos.memory.evidence import Evidence, Passage
 from batos.minds import answers_by_rule, computed_results, context_building, prompt, provenance
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, infer
-from batos.minds.combine import combination
+from batos.minds.combine import combination, repair
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import delegate, mapping, protocols
 from batos.minds.results import Synthesis
@@ -19,10 +19,13 @@ from batos.protocol.errors import InternalError, ObjectError
 
 #: The work of a state on the cycle; returns the next state's name.
 StateWork: TypeAlias = Callable[[MindContext, MindInterpreter, UvmObject, tuple[Any, ...]], Awaitable[str]]
+#: A step of a state's work; one that finishes the answer has it, as it was combined.
+WorkingStep: TypeAlias = Callable[[MindContext, MindInterpreter, Synthesis], Awaitable[None]]
+FinishingStep: TypeAlias = Callable[
+    [MindContext, MindInterpreter, Synthesis, combination.CombinedAnswer], Awaitable[None]
+]
 
 WORK_SLOT: Final = "_tmp_synthesis_"
-#: The most remembered parts of documents that each sub-query adds to the evidence.
-MOST_FOR_A_PART: Final = 3
 
 
 async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
@@ -30,21 +33,15 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
 
     Two voices get the question as it is.
     """
-    question = str(args[0])
     synthesis, slots = open_synthesis(cycle), delegate.slots_of(context)
     if context.mind.is_council:
         delegate.check_budget(context)
-    recalled = context.mind.inherited
-    if recalled is None:
-        recalled = await recall(context, interpreter, question, *mapping.rooms_in_window(context))
-    synthesis.recalled = synthesis.evidence = recalled
-    await computed_results.compute(context, recalled, [question])
-    context.trace.note_told(answers_by_rule.answer(context, recalled))
+    await _take_steps("IDLE", context, interpreter, synthesis)
     is_ruled = context.trace.told or (not context.mind.inner and answers_by_rule.only_text(context))
     if is_ruled or mapping.is_needed(context):
         return "SYNTHESIZING"
     if context.mind.is_duet:
-        synthesis.queries = dict.fromkeys(slots, question)
+        synthesis.queries = dict.fromkeys(slots, context.mind.question)
         return "DELEGATING"
     return "DECOMPOSING" if slots else "SYNTHESIZING"
 
@@ -55,22 +52,11 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
     synthesis.queries = dict.fromkeys(slots, context.mind.question)
     if combination.mode(context) != "weave":
         return "DELEGATING"
-    question = decisions.question_of(context, delegate.describe(context, slots))
-    synthesis.undivided = decisions.reason_for_whole(context, len(slots))
-    synthesis.is_unasked = bool(synthesis.undivided)
-    if not synthesis.is_unasked:
-        try:
-            shape = decisions.division_shape(context, len(slots))
-            value, replied = await infer(interpreter, context, synthesis.evidence, question, shape)
-            synthesis.queries = decisions.assign_queries(context, slots, value)
-            synthesis.evidence = replied.evidence
-            await recall_for_parts(context, synthesis)
-            await computed_results.compute(context, synthesis.recalled, synthesis.queries.values())
-        except WORDLESS as unusable:
-            # A model that cannot divide the question may answer it all the same: its parts compete.
-            synthesis.undivided = unusable.message
+    if "divide" not in context.mission.steps.names("DECOMPOSING"):
+        synthesis.undivided, synthesis.is_unasked = decisions.LEFT_OUT, True
+    await _take_steps("DECOMPOSING", context, interpreter, synthesis)
     if synthesis.undivided:
-        context.decide_by_rule(question.path, "division", synthesis.undivided)
+        context.decide_by_rule(decisions.division_path(context), "division", synthesis.undivided)
     return "DELEGATING"
 
 
@@ -79,11 +65,7 @@ async def delegate_to_parts(
 ) -> str:
     """Let the parts think, all at once unless they vote, and join their results (DELEGATING)."""
     context.learn_ratio()
-    synthesis = synthesis_of(cycle)
-    if context.mind.is_council:
-        synthesis.evidence = mapping.fit_evidence(context, synthesis.evidence)
-    enough = combination.enough(context, synthesis)
-    synthesis.parts = await delegate.delegate(context, interpreter, synthesis, enough)
+    await _take_steps("DELEGATING", context, interpreter, synthesis_of(cycle))
     return "SYNTHESIZING"
 
 
@@ -96,8 +78,10 @@ async def synthesize(
     alone = mapping.answer if mapping.is_needed(context) else None
     if context.mission.brief.answer_schema is not None:
         alone = combination.answer_by_schema
-    ground = await combination.combine(interpreter, context, synthesis, alone)
-    await protocols.apply(interpreter, context, synthesis, ground)
+    said = await combination.combine(interpreter, context, synthesis, alone)
+    for step in context.mission.steps.names("SYNTHESIZING"):
+        if step != "combine":  # the first of them, wherever the others stand: they work on its answer
+            await FINISHING[step](context, interpreter, synthesis, said)
     return "COMPLETE"
 
 
@@ -132,6 +116,86 @@ STATES: Final[dict[str, StateWork]] = {
 }
 
 
+# -- the named steps of the states, which take them in the order of their slots (genesis/state_steps.py)
+
+
+async def _take_steps(state: str, context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    for step in context.mission.steps.names(state):
+        await WORKING[state][step](context, interpreter, synthesis)
+
+
+async def _recall(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    """Recall the evidence, unless the outer mind has: as much as fits the share of the window's room."""
+    recalled = context.mind.inherited
+    if recalled is None:
+        share = context.mission.steps.number("IDLE", "recall", "room")
+        rooms = (room * share // 100 for room in mapping.rooms_in_window(context))
+        recalled = await recall(context, interpreter, context.mind.question, *rooms)
+    synthesis.recalled = synthesis.evidence = recalled
+
+
+async def _compute(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    await computed_results.compute(context, synthesis.recalled, [context.mind.question])
+
+
+async def _rule(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    context.trace.note_told(answers_by_rule.answer(context, synthesis.recalled))
+
+
+async def _divide(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    """Ask for the sub-queries, unless a rule knows that the question is one."""
+    slots = delegate.slots_of(context)
+    synthesis.undivided = decisions.reason_for_whole(context, len(slots))
+    synthesis.is_unasked = bool(synthesis.undivided)
+    if synthesis.is_unasked:
+        return
+    question = decisions.question_of(context, delegate.describe(context, slots))
+    shape = decisions.division_shape(context, len(slots))
+    try:
+        value, replied = await infer(interpreter, context, synthesis.evidence, question, shape)
+    except WORDLESS as unusable:
+        # A model that cannot divide the question may answer it all the same: its parts compete.
+        synthesis.undivided = unusable.message
+    else:
+        synthesis.queries = decisions.assign_queries(context, slots, value)
+        synthesis.evidence = replied.evidence
+
+
+async def _compute_for_parts(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    divided = [query for query in synthesis.queries.values() if query != context.mind.question]
+    await computed_results.compute(context, synthesis.recalled, divided)
+
+
+async def _fit_evidence(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    if context.mind.is_council:
+        synthesis.evidence = mapping.fit_evidence(context, synthesis.evidence)
+
+
+async def _delegate(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    enough = combination.enough(context, synthesis)
+    synthesis.parts = await delegate.delegate(context, interpreter, synthesis, enough)
+
+
+async def _repair(
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, said: combination.CombinedAnswer
+) -> None:
+    if not said.is_final:
+        await repair.mend(interpreter, context, synthesis, said.question, said.ground)
+
+
+async def _withhold(
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, said: combination.CombinedAnswer
+) -> None:
+    if not said.is_final:
+        await repair.withhold(context, synthesis, said.ground)
+
+
+async def _apply_protocol(
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, said: combination.CombinedAnswer
+) -> None:
+    await protocols.apply(interpreter, context, synthesis, said.ground)
+
+
 def open_synthesis(cycle: UvmObject) -> Synthesis:
     """Put an empty synthesis into a cycle, or into that of a message, which is a cycle of one step."""
     synthesis = Synthesis()
@@ -149,7 +213,7 @@ async def recall(context: MindContext, interpreter: Interpreter, query: str, *ro
     return recalled
 
 
-async def recall_for_parts(context: MindContext, synthesis: Synthesis) -> None:
+async def recall_for_parts(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
     """Add what is remembered for the sub-queries to the evidence: they may name what the question does not.
 
     A mind within another has the evidence of the outer one, whose citations name its numbers.
@@ -157,10 +221,11 @@ async def recall_for_parts(context: MindContext, synthesis: Synthesis) -> None:
     if context.mind.inherited is not None:
         return
     found: list[Passage] = []
+    most = context.mission.steps.number("DECOMPOSING", "recall_for_parts", "most")
     for query in dict.fromkeys(synthesis.queries.values()):
         if query != context.mind.question:
             several = await context_building.find_passages(context, query)
-            found += [each for each in several if not each.is_pinned][:MOST_FOR_A_PART]
+            found += [each for each in several if not each.is_pinned][:most]
     if found:
         _widen(context, synthesis, found)
 
@@ -188,3 +253,16 @@ def synthesis_of(cycle: UvmObject) -> Synthesis:
     if not isinstance(synthesis, Synthesis):
         raise InternalError(f"the cycle's {WORK_SLOT} is a {type(synthesis).__name__}")
     return synthesis
+
+
+#: The named steps of the states in which a mind works, and those that finish its answer, which `combine` made.
+WORKING: Final[Mapping[str, Mapping[str, WorkingStep]]] = {
+    "IDLE": {"recall": _recall, "compute": _compute, "rules": _rule},
+    "DECOMPOSING": {"divide": _divide, "recall_for_parts": recall_for_parts, "compute": _compute_for_parts},
+    "DELEGATING": {"fit_evidence": _fit_evidence, "delegate": _delegate},
+}
+FINISHING: Final[Mapping[str, FinishingStep]] = {
+    "repair": _repair,
+    "withhold": _withhold,
+    "protocol": _apply_protocol,
+}

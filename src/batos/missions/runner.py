@@ -17,6 +17,7 @@ from batos.concurrency.threads import finish_despite_cancel
 from batos.conversations import conversations
 from batos.events import Events
 from batos.genesis import measuring
+from batos.genesis.state_steps import steps_of
 from batos.image.ids import iso, serial_of, tid_text
 from batos.image.image import LivingImage
 from batos.image.records import StatusWord
@@ -327,6 +328,7 @@ class MissionRunner:
         if reached is not None:
             noted[conversations.REACH_NOTE] = reached.as_note()
         decided.note(begun=iso(self.clock()), **noted)
+        steps = steps_of(root["orchestrator_obj"])
         facts = MissionFacts(
             id=mission,
             brief=brief,
@@ -335,11 +337,14 @@ class MissionRunner:
             thought=thought,
             past=conversations.past(root, brief, reached),
             passages=await context_building.passages_of(root, brief),
-            shared=context_building.shared_context_of(root, brief.text, asked.asked_at),
+            shared=context_building.shared_context_of(
+                root, brief.text, asked.asked_at, steps.number("IDLE", "recall", "focus")
+            ),
             read_at=tid_text(transaction.read_at),
+            steps=steps,
             failures=failures,
         )
-        mind = delegate.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods))
+        mind = delegate.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods, steps.mode))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
         note = partial(self._note, attempt)
         asking = self.image.signals.asked

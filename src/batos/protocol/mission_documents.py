@@ -225,6 +225,7 @@ class ProvenanceDocument(TypedDict, total=False):
     focus: list[FocusDocument]
     computed: list[ComputedDocument]
     rules: list[RuleDocument]
+    steps: dict[str, list[tuple[str, dict[str, int | str]]]]
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]
     unanswered: list[int]

@@ -13,6 +13,7 @@ from batos.gate.evidence_index import Citation
 from batos.inference.ollama.bridge import ChatRequest
 from batos.memory.evidence import Evidence
 from batos.memory.passages import passages
+from batos.minds import states
 from batos.minds.combine import combination
 from batos.minds.results import PartResult, Synthesis
 from batos.protocol.errors import Runaway, StreamCut
@@ -44,7 +45,9 @@ async def combined(
         evidence = Evidence(passages([("lamp.txt", "a" * 64, LAMP.data.decode())]))
         synthesis = Synthesis(evidence, evidence, parts=tuple(parts))
         synthesis.queries = {f"{number}_facet_": QUESTION for number in range(1, (of or len(parts)) + 1)}
-        await combination.combine(opened.interpreter, opened.context, synthesis)
+        said = await combination.combine(opened.interpreter, opened.context, synthesis)
+        for finish in (states.FINISHING["repair"], states.FINISHING["withhold"]):
+            await finish(opened.context, opened.interpreter, synthesis, said)
     return synthesis
 
 

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tests.minds.scripted import (
     GOOD,
     LAMP,
     QUESTION,
+    DenseBridge,
     FailingBridge,
     Script,
     WaitingBridge,
@@ -31,7 +31,7 @@ from tests.minds.scripted import (
 )
 
 from batos.genesis.codex.codex import PILLARS
-from batos.inference.ollama.bridge import Answer, ChatRequest
+from batos.inference.ollama.bridge import ChatRequest
 from batos.minds.machine import begin
 from batos.minds.parts import delegate
 from batos.objects.method import Primitive
@@ -222,15 +222,6 @@ async def test_evidence_leaves_room_for_the_largest_prompt_of_any_mind(mind: Min
 
 async def test_what_turns_out_too_long_is_shortened_once_for_all(tmp_path: Path) -> None:
     """Text that is denser than was thought: evidence goes before the personas begin, and their calls share the rest."""
-
-    class DenseBridge(ScriptedBridge):
-        """Counts two tokens for three characters."""
-
-        async def think(self, request: ChatRequest, *given: Any, **also: Any) -> Answer:
-            answer = await super().think(request, *given, **also)
-            size = sum(len(message["content"]) for message in request.messages)
-            return replace(answer, prompt_tokens=2 * size // 3)
-
     long = as_file("long.txt", "\n\n".join(f"{n}. The keeper burns oil. {'So. ' * 20}" for n in range(60)).encode())
     bridge = DenseBridge(Script())
     async with scripted_uvm(tmp_path / "home", bridge) as uvm:

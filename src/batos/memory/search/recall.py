@@ -191,11 +191,12 @@ class _Candidate:
     weight: float
 
 
-def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
+def focus(passages: Sequence[Passage], question: str, usual: int | None = None) -> tuple[Passage, ...]:
     """Return the sentences that match a question best, in the order of the passages, each run of neighbours as one.
 
-    The best few come into focus and some more that match about as well, none that matches much less well than the best
-    one, each with the sentence before it if it begins with a pronoun. A returned passage is a span of the one that
+    The best few (`usual` of them, or as many as was measured to be best) come into focus and some more that match about
+    as well, none that matches much less well than the best one, each with the sentence before it if it begins with a
+    pronoun. A returned passage is a span of the one that
     has its number; its `start` is its place in the file. Where no sentence has more than a common word of the question
     ("Summarise the report"), nothing is in focus.
 
@@ -204,7 +205,7 @@ def focus(passages: Sequence[Passage], question: str) -> tuple[Passage, ...]:
     ['The man winds the lamp. This happens at night.']
     """
     found = _candidates(passages)
-    chosen = set(_best(found, question))
+    chosen = set(_best(found, question, thresholds.FOCUS_USUAL if usual is None else usual))
     for place in sorted(chosen, reverse=True):
         while place and _refers(found, place, passages):
             place -= 1
@@ -221,7 +222,7 @@ def _candidates(passages: Sequence[Passage]) -> list[_Candidate]:
     ]
 
 
-def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
+def _best(candidates: Sequence[_Candidate], question: str, usual: int) -> list[int]:
     """Return the places of the candidates in focus, the best first; only those with a word of the question."""
     holding = Counter(term for each in candidates for term in each.terms)
     weights = {term: _rarity(term, holding[term], len(candidates)) for term in stems(question)}
@@ -232,7 +233,7 @@ def _best(candidates: Sequence[_Candidate], question: str) -> list[int]:
     fine = {place: scores[place] - thresholds.FOCUS_LENGTH_COST * len(candidates[place].terms) for place in matching}
     ranked = sorted(matching, key=lambda place: (-fine[place], place))
     ranked = [place for place in ranked if scores[place] >= thresholds.FOCUS_FAINT * scores[ranked[0]]]
-    many = min(thresholds.FOCUS_USUAL, len(ranked))
+    many = min(usual, len(ranked))
     alike = thresholds.FOCUS_ALIKE if all(each.weight == 1 for each in candidates) else thresholds.FOCUS_ALIKE_FOUND
     while many < min(thresholds.FOCUS_MOST, len(ranked)) and scores[ranked[many]] >= alike * scores[ranked[many - 1]]:
         many += 1

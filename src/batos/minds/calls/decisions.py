@@ -208,6 +208,8 @@ LEAN_PARTS: Final = 2
 #: The reasons for which no model is asked: of a small one, and of any.
 ONE_THING: Final = "the question holds one thing to ask"
 NO_QUESTION: Final = "it is not a question"
+#: The same where the state was redefined.
+LEFT_OUT: Final = "the steps of DECOMPOSING do not divide it"
 #: A sub-query has so many words of the question, none of them small, or the question is shown behind it.
 LEAST_WORDS: Final = 2
 #: Words that join, and words that ask, by language. Russian is known by its letters.
@@ -309,6 +311,11 @@ def assign_queries(context: MindContext, slots: Sequence[str], value: BaseModel)
     return dict(zip(slots, (*whole, *divided), strict=True))
 
 
+def division_path(context: MindContext) -> str:
+    """Return the sample path of the call that divides a mind's question."""
+    return f"{context.mind.name}/decomposing#0"
+
+
 def question_of(context: MindContext, pillars: Sequence[tuple[str, str, str]]) -> Question:
     """Return the question that asks for the sub-queries; pillars are (slot, name, inspiration).
 
@@ -328,4 +335,4 @@ def question_of(context: MindContext, pillars: Sequence[tuple[str, str, str]]) -
         return found
 
     task = prompt.decompose_task(voice, asked, pillars)
-    return Question(f"{context.mind.name}/decomposing#0", task, is_short=True, fault=fault)
+    return Question(division_path(context), task, is_short=True, fault=fault)

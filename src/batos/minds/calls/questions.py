@@ -11,7 +11,7 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
 from batos.memory.segmentation import whole_sentences
-from batos.minds import computed_results, lean, prompt
+from batos.minds import computed_results, prompt
 from batos.minds.context import MindContext, Thinking
 from batos.minds.prompt import Message, SharedContext
 from batos.minds.results import Task
@@ -76,7 +76,7 @@ class _Call:
         """Note the form of the call, and in lean form the part of the evidence that it was shown."""
         context.trace.forms[context.mind.thinking.model] = context.mind.voice.form
         if is_from_text(context, self.shared.evidence, self.question):
-            found = lean.select(self.shared.evidence, self.question.task.query, self.most)
+            found = self.shared.select(self.question.task.query, self.most)
             context.trace.note_focus(self.question.path, found.passages, found.omitted)
 
     def _with_less_evidence(self, context: MindContext, excess: int) -> _Call:
@@ -88,7 +88,7 @@ class _Call:
         freed = prompt.size(self.messages(context)) - prompt.size(call.messages(context))
         if freed >= excess or not evidence.passages:
             return call
-        shown = sum(len(each.text) for each in lean.select(evidence, self.question.task.query, self.most).passages)
+        shown = sum(len(each.text) for each in self.shared.select(self.question.task.query, self.most).passages)
         return replace(call, most=max(0, shown - (excess - freed)))
 
     def lighter(self, context: MindContext, most: int) -> _Call:

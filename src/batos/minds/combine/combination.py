@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from batos.gate import languages
@@ -14,7 +15,7 @@ from batos.memory.search.recall import focus
 from batos.minds import answers_by_rule, prompt
 from batos.minds.calls import answers
 from batos.minds.calls.questions import WORDLESS, Question
-from batos.minds.combine import repair, selection
+from batos.minds.combine import selection
 from batos.minds.combine.changes import share
 from batos.minds.context import MindContext
 from batos.minds.prompt import ShownPart
@@ -114,7 +115,7 @@ def answer_by_rule(context: MindContext, synthesis: Synthesis, path: str, why: s
     """
     if context.mind.inner:
         return give_rule_text(context, synthesis, path, why, "")
-    found = focus(synthesis.recalled.passages, context.mind.question)
+    found = focus(synthesis.recalled.passages, context.mind.question, context.mission.shared.focus)
     text = "\n\n".join(f"> {' '.join(each.text.split())} [{each.number}]" for each in found)
     said = next((part.answer for part in synthesis.parts if part.answer.strip()), "")
     language = languages.guess(context.mind.question) or ""
@@ -149,6 +150,8 @@ def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
     Parts that compete without being asked to vote are asked no further once one of them wrote a free text: another
     could not be equal to it, and so would not change the answer.
     """
+    if context.mission.steps.word("DELEGATING", "delegate", "stop") == "never":
+        return None
     lean = context.mind.voice.form == "lean" and not context.mind.is_council
     if mode(context) != "vote" and not (lean and _compete(context, synthesis.queries.values())):
         return None
@@ -158,37 +161,40 @@ def enough(context: MindContext, synthesis: Synthesis) -> Enough | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CombinedAnswer:
+    """The ground on which the answer in the synthesis was judged, and what may still be done to it.
+
+    An answer that is final stays as it is. `question` is what a revision goes on from, None for the answer of one call.
+    """
+
+    ground: Ground
+    question: Question | None
+    is_final: bool
+
+
 async def combine(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, alone: Alone | None = None
-) -> Ground:
-    """Fill the synthesis with an answer and the gate's verdict; answers the ground on which it was judged.
+) -> CombinedAnswer:
+    """Fill the synthesis with an answer and the gate's verdict.
 
     Without parts `alone` answers, or one call.
 
-    An answer of which no document says anything is withheld. In a cycle a fault leads to one repair. A reflex is one
-    call, of which words of the prompt are left out; the faults of a mind within another are told with its answer, which
+    In a cycle an answer without a fault is final. The faults of a mind within another are told with its answer, which
     is judged again in what it is joined to. Two voices that are kept apart are not revised, because a revision is one
     text.
     """
-    if not synthesis.parts:
+    question: Question | None = None
+    if synthesis.parts:
+        ground = answers.ground_of(context, synthesis)
+        said, question = await _combine(interpreter, context, synthesis, ground)
+    else:
         said = await (alone or reflex)(interpreter, context, synthesis)
         ground = answers.ground_of(context, synthesis)
-        synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
-        if not (said.is_ruled or said.is_structured or context.mind.inner):
-            await repair.leave_out(context, synthesis, ground, repair.FOREIGN)
-            await repair.correct_sums(context, synthesis, ground)
-            await repair.withhold(context, synthesis, ground)
-        return ground
-    ground = answers.ground_of(context, synthesis)
-    said, question = await _combine(interpreter, context, synthesis, ground)
-    synthesis.drafts.append(await answers.judge(context, synthesis, said, ground))
-    final = said.is_ruled or context.mind.inner or are_standing(synthesis)
-    if not (synthesis.standing.verdict.ok or final):
-        await repair.correct_sums(context, synthesis, ground)
-        if not synthesis.standing.verdict.ok:
-            await repair.repair(interpreter, context, synthesis, question, ground)
-        await repair.withhold(context, synthesis, ground)
-    return ground
+    judged = await answers.judge(context, synthesis, said, ground)
+    synthesis.drafts.append(judged)
+    is_done = judged.verdict.ok or are_standing(synthesis) if synthesis.parts else said.is_structured
+    return CombinedAnswer(ground, question, said.is_ruled or context.mind.inner or is_done)
 
 
 async def reflex(interpreter: Interpreter, context: MindContext, synthesis: Synthesis) -> MindAnswer:

@@ -51,6 +51,20 @@ _PROGRAM = re.compile(r"\w\(|`|\w_\w")
 _ROW, _BARE = re.compile(r"^\s*\||\s\|\s", re.MULTILINE), re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)])?\s*")
 
 
+async def mend(
+    interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question | None, ground: Ground
+) -> None:
+    """Put a better answer in the place of one that is not final: its sums are corrected, the other faults repaired.
+
+    The answer of one call has no question that a revision could go on from: words of the prompt are left out of it.
+    """
+    if question is None:
+        await leave_out(context, synthesis, ground, FOREIGN)
+    await correct_sums(context, synthesis, ground)
+    if question is not None and not synthesis.standing.verdict.ok:
+        await repair(interpreter, context, synthesis, question, ground)
+
+
 async def repair(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, question: Question, ground: Ground
 ) -> None:
@@ -61,7 +75,8 @@ async def repair(
     Where the budget has no call left the model is not asked: the answer is paid for.
     """
     mendable = all(each.check in UNFOUNDED and each.sentence for each in synthesis.standing.verdict.faults)
-    if not (mendable and await leave_out(context, synthesis, ground, UNFOUNDED)):
+    is_left = not (mendable and await leave_out(context, synthesis, ground, UNFOUNDED))
+    if is_left and context.mission.steps.number("SYNTHESIZING", "repair", "revisions"):
         await _rewrite(interpreter, context, synthesis, question, ground)
 
 

@@ -223,9 +223,10 @@ async def delegate(
 
     With `enough` parts are asked one after another until `enough` returns True.
 
-    Raises: MissionFailed, or the reason that all have in common: more than half of the parts failed, but for words of
-    the model that were of no use. ApprovalNeeded: some parts wait for a person; the others finished first, so that
-    their paid answers are there later. Errors that no other part could mend are raised at once.
+    Raises: MissionFailed, or the reason that all have in common: fewer parts are left than the quorum (half of them, if
+    the state was not redefined); words of the model that were of no use do not count. ApprovalNeeded: some parts wait
+    for a person; the others finished first, so that their paid answers are there later. Errors that no other part could
+    mend are raised at once.
     """
     asked = enumerate(synthesis.queries.items(), start=1)
     work = [_part(context, interpreter, synthesis, number, query) for number, query in asked]
@@ -235,7 +236,7 @@ async def delegate(
     if needed:
         raise combine_reasons(needed)
     failures = [failure for failure in failures if not isinstance(failure, WORDLESS)]
-    if 2 * len(failures) > len(parts):
+    if 100 * len(failures) > (100 - context.mission.steps.number("DELEGATING", "delegate", "quorum")) * len(parts):
         raise _quorum_error(failures, parts)
     return tuple(parts)
 
