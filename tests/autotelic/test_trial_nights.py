@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.autotelic.trial_world import TrialWorld, trial_world
 
-from batos.autotelic import trials
+from batos.autotelic import slot_values, trials
 from batos.autotelic.heartbeat import Allowance, Expense
+from batos.genesis.state_steps import default_steps, steps_of, with_bound_value
 from batos.image.ids import iso
 from batos.protocol.errors import BriefError, Refused
 from batos.records.redefinitions import ChangeOrigin
@@ -29,7 +30,23 @@ async def test_a_planted_gain_is_found_and_nothing_else_is_kept(tmp_path: Path) 
         kept = [each for each in world.documents() if each["state"] in trials.STANDING]
         assert [each["lever"] for each in kept] == ["mind.temperature"]
         assert world.acting()["ROBIN.temperature"] == 0.3
-        assert all(each["calls"] > 0 for each in world.documents())
+        assert all(each["calls"] > 0 for each in world.documents() if each["ended"])
+
+
+async def test_the_steps_of_a_state_are_tried_as_any_slot(tmp_path: Path) -> None:
+    """Fewer parts of memory are recalled from then on; the lineage has the steps before."""
+    fewer = with_bound_value(default_steps("IDLE"), "recall", "most", 4)
+    async with trial_world(tmp_path, effects={("IDLE.steps", fewer): 0.4}) as world:
+        for _ in range(12):
+            await world.night()
+            if world.acting()["IDLE.steps"] == fewer:
+                break
+        told = next(each for each in world.documents() if each["state"] in trials.STANDING)
+        assert told["lever"] == "IDLE.steps recall.most"
+        with world.uvm.image.snapshot() as root:
+            assert steps_of(root["orchestrator_obj"]).number("IDLE", "recall", "most") == 4
+            values = [each["by"] for each in slot_values.describe(root, "idle.steps")["values"]]
+        assert values == ["codex", "trial"]
 
 
 async def test_where_nothing_helps_nothing_changes(tmp_path: Path) -> None:

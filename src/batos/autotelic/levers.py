@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 from batos.autotelic import slot_values
 from batos.autotelic.slot_values import Changes, SlotWrite
+from batos.genesis import state_steps
 from batos.genesis.codex.codex import PILLARS
+from batos.genesis.state_steps import BoundValue, Steps
 from batos.image.roots import Root
 from batos.records.redefinitions import Value
 
@@ -24,7 +26,8 @@ Vary: TypeAlias = Callable[[Sequence[Value]], Iterator[Sequence[Value]]]
 class LeverKind:
     """A kind of lever: its risk, the lines of the metric whose decay calls for it, and the values that are tried.
 
-    `slot` is the end of its slots' names; with `apart` each of them is a lever of its own, else all change together.
+    `slot` is the name of its slot, or the end of its slots' names; with `apart` each of these is a lever of its own,
+    else all change together.
     """
 
     name: str
@@ -33,6 +36,8 @@ class LeverKind:
     lines: frozenset[str]
     vary: Vary
     apart: bool = False
+    #: The step of a state whose bound is changed, or that is left out.
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ def list_levers(root: Root) -> list[Lever]:
 
 
 def _groups(kind: LeverKind, places: Mapping[str, Value]) -> list[tuple[str, ...]]:
-    names = tuple(name for name in places if name.endswith(f".{kind.slot}"))
+    names = tuple(name for name in places if f".{name}".endswith(f".{kind.slot}"))
     return [(name,) for name in names] if kind.apart else [names] if names else []
 
 
@@ -62,7 +67,8 @@ def _lever(kind: LeverKind, names: Sequence[str], places: Mapping[str, Value]) -
         tuple(SlotWrite(name, value) for name, value in zip(names, values, strict=True))
         for values in kind.vary([each.value for each in acting])
     ]
-    called = names[0] if kind.apart else f"mind.{kind.slot}"
+    whole = kind.slot if kind.slot in places else f"mind.{kind.slot}"
+    called = names[0] if kind.apart else f"{whole} {kind.step}".rstrip()
     return Lever(called, kind, acting, tuple(dict.fromkeys(each for each in others if each != acting)))
 
 
@@ -89,6 +95,32 @@ def _other_conditions(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
                 yield [tuple(sorted({**others, **({"min_words": words} if words else {})}.items()))]
 
 
+def _vary_bound(step: str, bound: str, *values: BoundValue) -> Vary:
+    """Return what tries these values of a bound, in a state that takes the step."""
+
+    def vary(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+        for steps in map(_as_steps, acting):
+            if step in dict(steps):
+                yield from ([state_steps.with_bound_value(steps, step, bound, value)] for value in values)
+
+    return vary
+
+
+def _vary_without(step: str) -> Vary:
+    """Return what tries a state without one of its steps."""
+
+    def vary(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+        for steps in map(_as_steps, acting):
+            if step in dict(steps):
+                yield [state_steps.without_step(steps, step)]
+
+    return vary
+
+
+def _as_steps(value: Value) -> Steps:
+    return cast("Steps", value)
+
+
 #: Lines that say who speaks, written by hand: no model writes a line of a persona.
 _LINES: Final = (
     "You are {name}. Answer from what is given, in the fewest words that are right.",
@@ -103,6 +135,14 @@ def _written_lines(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
 
 
 _RELEVANCE: Final = frozenset({"Hrel", "outcome", "cem"})
+
+
+def _bound_kind(state: str, step: str, bound: str, lines: frozenset[str], *values: BoundValue) -> LeverKind:
+    """Return the kind of lever that changes a bound of a state's step."""
+    vary = _vary_bound(step, bound, *values)
+    return LeverKind(f"{step} {bound}", f"{state}.{state_steps.STEPS}", 1, lines, vary, step=f"{step}.{bound}")
+
+
 #: Every kind of lever.
 KINDS: Final = (
     LeverKind("prompt form", "form", 1, _RELEVANCE, _each_of("full", "lean")),
@@ -112,5 +152,12 @@ KINDS: Final = (
     LeverKind("voices", "answer_form", 1, frozenset({"Hcog"}), _each_of("joined", "two_voices")),
     LeverKind("facets", "facets", 1, frozenset({"Hcog"}), _without_one, apart=True),
     LeverKind("protocol", "when", 2, frozenset({"Hsol"}), _other_conditions, apart=True),
+    _bound_kind("IDLE", "recall", "most", _RELEVANCE, 4, 8, 12),
+    _bound_kind("IDLE", "recall", "focus", _RELEVANCE, 1, 2, 3, 4),
+    _bound_kind("DECOMPOSING", "recall_for_parts", "most", _RELEVANCE, 1, 3, 5),
+    _bound_kind("SYNTHESIZING", "combine", "mode", frozenset({"Hcog"}), "auto", "select"),
+    _bound_kind("SYNTHESIZING", "repair", "revisions", _RELEVANCE, 0, 1),
+    LeverKind("undivided", "DECOMPOSING.steps", 1, frozenset({"Hcog"}), _vary_without("divide"), step="divide"),
+    LeverKind("no protocol", "SYNTHESIZING.steps", 2, frozenset({"Hsol"}), _vary_without("protocol"), step="protocol"),
     LeverKind("persona line", "line", 3, _RELEVANCE, _written_lines),
 )

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic_core import PydanticCustomError
 
+from batos.genesis import state_steps
 from batos.genesis.codex import declarations, value_checks
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
@@ -16,7 +17,7 @@ from batos.genesis.codex.value_checks import ValueFault
 from batos.image.roots import Root, named_objects
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
-from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.protocol.errors import BriefError, NotFound, ObjectError, Refused
 from batos.protocol.trial_documents import SlotLineage, SlotValueDocument
 from batos.records import redefinitions
 from batos.records.redefinitions import ChangeOrigin, Redefinition, Value
@@ -67,7 +68,7 @@ class SlotPlace:
 
 
 def list_places(root: Root) -> Iterator[SlotPlace]:
-    """Yield every slot that may be redefined, persona by persona."""
+    """Yield every slot that may be redefined: persona by persona, then those of the states."""
     objects = named_objects(root)
     for persona in PILLARS:
         holder = objects.get(prototype_name(persona))
@@ -77,6 +78,8 @@ def list_places(root: Root) -> Iterator[SlotPlace]:
             for selector in own_slots(holder).get("protocols", ()):
                 if isinstance(own_slots(holder).get(selector), Intent):
                     yield SlotPlace(f"{persona}.{selector}.when", holder, selector, CONDITION)
+    for state in state_steps.TABLE if "orchestrator_obj" in root else ():
+        yield SlotPlace(f"{state}.{state_steps.STEPS}", root["orchestrator_obj"], state, STATE)
 
 
 def find_place(root: Root, name: str) -> SlotPlace:
@@ -229,6 +232,21 @@ def _check_condition(_holder: UvmObject, slot: str, value: object) -> Value:
     return _as_pairs(_heed(f"{slot}.when", lambda: declarations.check_conditions(plain)))
 
 
+def _read_steps(holder: UvmObject, state: str) -> Value:
+    return state_steps.steps_of(holder).steps[state]
+
+
+def _write_steps(holder: UvmObject, state: str, value: Value) -> None:
+    state_steps.redefine(holder, state, value)
+
+
+def _check_steps(_holder: UvmObject, state: str, value: object) -> Value:
+    try:
+        return state_steps.check_steps(state, value)
+    except ObjectError as fault:
+        raise BriefError(fault.message, field="value", remedy=fault.remedy) from None
+
+
 def _as_pairs(when: Mapping[str, object] | None) -> Value:
     """Return conditions as plain data in the order of their names, so that equal ones are equal."""
     if when is None:
@@ -263,3 +281,5 @@ PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
 }
 #: The conditions under which a key protocol applies.
 CONDITION: Final = SlotKind("when the protocol applies", _read_condition, _write_condition, _check_condition)
+#: The named steps of a working state, with their bounds.
+STATE: Final = SlotKind("the steps that the state takes, with their bounds", _read_steps, _write_steps, _check_steps)
