@@ -13,7 +13,7 @@ from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
-from batos.autotelic import heartbeat
+from batos.autotelic import heartbeat, rates
 from batos.autotelic.answer_measures import AnswerMeter
 from batos.autotelic.curator import Curator, ModelSummaries
 from batos.autotelic.heartbeat import Expense, Heartbeat, HeartbeatParts
@@ -32,7 +32,9 @@ from batos.image import node_lines
 from batos.image.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
+from batos.image.ownership import is_guest
 from batos.image.past import Overlay, PastImage
+from batos.image.roots import Root
 from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
@@ -57,6 +59,7 @@ from batos.missions.sharing import Sharing
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
+from batos.protocol.motion_documents import RatesDocument
 from batos.protocol.server_documents import MindStatus, StandingStatus
 from batos.records import approval_subjects
 
@@ -142,6 +145,11 @@ class UVM(OpenedImage):
                 node_lines.list_nodes(root, lease.seconds, now, lease.fence) if lease else (),
             )  # fmt: skip
             return self.readings.status(root, doing, user)
+
+    def rates(self, user: str | None = None) -> RatesDocument:
+        """Return the rates of the mind's own work; where a user is named, those of this user's missions."""
+        with self.image.snapshot() as root:
+            return _describe_rates(self, self.counters, root, user)
 
     async def standing(self, found: MindStatus) -> StandingStatus:
         """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
@@ -276,6 +284,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
+        rates=lambda root, user: _describe_rates(opened, counters, root, user if is_guest(user) else None),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, workers, clock, readiness.ready)
@@ -293,6 +302,10 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
     return built
+
+
+def _describe_rates(opened: OpenedImage, counters: Counters, root: Root, user: str | None) -> RatesDocument:
+    return rates.describe(root, opened.journal, counters.snapshot(root), opened.clock(), user)
 
 
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:

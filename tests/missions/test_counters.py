@@ -111,7 +111,8 @@ async def test_what_becomes_of_intents_is_counted() -> None:
         "kills": {"time": 1},
         "retired": 1,
     }
-    assert list(found["days"].values()) == [{"repairs": 1, "installs": 1}]
+    day = {"repairs": 1, "installs": 1, "retired": 1, "verdicts": {"accepted": 1, "refused": 1}}
+    assert list(found["days"].values()) == [day]
 
 
 async def test_transitions_and_commits_are_counted(tmp_path: Path) -> None:

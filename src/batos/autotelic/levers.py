@@ -95,7 +95,7 @@ def _other_conditions(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
                 yield [tuple(sorted({**others, **({"min_words": words} if words else {})}.items()))]
 
 
-def _vary_bound(step: str, bound: str, *values: BoundValue) -> Vary:
+def _vary_value(step: str, bound: str, *values: BoundValue) -> Vary:
     """Return what tries these values of a bound, in a state that takes the step."""
 
     def vary(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
@@ -139,7 +139,7 @@ _RELEVANCE: Final = frozenset({"Hrel", "outcome", "cem"})
 
 def _bound_kind(state: str, step: str, bound: str, lines: frozenset[str], *values: BoundValue) -> LeverKind:
     """Return the kind of lever that changes a bound of a state's step."""
-    vary = _vary_bound(step, bound, *values)
+    vary = _vary_value(step, bound, *values)
     return LeverKind(f"{step} {bound}", f"{state}.{state_steps.STEPS}", 1, lines, vary, step=f"{step}.{bound}")
 
 

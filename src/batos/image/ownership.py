@@ -40,6 +40,15 @@ def owner(root: Root, obj: UvmObject) -> str | None:
     return None if found is None else str(found.brief.value["user"])
 
 
+def is_guest(user: str | None) -> bool:
+    """Test if a user of a request is a guest, as a server names one.
+
+    >>> is_guest("key laptop"), is_guest("ada"), is_guest(None)
+    (True, False, False)
+    """
+    return user is not None and user.startswith("key ")
+
+
 def is_asked_by(root: Root, missions: Iterable[str], user: str) -> bool:
     """Test if all of these missions are this user's."""
     found = (roots.find_record(root, name) for name in missions)

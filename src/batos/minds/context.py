@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
@@ -27,7 +27,11 @@ from batos.protocol.errors import BatosError
 from batos.protocol.event_payloads import MISSION_RULE, MissionRule
 from batos.protocol.evidence_documents import RuleDocument
 from batos.protocol.method_documents import UsePayload
+from batos.protocol.motion_documents import RatesDocument
 from batos.routing.router import Route
+
+#: Returns the rates of the mind itself that a user may be told.
+Rates: TypeAlias = Callable[[Root, str], RatesDocument]
 
 #: The rank of each policy of installing; a brief may choose among equals.
 ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}
@@ -165,6 +169,8 @@ class MissionIO:
     meanings: Meanings | None = None
     #: Recalls from the documents of the image; None: nothing is remembered.
     recollection: Recollection | None = None
+    #: None: the mind knows no figures of itself.
+    rates: Rates | None = None
 
 
 @dataclass(frozen=True, slots=True)

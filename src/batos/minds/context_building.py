@@ -17,7 +17,7 @@ from batos.image import roots
 from batos.image.records import Brief
 from batos.image.roots import Root, named_objects
 from batos.inference.cost import SpendingLimits
-from batos.inference.journal import Journal
+from batos.inference.journal import Entries
 from batos.memory.claims import cues
 from batos.memory.evidence import Evidence, Passage, mark
 from batos.memory.exchanges import repeats
@@ -181,7 +181,7 @@ def ratio_of(root: Root, model: str) -> float:
     return ratio(*measuring.prompt_sizes(root, model), FIRST_RATIO)
 
 
-def failures_of(journal: Journal, attempts: Sequence[str]) -> tuple[dict[str, object], ...]:
+def failures_of(journal: Entries, attempts: Sequence[str]) -> tuple[dict[str, object], ...]:
     """Return the reasons why these missions' attempts failed, from the journal; the newest of each mission first."""
     return tuple(
         {"mission": mission, "at": note["at"], **{key: note["failed"][key] for key in _TOLD if key in note["failed"]}}

@@ -40,9 +40,10 @@ _MARK: Final = "batch"
 #: Events that start no write of their own: writing counts is a commit, which would be counted and written again.
 _BESIDE: Final = frozenset({"txn.commit"})
 #: The counters that are kept for each day too.
-_DAILY: Final = frozenset(
-    {"missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs"}
-)
+_DAILY: Final = frozenset({
+    "missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs",
+    "from_journal", "loads", "spills", "conflicts", "verdicts", "retired", "first_token",
+})  # fmt: skip
 
 
 def add_counts(kept: Any, more: Any) -> Any:
@@ -98,20 +99,23 @@ class Counters:
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
         """Add to the counter `name`; to a part of it if `within` names one."""
-        counted = [self._pending["total"]]
-        if name in _DAILY:
-            counted.append(self._pending["days"].setdefault(iso(self._clock())[:10], {}))
-        for inner in counted:
+        for inner in self._counted(name):
             key = name
             for part in within:
                 inner, key = inner.setdefault(key, {}), part
             inner[key] = inner.get(key, 0) + by
 
+    def _counted(self, name: str) -> list[dict[str, Any]]:
+        """Return the counts that a counter belongs to: those in all, and those of the day if it is kept for each."""
+        total = self._pending["total"]
+        return [total, self._pending["days"].setdefault(iso(self._clock())[:10], {})] if name in _DAILY else [total]
+
     def _observe(self, name: str, seconds: float, bounds: tuple[float, ...]) -> None:
         """Add a duration to a histogram."""
-        histogram = self._pending["total"].setdefault(name, {"counts": [0] * (len(bounds) + 1), "seconds": 0.0})
-        histogram["counts"][bisect_left(bounds, seconds)] += 1
-        histogram["seconds"] += seconds
+        for inner in self._counted(name):
+            histogram = inner.setdefault(name, {"counts": [0] * (len(bounds) + 1), "seconds": 0.0})
+            histogram["counts"][bisect_left(bounds, seconds)] += 1
+            histogram["seconds"] += seconds
 
     def _on_accepted(self, keys: MissionAccepted) -> None:
         self._count("accepted")
@@ -157,6 +161,8 @@ class Counters:
             self._count("embeds", embeds)
         if wasted := cost.get("wasted"):
             self._count("wasted", wasted)
+        if loads := cost.get("loads"):
+            self._count("loads", loads)
 
     def _on_verdict(self, keys: GuardianVerdict) -> None:
         self._count("verdicts", 1, "accepted" if keys["accepted"] else "refused")

@@ -20,7 +20,7 @@ from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
 from batos.memory.search.recollection import Recollection
-from batos.minds.context import MethodRuntime
+from batos.minds.context import MethodRuntime, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
@@ -68,6 +68,8 @@ class ReadinessParts:
     recollection: Recollection
     #: True where the codex is another than that of the missions that are asked again.
     routes_anew: bool = False
+    #: The rates of the mind itself.
+    rates: Rates | None = None
 
 
 class Readiness:
@@ -191,6 +193,7 @@ class Readiness:
             recollection=parts.recollection,
             turns=self._turns,
             routes_anew=parts.routes_anew,
+            rates=parts.rates,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

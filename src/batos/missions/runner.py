@@ -33,8 +33,8 @@ from batos.inference.session import Session, Thinks
 from batos.memory.search.recollection import Recollection
 from batos.methods.generation import generation_limits
 from batos.methods.generation.attempt import Appeared
-from batos.minds import context_building, provenance
-from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO
+from batos.minds import context_building, own_figures, provenance
+from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
 from batos.minds.machine import begin
 from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
@@ -142,6 +142,8 @@ class MissionRunner:
     turns: CommitTurns = field(default_factory=CommitTurns)
     #: True where the codex is another than that of the missions that are retried: their routes say nothing.
     routes_anew: bool = False
+    #: The rates of the mind itself, for questions about it; None: it knows none.
+    rates: Rates | None = None
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -329,6 +331,7 @@ class MissionRunner:
             noted[conversations.REACH_NOTE] = reached.as_note()
         decided.note(begun=iso(self.clock()), **noted)
         steps = steps_of(root["orchestrator_obj"])
+        own = await own_figures.find(self.rates, root, mission, (brief, route), decided)
         facts = MissionFacts(
             id=mission,
             brief=brief,
@@ -336,7 +339,7 @@ class MissionRunner:
             root=root,
             thought=thought,
             past=conversations.past(root, brief, reached),
-            passages=await context_building.passages_of(root, brief),
+            passages=own.beside(await context_building.passages_of(root, brief)),
             shared=context_building.shared_context_of(
                 root, brief.text, asked.asked_at, steps.number("IDLE", "recall", "focus")
             ),
@@ -348,14 +351,16 @@ class MissionRunner:
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
         note = partial(self._note, attempt)
         asking = self.image.signals.asked
-        io = MissionIO(session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection)
+        io = MissionIO(
+            session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection, self.rates
+        )  # fmt: skip
         if before is not None:
             known = before.trace.generated.items()  # those of missions that are undone by now are left out
             generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
             learned = before.trace.learned
         else:
             generated, learned = {}, generation_limits.read_learnt(decided.mine())
-        return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned))
+        return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned, computed=dict(own.computed)))
 
     def _session(
         self,

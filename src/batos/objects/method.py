@@ -68,7 +68,7 @@ class Intent(Persistent):
     kind: IntentKind = "method"
     when: dict[str, object] | None = None
     makes: Literal["", "tool"] = ""
-    given: Literal["", "audit", "cost"] = ""
+    given: Literal["", "audit", "cost", "counters", "ledger", "cem"] = ""
     line: str = ""
     metric: str = ""
     by_meaning: bool = False

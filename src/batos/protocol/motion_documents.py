@@ -125,3 +125,70 @@ class EntropyReasons(TypedDict):
 
     day: EntropyDay
     missions: list[EntropyMission]
+
+
+#: The windows of rates: today, the last seven days, and all there is; days are in UTC.
+RateSpan: TypeAlias = Literal["day", "week", "all"]
+
+
+class MissionMedians(TypedDict):
+    """The medians of missions that were answered: calls, tokens of prompts and answers, seconds of Ollama."""
+
+    calls: float
+    tokens: float
+    seconds: float
+
+
+class CountedRates(TypedDict):
+    """The counts of the whole mind in a window, from its counters; `first_token` is a mean in seconds.
+
+    `loads` are those of models that a mission waited for, `made` to `retired` are methods.
+    """
+
+    calls: int
+    tokens: int
+    from_journal: int
+    loads: int
+    spills: int
+    conflicts: int
+    made: int
+    refused: int
+    retired: int
+    first_token: float | None
+
+
+class RateWindow(TypedDict):
+    """The rates of a window; those from `looked_at` on are of the newest missions alone, where there are very many.
+
+    `missions` counts those that ended, by status. `verdicts` counts answers by the gate's word for them, those of which
+    a draft was `rejected`, `revised` or streamed and `withdrawn`. `sentences` counts those of answers by what carries
+    them, `failures` failed attempts by their codes in the journal. `outcome` is the mean of `rated` missions.
+    """
+
+    since: str
+    missions: dict[str, int]
+    looked_at: int
+    verdicts: dict[str, int]
+    sentences: dict[str, int]
+    median: MissionMedians | None
+    retries: int
+    failures: dict[str, int]
+    rated: int
+    outcome: float | None
+    counted: NotRequired[CountedRates]
+
+
+class AuditLine(TypedDict):
+    """The last audit that found something else than the one before: when, and how many of its checks hold."""
+
+    at: str
+    held: int
+    checks: int
+
+
+class RatesDocument(TypedDict):
+    """The rates of the mind, or of one user's missions; then nothing is told of what all users have together."""
+
+    windows: dict[RateSpan, RateWindow]
+    audit: NotRequired[AuditLine | None]
+    cem: list[EntropyDay]

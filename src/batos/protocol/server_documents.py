@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict, final
 
 from batos.protocol.image_documents import BackgroundGenesisDocument, NodeLine, ScreenDocument
 from batos.protocol.mission_documents import ErrorDocument, LoadedModel
-from batos.protocol.motion_documents import HeartbeatDocument
+from batos.protocol.motion_documents import HeartbeatDocument, RatesDocument
 
 
 class FindingDocument(TypedDict):
@@ -172,11 +172,15 @@ class StandingStatus(MindStatus):
 
 
 class StatusDocument(StandingStatus):
-    """The whole status; `server` is None where no server tells it, and absent in a process that is none."""
+    """The whole status, with `rates` where they were asked for.
+
+    `server` is None where no server tells it, and absent in a process that is none.
+    """
 
     genesis: NotRequired[BackgroundGenesisDocument | None]
     server: NotRequired[ServerDocument | None]
     heartbeat: NotRequired[HeartbeatDocument | None]
+    rates: NotRequired[RatesDocument]
 
 
 class SentPiece(TypedDict):

@@ -33,6 +33,7 @@ class StatusArgs(StrictModel):
     """The status of the server, in one screen."""
 
     user: Name | None = Field(default=None, description="Show only this user's missions; absent: everybody's.")
+    rates: bool = Field(default=False, description="Add the rates of today, of seven days and of all, as `rates`.")
 
 
 class GenesisArgs(StrictModel):

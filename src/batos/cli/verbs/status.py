@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -13,6 +13,7 @@ from batos.cli.doors.choosing import chosen_server, open_door
 from batos.cli.render.mission import placement_text
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.image_documents import CountsDocument, ErasureLine, NodeLine, RunningLine, genesis_text
+from batos.protocol.motion_documents import RatesDocument, RateSpan, RateWindow
 from batos.protocol.server_documents import JobLine
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, duration_text, size
@@ -28,22 +29,23 @@ _CLAIMED: Final[Mapping[Literal["running", "waiting"], str]] = {"running": "unde
 
 @click.command()
 @click.option("--ready", is_flag=True, help="Only report if a question would be answered now; exit with 0 if so.")
+@click.option("--rates", is_flag=True, help="Add rates of today, of the last seven days and of all.")
 @with_server
-def status(called: VerbCall, ready: bool) -> int:
+def status(called: VerbCall, ready: bool, rates: bool) -> int:
     """Show the status: server, queue, running missions, totals, models in memory, newest failures.
 
     Without a server the last commit of the image is read. Ollama is asked as well, and has a moment to
     answer. With --ready the exit code is 6 when no server runs, 3 when Ollama does not answer or lacks a model, and 5
-    when the image accepts no more changes.
+    when the image accepts no more changes. With --rates it also tells what the mind's own work came to.
     """
     server = open_door(called, required=True) if ready else chosen_server(called)
     if server is not None:
-        found: Mapping[str, Any] = {**run(ask_once(server, STATUS, {}))}
+        found: Mapping[str, Any] = {**run(ask_once(server, STATUS, {"rates": True} if rates else {}))}
     else:
         called.ending.begin_log()
         from batos.server.dispatch import looking  # a server's client loads nothing of the database
 
-        found = {**run(looking.read_status(called.settings))}
+        found = {**run(looking.read_status(called.settings, rates=rates))}
     if ready:
         return _ready(called, found)
     if called.console.as_json:
@@ -81,6 +83,8 @@ def status_text(found: Mapping[str, Any], now: datetime) -> str:
         lines.append("newest failures")
         names = short([each["mission"] for each in failures])
         lines += [f"  {names[each['mission']]}  {_reason(each, now)}" for each in failures]
+    if found.get("rates"):
+        lines += _rates(found["rates"])
     return "\n".join(lines)
 
 
@@ -253,6 +257,57 @@ def _beside(count: Mapping[str, object]) -> str:
     return "".join(
         f", {count[name]:,} {one if count[name] == 1 else more}" for name, (one, more) in _BESIDE.items() if count[name]
     )
+
+
+def _rates(rates: RatesDocument) -> Iterator[str]:
+    """Yield a table of the rates, a column for each window, and what has no window."""
+    windows = [rates["windows"][span] for span in _WINDOWS]
+    rows = [[name, *map(tell, windows)] for name, tell in _RATES.items()]
+    yield table([row for row in rows if any(row[1:])], ("rates", *_WINDOWS.values()))
+    if any(each["looked_at"] < sum(each["missions"].values()) for each in windows):
+        most = max(each["looked_at"] for each in windows)
+        yield f"         verdicts, sentences, medians, failures and outcomes are of the newest {most:,} missions"
+    if audit := rates.get("audit"):
+        yield f"audit    {audit['held']} of {audit['checks']} checks hold, the same since {audit['at'][:16]} UTC"
+    if told := [f"{each['day']} {each['cem']:.3f}" for each in rates["cem"] if each["cem"] is not None]:
+        yield f"cem      {', '.join(told)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{many:,} {word}" for word, many in counts.items())
+
+
+def _work(window: RateWindow, *names: str) -> str:
+    counted: Mapping[str, object] = window.get("counted") or {}
+    return ", ".join(f"{counted[name]:,} {name.replace('_', ' ')}" for name in names if counted.get(name))
+
+
+def _medians(window: RateWindow) -> str:
+    middle = window["median"]
+    return "" if middle is None else ", ".join(f"{value:,.1f} {name}" for name, value in middle.items())
+
+
+def _first_token(window: RateWindow) -> str:
+    counted = window.get("counted")
+    seconds = counted["first_token"] if counted else None
+    return "" if seconds is None else f"{seconds:.1f} s"
+
+
+#: The windows in their order, and the lines of the table of rates.
+_WINDOWS: Final[Mapping[RateSpan, str]] = {"day": "today", "week": "7 days", "all": "all"}
+_RATES: Final[Mapping[str, Callable[[RateWindow], str]]] = {
+    "missions": lambda each: _counts(each["missions"]),
+    "verdicts": lambda each: _counts(each["verdicts"]),
+    "sentences": lambda each: _counts(each["sentences"]).replace("_", " "),
+    "a mission, median": _medians,
+    "first token, mean": _first_token,
+    "work": lambda each: _work(each, "calls", "tokens", "from_journal"),
+    "trouble": lambda each: _work(each, "loads", "spills", "conflicts"),
+    "run again": lambda each: f"{each['retries']:,}" if each["retries"] else "",
+    "methods": lambda each: _work(each, "made", "refused", "retired"),
+    "failures": lambda each: _counts(each["failures"]),
+    "outcome": lambda each: "" if each["outcome"] is None else f"{each['outcome']:+.2f} of {each['rated']:,} rated",
+}
 
 
 def _mean(histogram: CountsDocument) -> float:

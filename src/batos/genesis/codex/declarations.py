@@ -151,8 +151,8 @@ class IntentText:
     when: Annotated[dict[str, object], AfterValidator(check_conditions)] | None = None
     #: "tool" where the protocol's product is one; a protocol without it changes the answer.
     makes: Literal["", "tool"] = ""
-    #: "audit" or "cost" where a protocol is told of it beside the answer.
-    given: Literal["", "audit", "cost"] = ""
+    #: The facts that a protocol is told beside the answer: findings, costs, or figures of the mind's own work.
+    given: Literal["", "audit", "cost", "counters", "ledger", "cem"] = ""
     #: Questions that a protocol is meant for: it is chosen by their meaning, and by `when` alone without any.
     exemplars: OptionalTexts = ()
     #: Words that by themselves call for a protocol.

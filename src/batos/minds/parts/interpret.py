@@ -9,7 +9,7 @@ from batos.gate import attribution
 from batos.genesis import persona_models
 from batos.inference.decide import FreeText, SpokenText
 from batos.memory.evidence import Evidence
-from batos.minds import prompt
+from batos.minds import own_figures, prompt
 from batos.minds.calls import answers, decisions, questions
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
@@ -75,14 +75,14 @@ async def _ask_for_change(
     interpreter: Interpreter, context: MindContext, synthesis: Synthesis, intent: Intent, question: Question
 ) -> SpokenText:
     """Ask for an answer as a protocol changes it, streamed; what does not fit the prompt is left out from here on."""
-    shown = _given_beside(context, synthesis, intent)
+    shown = await _given_beside(context, synthesis, intent)
     if shown and synthesis.protocol is not None:
         synthesis.protocol["given"] = shown
     told = Question(question.path, question.task.beside(shown))
     return await answers.infer_streamed(interpreter, context, synthesis, told, decisions.WHOLE)
 
 
-def _given_beside(context: MindContext, synthesis: Synthesis, intent: Intent) -> str:
+async def _given_beside(context: MindContext, synthesis: Synthesis, intent: Intent) -> str:
     """Return the lines that follow the task of a protocol; empty for one that is given nothing.
 
     The same again for who thinks the same thought again: what was paid before counts, and no time is told.
@@ -93,7 +93,7 @@ def _given_beside(context: MindContext, synthesis: Synthesis, intent: Intent) ->
         answers, tokens = context.io.session.usage
         revisions = max(len(synthesis.drafts) - 1, 0)
         return f"Measured costs:\n- calls: {answers}\n- tokens, prompts counted: {tokens}\n- revisions: {revisions}"
-    return ""
+    return await own_figures.given_to(context, intent.given) if intent.given else ""
 
 
 def _audit(last: dict[str, Any] | None) -> str:

@@ -351,6 +351,8 @@ class Dispatcher:
             shown["reasons"] = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
         shown["heartbeat"] = await self._reader.read(self.uvm.heartbeat.describe)
         shown["server"] = self._about or None
+        if given.rates:
+            shown["rates"] = await self._reader.read(self.uvm.rates, given.user)
         return shown
 
     # -- steering

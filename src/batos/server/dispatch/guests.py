@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
 from batos.client.addresses import OWN
+from batos.image.ownership import is_guest
 from batos.protocol.errors import Busy, Refused
 from batos.verbs.all_verbs import VERBS
 
@@ -64,15 +65,6 @@ def _list(given: object) -> list[Any]:
 MOST_OPEN: Final = 2
 #: Seconds that a guest's question waits for its place: a mission may hold one for an hour.
 PATIENCE: Final = 30.0
-
-
-def is_guest(user: str | None) -> bool:
-    """Test if a user of a request is a guest, as `limit_guest` names it.
-
-    >>> is_guest("key laptop"), is_guest("ada"), is_guest(None)
-    (True, False, False)
-    """
-    return user is not None and user.startswith("key ")
 
 
 def guest_share(total: int) -> int:

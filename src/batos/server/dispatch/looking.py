@@ -10,6 +10,7 @@ from typing import cast
 
 from ZODB.DB import DB
 
+from batos.autotelic import rates as rates_of_mind
 from batos.client.pending import OnAcknowledged, OnEvent, nobody
 from batos.config import Settings
 from batos.genesis import daemon_listing
@@ -25,6 +26,7 @@ from batos.missions import counters
 from batos.missions.readings import Doing, Readings
 from batos.protocol.errors import BatosError, ImageError, NoServer, NotFound
 from batos.protocol.image_documents import ProgressLine
+from batos.protocol.motion_documents import RatesDocument
 from batos.protocol.server_documents import MindStatus, StatusDocument
 from batos.server.dispatch.handling import answer, bind
 from batos.server.dispatch.reads import Reader
@@ -70,7 +72,14 @@ class Looking:
         return status.word == "running" and datetime.fromisoformat(status.at).timestamp() >= since
 
     async def _status(self, given: StatusArgs, *_told: object) -> StatusDocument:
-        return await _add_daemon(self._of.settings, await self._reader.read(self.read_mind, given.user))
+        found = await _add_daemon(self._of.settings, await self._reader.read(self.read_mind, given.user))
+        if given.rates:
+            found["rates"] = await self._reader.read(self._read_rates, given.user)
+        return found
+
+    def _read_rates(self, user: str | None) -> RatesDocument:
+        with self._image.snapshot() as root:
+            return rates_of_mind.describe(root, self._of.journal, counters.read_counters(root), self._of.clock(), user)
 
     def read_mind(self, user: str | None = None) -> MindStatus:
         """Return the status of the mind as of its last commit; that of an empty one, with an error, where none is."""
@@ -105,13 +114,13 @@ def open_looking(settings: Settings) -> Iterator[Looking]:
         yield Looking(settings, faces)
 
 
-async def read_status(settings: Settings) -> StatusDocument:
+async def read_status(settings: Settings, *, rates: bool = False) -> StatusDocument:
     """Return what a server would tell, with `server` None; an image that cannot be read is told under its `error`."""
     async with AsyncExitStack() as stack:
         try:
             # Opening may scan a file: not on the loop.
             looking = await asyncio.to_thread(stack.enter_context, open_looking(settings))
-            return cast("StatusDocument", await looking.handle("status", {}))
+            return cast("StatusDocument", await looking.handle("status", {"rates": rates}))
         except BatosError as error:
             with closing(DB(None)) as empty:
                 found = Looking(settings, ReadOnlyPair(empty, empty)).read_mind()
@@ -124,12 +133,8 @@ async def _add_daemon(settings: Settings, found: MindStatus) -> StatusDocument:
     error = found["image"]["error"]
     first = [NoServer("no server runs").as_dict(), *([error] if error else [])]
     async with bridge(settings) as daemon:
-        return {
-            "server": None,
-            "genesis": None,
-            "heartbeat": None,
-            **await daemon_listing.add_standing(found, daemon, first),
-        }
+        standing = await daemon_listing.add_standing(found, daemon, first)
+    return cast("StatusDocument", {"server": None, "genesis": None, "heartbeat": None, **standing})
 
 
 def no_mind() -> ImageError:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from batos.client import addresses
 from batos.disk_full import disk_full, no_room
+from batos.image.ownership import is_guest
 from batos.protocol.errors import BriefError, Busy, ImageError
 from batos.protocol.server_documents import SentPiece
 from batos.protocol.wire_messages import PIECE_BYTES
-from batos.server.dispatch.guests import guest_share, is_guest
+from batos.server.dispatch.guests import guest_share
 
 if TYPE_CHECKING:
     from hashlib import _Hash
