@@ -42,7 +42,7 @@ from report import Goal, report
 QUESTIONS: Final = Path(__file__).with_name("alfred_questions.json")
 LAMP: Final = "The keeper winds the clockwork every four hours. The oil of 1,200 cans is carried up 86 steps.\n"
 #: Days before today, and what was asked then; a model that is not there fails.
-HISTORY: Final = (
+HISTORY: Final[Sequence[tuple[int, Sequence[str]]]] = (
     (9, ("How is oil carried up?", "Who winds the clockwork?", "!Is the lamp lit?")),
     (3, ("How many steps are there?", "How often is it wound?", "What is carried?", "!Who sleeps?", "Why wind it?")),
     (
@@ -207,7 +207,7 @@ async def open_history(host: str, model: str) -> AsyncIterator[History]:
 
 async def measure(host: str, model: str, *, quick: bool) -> dict[str, Any]:
     """Ask all questions, and count what is right and what is invented, for each half."""
-    asked = [e for e in json.loads(QUESTIONS.read_text(encoding="utf-8")) if e[0] == "tuned"]
+    asked = json.loads(QUESTIONS.read_text(encoding="utf-8"))
     rows: list[dict[str, Any]] = []
     async with open_history(host, model) as history:
         await history.grow(quick=quick)
@@ -250,7 +250,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="", help="the model of every persona there")
     parser.add_argument("--quick", action="store_true", help="a few questions")
     parser.add_argument("--json", type=Path, help="also write the document here")
-    parser.add_argument("--half", choices=("tuned", "held", ""), default="", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     found = asyncio.run(measure(given.host, given.model, quick=given.quick))
     goals = [

@@ -26,6 +26,7 @@ BENCHES = sorted(
 KEYS: Mapping[str, tuple[str, ...]] = {
     "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
     "entropy.py": ("answers", "ordered", "decay"),
+    "alfred.py": ("asked", "right", "invented", "to_alfred", "halves", "wrong"),
     "attribution.py": ("precision", "recall", "not_carried", "ms", "bare", "own_passage", "index_ms"),
     "server.py": ("accepted", "answered", "lost", "busy", "p50_ms", "p99_ms", "rss_growth_mb"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),

@@ -1,7 +1,7 @@
 """The figures of the mind's own work as evidence: sentences that a question to ALFRED, or a protocol, is given.
 
-Only a question that goes to ALFRED or nearly did, brings no file and asks for a figure of the mind itself gets them. They are
-computed once for a mission and noted, so that every attempt is shown the same.
+Only a question that goes to ALFRED or nearly did, brings no file and asks for a figure of the mind itself gets them.
+They are computed once for a mission and noted, so that every attempt is shown the same.
 """
 
 from __future__ import annotations
