@@ -1,11 +1,13 @@
 """Questions about the system itself, on an image with a known history: figures that are right, and invented ones.
 
-The history is made over the emulator, on three days, with answers, failures and a document. bench/alfred_questions.json
+The history is made over the emulator, on three days: answers to a document, failures, a question that is asked again,
+and events such as conflicts and methods. bench/alfred_questions.json
 has forty questions with the figures that each asks for: half of them were there when the words of questions were
 listed, the other half were looked at once, at the end. Before each question what is true is taken from the records of
 the missions themselves, not from the rates. An answer is right if it has each figure that was asked for; a number that
-stands neither in the question nor in any record is invented. The emulator's own words are noise: what it measures is
-that none of them stands. With --host a real daemon answers, with the model that --model names.
+stands neither in the question nor in any record is invented. `emulator` has the words of the emulator, `liar` those of
+a model that says other figures, whatever it is asked. With --host a real daemon answers, with the model that --model
+names.
 
     python bench/alfred.py [--host URL --model NAME] [--quick] [--json FILE]
 """
@@ -34,7 +36,9 @@ from batos.gate import figures
 from batos.genesis import persona_models
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError
+from batos.protocol.event_payloads import METHOD_INSTALLED, METHOD_RETIRED, TXN_CONFLICT, VRAM_SPILL, Event
 from batos.protocol.mission_documents import MissionDocument
+from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams, open_uvm
 from ollama_emulator.emulator import Emulator
 from report import Goal, report
@@ -57,6 +61,17 @@ HISTORY: Final[Sequence[tuple[int, Sequence[str]]]] = (
         ),
     ),
 )
+#: Events of these days, so many times each.
+EVENTS: Final[Mapping[int, Mapping[Event[Any], int]]] = {
+    9: {METHOD_INSTALLED: 4, METHOD_RETIRED: 1, TXN_CONFLICT: 2},
+    3: {TXN_CONFLICT: 3, VRAM_SPILL: 2, METHOD_INSTALLED: 2},
+    0: {TXN_CONFLICT: 1, METHOD_RETIRED: 1},
+}
+COUNTED: Final[Mapping[str, Event[Any]]] = {
+    "conflicts": TXN_CONFLICT, "spills": VRAM_SPILL, "made": METHOD_INSTALLED, "retired": METHOD_RETIRED,
+}  # fmt: skip
+#: The words of a model that knows nothing and says it all the same.
+LIE: Final = "It was 4711 calls, 9022 tokens, 17.3 seconds, 41.5 % and 613 of 887, by gpt-99 on 12 May 2019."
 #: Figures of the windows' own names.
 OWN: Final = frozenset({Decimal(7), Decimal(24)})
 
@@ -79,24 +94,33 @@ class History:
         except BatosError:
             return None
 
-    async def grow(self, *, quick: bool) -> None:
+    async def grow(self) -> None:
         """Make the history."""
-        for days, questions in HISTORY[-1:] if quick else HISTORY:
+        for days, questions in HISTORY:
             self.clock[0] = -timedelta(days=days)
             for text in questions:
                 model = {"model": "absent:1b"} if text.startswith("!") else {}
                 await self.ask(text.lstrip("!"), LAMP, **model)
-            await self.uvm.mission_memory.job.finish()
+            await self.ask(questions[0], LAMP, ancestor=self.missions[-len(questions)])
+            for event, many in EVENTS[days].items():
+                for _ in range(many):
+                    # Only the name is counted.
+                    self.uvm.events.emit(event, dict.fromkeys(event.keys, "made"))
         self.clock[0] = timedelta()
 
-    def truth(self) -> dict[str, Any]:
+    async def truth(self) -> dict[str, Any]:
         """Return what is true now, by the names that the questions have for it."""
+        await self.uvm.mission_memory.job.finish()
         found = [self.uvm.readings.mission(each) for each in self.missions]
         today = datetime.now(UTC).date()
         told: dict[str, Any] = {}
         for span, days in (("day", 1), ("week", 7), ("all", 10_000)):
             since = (today - timedelta(days=days - 1)).isoformat()
             told |= {f"{span}.{name}": value for name, value in _sums([e for e in found if e["accepted_at"] >= since])}
+            happened = Counter[str]()
+            for ago, events in EVENTS.items():
+                happened.update({event.name: many for event, many in events.items() if ago < days})
+            told |= {f"{span}.{name}": happened[event.name] for name, event in COUNTED.items()}
         done = [each for each in found if each["status"] == "done"]
         told |= {f"last.{name}": value for name, value in _last(done[-1])}
         with self.uvm.image.snapshot() as root:
@@ -121,6 +145,7 @@ def _sums(found: Sequence[MissionDocument]) -> list[tuple[str, Any]]:
     costs = [each["cost"] for each in found if "cost" in each]
     gates = [each["provenance"].get("gate") for each in done]
     judged = [each for each in gates if each is not None]
+    served, paid = sum(each["from_journal"] for each in costs), sum(each["calls"] for each in costs)
     codes = Counter(each["reason"]["code"] for each in failed)
     tokens = [each["cost"]["prompt_tokens"] + each["cost"]["answer_tokens"] for each in done]
     seconds = [each["cost"]["seconds"] for each in done]
@@ -137,16 +162,16 @@ def _sums(found: Sequence[MissionDocument]) -> list[tuple[str, Any]]:
         ("calls", sum(each["calls"] for each in costs)),
         ("tokens", sum(each["prompt_tokens"] + each["answer_tokens"] for each in costs)),
         ("from_journal", sum(each["from_journal"] for each in costs)),
-        ("share", 0),
+        ("share", round(100 * served / max(1, served + paid), 1)),
         ("loads", sum(each["loads"] for each in costs)),
-        ("spills", 0),
-        ("conflicts", 0),
         ("retries", 0),
-        ("made", 0),
-        ("retired", 0),
         ("tokens_median", round(median(tokens), 1)),
-        ("seconds_median", round(median(seconds), 1)),
+        ("seconds_median", _seconds(median(seconds))),
     ]
+
+
+def _seconds(value: float) -> float:
+    return round(value, 1 if value >= 10 else 2)
 
 
 def _last(found: MissionDocument) -> list[tuple[str, Any]]:
@@ -155,7 +180,7 @@ def _last(found: MissionDocument) -> list[tuple[str, Any]]:
     return [
         ("calls", cost["calls"]),
         ("tokens", cost["prompt_tokens"] + cost["answer_tokens"]),
-        ("seconds", round(cost["seconds"], 1)),
+        ("seconds", _seconds(cost["seconds"])),
         ("from_journal", cost["from_journal"]),
         ("persona", found["route"]["personas"][0]),
         ("confidence", round(found["route"]["confidence"], 2)),
@@ -185,8 +210,8 @@ def _numbers(text: str) -> frozenset[Decimal]:
 
 
 @asynccontextmanager
-async def open_history(host: str, model: str) -> AsyncIterator[History]:
-    """Open a mind over the emulator, or over a daemon with a model for every persona."""
+async def open_history(host: str, model: str, bridge: ScriptedBridge | None = None) -> AsyncIterator[History]:
+    """Open a mind over the emulator, a scripted bridge, or a daemon with a model for every persona."""
     clock = [timedelta()]
     with tempfile.TemporaryDirectory() as folder:
         emulator = Emulator()
@@ -198,21 +223,21 @@ async def open_history(host: str, model: str) -> AsyncIterator[History]:
             if model:
                 (home / "codex").mkdir()
                 (home / "codex" / "mind.toml").write_text(f'default_model = "{model}"\n', encoding="utf-8")
-            seams = Seams(clock=lambda: datetime.now(UTC) + clock[0])
+            seams = Seams(bridge, clock=lambda: datetime.now(UTC) + clock[0])
             async with open_uvm(settings, Events(log=False), seams) as uvm:
                 clock[0] = -timedelta(days=10)
                 await uvm.readiness.genesis()
                 yield History(uvm, clock)
 
 
-async def measure(host: str, model: str, *, quick: bool) -> dict[str, Any]:
-    """Ask all questions, and count what is right and what is invented, for each half."""
+async def ask_all(host: str, model: str, bridge: ScriptedBridge | None = None, *, quick: bool) -> list[dict[str, Any]]:
+    """Ask all questions, and tell of each whether it is right, and what is invented."""
     asked = json.loads(QUESTIONS.read_text(encoding="utf-8"))
     rows: list[dict[str, Any]] = []
     async with open_history(host, model) as history:
-        await history.grow(quick=quick)
+        await history.grow()
         for half, text, names in asked[:: 8 if quick else 1]:
-            truth = history.truth()
+            truth = await history.truth()
             found = await history.ask(text)
             answer = str(found["answer"]) if found is not None else ""
             leader = found["route"]["personas"][0] if found is not None else ""
@@ -226,11 +251,22 @@ async def measure(host: str, model: str, *, quick: bool) -> dict[str, Any]:
             )  # fmt: skip
             print(f"\r{len(rows)} questions", end="", file=sys.stderr)
     print(file=sys.stderr)
+    return rows
+
+
+async def measure(host: str, model: str, *, quick: bool) -> dict[str, Any]:
+    """Count what is right and what is invented, for each model and each half."""
+    name = model or "emulator"
+    arms = {name: await ask_all(host, model, quick=quick)}
+    if not host:
+        arms["liar"] = await ask_all("", "", ScriptedBridge.saying(LIE), quick=quick)
+    every = [each for rows in arms.values() for each in rows]
     return {
         "bench": "alfred",
-        **_share(rows),
-        "halves": {h: _share([e for e in rows if e["half"] == h]) for h in ("tuned", "held")},
-        "wrong": [each for each in rows if not each["right"] or each["invented"]],
+        **_share(every),
+        "arms": {arm: _share(rows) for arm, rows in arms.items()},
+        "halves": {half: _share([each for each in every if each["half"] == half]) for half in ("tuned", "held")},
+        "wrong": [each for each in every if not each["right"] or each["invented"]],
     }
 
 

@@ -149,7 +149,7 @@ class UVM(OpenedImage):
     def rates(self, user: str | None = None) -> RatesDocument:
         """Return the rates of the mind's own work; where a user is named, those of this user's missions."""
         with self.image.snapshot() as root:
-            return _describe_rates(self, self.counters, root, user)
+            return rates.describe(root, (self.journal, self.counters.snapshot(root)), self.clock(), user)
 
     async def standing(self, found: MindStatus) -> StandingStatus:
         """Add what the daemon says now, and whether a question would be answered: `ready`, `reasons`."""
@@ -284,7 +284,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=lambda root, user: _describe_rates(opened, counters, root, user if is_guest(user) else None),
+        rates=partial(_rates_for, opened, counters),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, workers, clock, readiness.ready)
@@ -295,17 +295,18 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(image, store, finder.find, workers.is_idle, tell),
-        _memory(opened, store, readings.recollection), *_curating(opened, folds, writer, workers.is_idle),
-        _releaser(opened, seams.effects),
+        VectorBackfill(image, store, finder.find, workers.is_idle, tell), _memory(opened, store, readings.recollection),
+        *_curating(opened, folds, writer, workers.is_idle), _releaser(opened, seams.effects),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
     return built
 
 
-def _describe_rates(opened: OpenedImage, counters: Counters, root: Root, user: str | None) -> RatesDocument:
-    return rates.describe(root, opened.journal, counters.snapshot(root), opened.clock(), user)
+def _rates_for(opened: OpenedImage, counters: Counters, root: Root, user: str, metric: bool) -> RatesDocument:
+    """Return what a user's mission may be told of the mind; a guest's, of that guest's missions alone."""
+    sources = (opened.journal, counters.snapshot(root))
+    return rates.describe(root, sources, opened.clock(), user if is_guest(user) else None, metric=metric)
 
 
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:

@@ -1,7 +1,8 @@
 """Rates of the mind's own work by window: counts of days, the newest missions, failures, the last audit, the metric.
 
-No model is asked. What all missions have together comes from the counters of each day, which were added up as they
-happened. Only the newest missions are read one by one, so that the cost has a bound whatever the image holds.
+No model is asked. Sums over all missions come from the counters of each day, which were added up as things happened.
+Only the newest missions are read one by one, so that the cost has a bound whatever the image holds; but for the metric,
+which is made of all that was ever measured, and is left out where nobody asks for it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from batos.records import outcomes
 
 #: The most missions that are read whole, and the most among which those of one user are looked for.
 MOST: Final = 500
-AMONG: Final = 5_000
+AMONG: Final = 2_000
 #: The most days of the metric that are told.
 DAYS: Final = 7
 #: The days of each window, today among them; 0: all there are.
@@ -60,15 +61,24 @@ class _EndedMission(NamedTuple):
 
 
 def describe(
-    root: Root, journal: Entries, counted: CountersDocument, now: datetime, user: str | None = None
+    root: Root,
+    sources: tuple[Entries, CountersDocument],
+    now: datetime,
+    user: str | None = None,
+    *,
+    metric: bool = True,
 ) -> RatesDocument:
-    """Return the rates of the mind; where a user is named, those of this user's missions alone."""
+    """Return the rates of the mind, from its image, its journal and its counters.
+
+    Where a user is named, those of this user's missions alone. Without `metric` no day of the metric is told.
+    """
+    journal, counted = sources
     rows = list(islice(_read_missions(root, journal, user), MOST))
     windows = {
         span: _describe_window(root, rows, counted, iso(now - timedelta(days=days - 1))[:10] if days else "", user)
         for span, days in _SPANS.items()
     }
-    found = RatesDocument(windows=windows, cem=entropy_days.describe(root, DAYS, user)["days"])
+    found = RatesDocument(windows=windows, cem=entropy_days.describe(root, DAYS, user)["days"] if metric else [])
     if user is None:
         found["audit"] = _read_audit(root)
     return found

@@ -30,8 +30,8 @@ from batos.protocol.method_documents import UsePayload
 from batos.protocol.motion_documents import RatesDocument
 from batos.routing.router import Route
 
-#: Returns the rates of the mind itself that a user may be told.
-Rates: TypeAlias = Callable[[Root, str], RatesDocument]
+#: Returns the rates of the mind itself that a user may be told, with the days of the metric if the last one is True.
+Rates: TypeAlias = Callable[[Root, str, bool], RatesDocument]
 
 #: The rank of each policy of installing; a brief may choose among equals.
 ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}

@@ -1,7 +1,7 @@
 """The figures of the mind's own work as evidence: sentences that a question to ALFRED, or a protocol, is given.
 
 Only a question that goes to ALFRED or nearly did, brings no file and asks for a figure of the mind itself gets them.
-They are computed once for a mission and noted, so that every attempt is shown the same.
+All are computed once for a mission and noted, so that every attempt is shown the same.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ _PLACE: Final = re.compile(r"\{(\w+)(?:\|([^|}]*)\|([^}]*))?\}")
 #: Words behind a figure that tell what it counts, and letters of each that are compared.
 _UNITS, _LETTERS = 3, 4
 _TRUST: Final = "tool"
+#: Seconds from which on no hundredths are told.
+_LONG: Final = 10
 
 
 class WantedFacts(NamedTuple):
@@ -161,7 +163,7 @@ def _brings_files(root: Root, brief: MissionBrief) -> bool:
     return any(each.sha256 not in known for each in brief.attachments)
 
 
-async def given_to(context: MindContext, source: str) -> str:
+async def read_given(context: MindContext, source: str) -> str:
     """Return the facts of a source, of the last seven days, as a protocol is given them; "" where none are known."""
     rates, mission, decided = context.io.rates, context.mission, context.trace.decided
     if rates is None:
@@ -202,7 +204,7 @@ def _tell(rates: Rates, root: Root, mission: str, brief: MissionBrief, wanted: W
         keeper = context_building.persona_of(root, KEEPER)
         values |= {"persona_now": KEEPER, "model": brief.model or str(keeper.model)}
     if any(not name.startswith("last_") and name != "model" for name in wanted.facts):
-        found = rates(root, brief.user)
+        found = rates(root, brief.user, "cem" in wanted.facts)
         values |= {**_values_of_window(found["windows"][wanted.span]), **_values_of_mind(found)}
     for name in wanted.facts:
         fact = _fill(_source(name), str(told["facts"][name][0]), values, wanted.language)
@@ -253,7 +255,7 @@ def _values_of_last(root: Root, mission: str, brief: MissionBrief) -> dict[str, 
     }
     if cost is not None:
         values |= {"calls": Decimal(cost["calls"]), "tokens": Decimal(cost["prompt_tokens"] + cost["answer_tokens"])}
-        values |= {"seconds": _number(cost["seconds"]), "from_journal": Decimal(cost["from_journal"])}
+        values |= {"seconds": _seconds(cost["seconds"]), "from_journal": Decimal(cost["from_journal"])}
     if route is not None:
         values |= {"persona": ", ".join(route["personas"]), "confidence": _number(route["confidence"], 2)}
     return values
@@ -299,7 +301,8 @@ def _values_of_window(found: RateWindow) -> dict[str, Value]:
         "outcome": _number(found["outcome"], 2),
     }
     if middle is not None:
-        values |= {f"{name}_median": _number(value) for name, value in middle.items() if isinstance(value, float | int)}
+        values |= {"calls_median": _number(middle["calls"]), "tokens_median": _number(middle["tokens"])}
+        values |= {"seconds_median": _seconds(middle["seconds"])}
     counted = found.get("counted")
     if counted is not None:
         values |= {name: Decimal(counted[name]) for name in _COUNTED}
@@ -309,7 +312,7 @@ def _values_of_window(found: RateWindow) -> dict[str, Value]:
             "all_tokens": Decimal(counted["tokens"]),
             "all_journal": Decimal(counted["from_journal"]),
             "share": _number(100 * counted["from_journal"] / answers) if answers else None,
-            "first_token": _number(counted["first_token"], 2),
+            "first_token": _seconds(counted["first_token"]),
         }
     return values
 
@@ -327,6 +330,10 @@ def _values_of_mind(found: RatesDocument) -> dict[str, Value]:
     if newest is not None:
         values |= {"cem": _number(newest["cem"], 3), "cem_day": newest["day"]}
     return values
+
+
+def _seconds(value: float | None) -> Decimal | None:
+    return _number(value, 1 if value is not None and value >= _LONG else 2)
 
 
 def _number(value: float | None, decimals: int = 1) -> Decimal | None:

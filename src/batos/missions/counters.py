@@ -99,20 +99,20 @@ class Counters:
 
     def _count(self, name: str, by: float = 1, *within: str) -> None:
         """Add to the counter `name`; to a part of it if `within` names one."""
-        for inner in self._counted(name):
+        for inner in self._list_counts(name):
             key = name
             for part in within:
                 inner, key = inner.setdefault(key, {}), part
             inner[key] = inner.get(key, 0) + by
 
-    def _counted(self, name: str) -> list[dict[str, Any]]:
+    def _list_counts(self, name: str) -> list[dict[str, Any]]:
         """Return the counts that a counter belongs to: those in all, and those of the day if it is kept for each."""
         total = self._pending["total"]
         return [total, self._pending["days"].setdefault(iso(self._clock())[:10], {})] if name in _DAILY else [total]
 
     def _observe(self, name: str, seconds: float, bounds: tuple[float, ...]) -> None:
         """Add a duration to a histogram."""
-        for inner in self._counted(name):
+        for inner in self._list_counts(name):
             histogram = inner.setdefault(name, {"counts": [0] * (len(bounds) + 1), "seconds": 0.0})
             histogram["counts"][bisect_left(bounds, seconds)] += 1
             histogram["seconds"] += seconds

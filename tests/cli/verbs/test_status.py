@@ -175,6 +175,37 @@ def test_a_server_of_which_little_is_known() -> None:
     assert len(status_text(many, NOW).splitlines()) <= 40
 
 
+def test_rates_are_a_table_with_a_column_for_each_window() -> None:
+    """A line of which nothing happened in any window is left out; of a sample that is said."""
+    window: dict[str, Any] = {
+        "since": "2026-11-15", "missions": {"done": 1200, "failed": 2}, "looked_at": 500,
+        "verdicts": {"passed": 480, "rejected": 20}, "sentences": {"not_carried": 3},
+        "median": {"calls": 1.0, "tokens": 812.0, "seconds": 3.25}, "retries": 0, "failures": {"timed_out": 2},
+        "rated": 2, "outcome": 0.5,
+    }  # fmt: skip
+    counted = {
+        "calls": 6000, "tokens": 9, "from_journal": 0, "loads": 0, "spills": 1, "conflicts": 0, "made": 0, "refused": 0,
+        "retired": 0, "first_token": 0.75,
+    }  # fmt: skip
+    windows = {"day": window, "week": {**window, "counted": counted}, "all": window}
+    audit = {"at": "2026-11-20T07:08:09.000Z", "held": 17, "checks": 18}
+    day = {"day": "2026-11-20", "missions": 9, "carried": False, "parts": {}, "cem": 0.61, "outcome": None, "undone": 0}
+    told = status_text({**FOUND, "rates": {"windows": windows, "audit": audit, "cem": [day]}}, NOW)
+    lines = {line.split("  ")[0].strip(): line for line in told.partition("newest failures")[2].splitlines()[2:]}
+    assert lines["rates"].split() == ["rates", "today", "7", "days", "all"]
+    assert "1,200 done, 2 failed" in lines["missions"]
+    assert "480 passed, 20 rejected" in lines["verdicts"]
+    assert "3 not carried" in lines["sentences"]
+    assert "6,000 calls, 9 tokens" in lines["work"]
+    assert "1 spills" in lines["trouble"]
+    assert "+0.50 of 2 rated" in lines["outcome"]
+    assert "run again" not in lines
+    assert "methods" not in lines
+    assert "of the newest 500 missions" in told
+    assert "17 of 18 checks hold, the same since 2026-11-20T07:08 UTC" in told
+    assert "2026-11-20 0.610" in told
+
+
 @given(st.text())
 def test_no_control_characters(text: str) -> None:
     """Whatever a question or a reason says, nothing of it moves a cursor."""

@@ -146,6 +146,7 @@ async def test_a_guest_is_shown_its_own_alone(tmp_path: Path) -> None:
             ("show", {"mission": "last", "prompts": True}),
             ("missions", {}),
             ("status", {}),
+            ("status", {"rates": True}),
             ("approvals", {}),
             ("turns", {"conversation": conversation}),
             ("turns", {"conversation": "last"}),
@@ -162,6 +163,10 @@ async def test_a_guest_is_shown_its_own_alone(tmp_path: Path) -> None:
                     two.bob, verb, {**args, **user} if "user" in VERBS[verb].args.model_fields else args
                 )
                 assert SECRET not in told, (verb, args)
+        rates = (await two.bob.call("status", {"rates": True, "user": "key ann"}))["rates"]
+        whole = (await two.home.call("status", {"rates": True}))["rates"]
+        counts = [(each["windows"]["all"]["missions"], "counted" in each["windows"]["all"]) for each in (rates, whole)]
+        assert counts == [({"done": 1}, False), ({"done": 2}, True)]
         assert [each["id"] for each in (await two.ann.call("missions", {}))["missions"]] == [mission]
         assert (await two.ann.call("show", {"mission": "last"}))["id"] == mission
         everybody = {each["user"] for each in (await two.home.call("missions", {}))["missions"]}

@@ -93,7 +93,7 @@ async def _given_beside(context: MindContext, synthesis: Synthesis, intent: Inte
         answers, tokens = context.io.session.usage
         revisions = max(len(synthesis.drafts) - 1, 0)
         return f"Measured costs:\n- calls: {answers}\n- tokens, prompts counted: {tokens}\n- revisions: {revisions}"
-    return await own_figures.given_to(context, intent.given) if intent.given else ""
+    return await own_figures.read_given(context, intent.given) if intent.given else ""
 
 
 def _audit(last: dict[str, Any] | None) -> str:

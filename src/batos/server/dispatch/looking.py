@@ -79,7 +79,8 @@ class Looking:
 
     def _read_rates(self, user: str | None) -> RatesDocument:
         with self._image.snapshot() as root:
-            return rates_of_mind.describe(root, self._of.journal, counters.read_counters(root), self._of.clock(), user)
+            sources = (self._of.journal, counters.read_counters(root))
+            return rates_of_mind.describe(root, sources, self._of.clock(), user)
 
     def read_mind(self, user: str | None = None) -> MindStatus:
         """Return the status of the mind as of its last commit; that of an empty one, with an error, where none is."""
