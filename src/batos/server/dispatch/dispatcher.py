@@ -381,13 +381,9 @@ class Dispatcher:
             budget: ShownBudget = {**table.as_dict(), "lines": table.lines()}
             return {**plan.as_dict(), "budget": budget}
 
-        def tell(progress: StepProgress) -> None:
-            on_event(
-                GENESIS_STEP.name,
-                GenesisStep(
-                    step=progress.step, status=progress.status, completed=progress.completed, total=progress.total
-                ),
-            )
+        def tell(now: StepProgress) -> None:
+            step = GenesisStep(step=now.step, status=now.status, completed=now.completed, total=now.total)
+            on_event(GENESIS_STEP.name, step)
 
         return (await self.uvm.readiness.genesis(tell, prune=given.prune)).as_dict()
 
