@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.autotelic.trial_world import trial_world
 
 from batos.autotelic import slot_values
 from batos.genesis import graph
@@ -18,6 +17,7 @@ from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
 from batos.records import redefinitions
 from batos.records.redefinitions import ChangeOrigin
+from motion_worlds_side import trial_world
 
 ANN = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "I want it")
 KOAN = "ROBIN.sages_koan_protocol_.when"

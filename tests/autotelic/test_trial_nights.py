@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.autotelic.trial_world import TrialWorld, trial_world
 
 from batos.autotelic import slot_values, trials
 from batos.autotelic.heartbeat import Allowance, Expense
@@ -13,6 +12,7 @@ from batos.genesis.state_steps import default_steps, steps_of, with_bound_value
 from batos.image.ids import iso
 from batos.protocol.errors import BriefError, Refused
 from batos.records.redefinitions import ChangeOrigin
+from motion_worlds_side import TrialWorld, trial_world
 
 ANN = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "I want it")
 

@@ -9,7 +9,6 @@ import pytest
 from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.autotelic.trial_world import TrialWorld, trial_world
 
 from batos.autotelic import levers, slot_values, trials
 from batos.autotelic.paired_test import PairedAnswer
@@ -18,6 +17,7 @@ from batos.autotelic.trials import ScreenAnswer, TrialAnswer
 from batos.image.roots import Root
 from batos.protocol.errors import NotFound, Refused
 from batos.records.redefinitions import ChangeOrigin
+from motion_worlds_side import TrialWorld, trial_world
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 AT = "2026-11-30T12:00:00.000Z"

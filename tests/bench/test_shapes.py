@@ -25,6 +25,7 @@ BENCHES = sorted(
 )
 KEYS: Mapping[str, tuple[str, ...]] = {
     "wire.py": ("exchanges", "agreement", "by_scenario", "differences", "unreplayable"),
+    "motion.py": ("promoted_right", "trap_promotions", "bad_undone_within", "counted_twice", "yield_s"),
     "entropy.py": ("answers", "ordered", "decay"),
     "alfred.py": ("asked", "right", "invented", "to_alfred", "halves", "wrong"),
     "attribution.py": ("precision", "recall", "not_carried", "ms", "bare", "own_passage", "index_ms"),

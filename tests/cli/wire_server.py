@@ -71,6 +71,10 @@ class ScriptedUvm:
     def readiness(self) -> ScriptedUvm:
         return self
 
+    async def ask(self, *_told: object) -> Mapping[str, object]:
+        """Answer nothing."""
+        return {}
+
     async def answers(self) -> bool:
         """No model is there."""
         return False

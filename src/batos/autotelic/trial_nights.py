@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from batos.autotelic import entropy_days, levers, slot_values, trials
+from batos.autotelic import entropy, entropy_days, levers, slot_values, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.levers import Lever
 from batos.autotelic.paired_test import PairedAnswer
@@ -268,7 +268,7 @@ class Trials:
         if len(self._parts.questions(root, USES[0])) < trials.SCREENED:
             return None
         judges = self._parts.questions(root, USES[1])
-        fallen = {each["line"]: each["kind"] for each in entropy_days.describe(root, 1)["findings"]}
+        fallen = _find_fallen(root)
         found: list[tuple[bool, int, int]] = []
         every, since = levers.list_levers(root), iso(now - AGAIN)
         for place, lever in enumerate(every):
@@ -305,3 +305,10 @@ class Trials:
 
     async def _write(self, change: Callable[[Root], T]) -> T:
         return await self._parts.image.shared.apply(change)
+
+
+def _find_fallen(root: Root) -> dict[str, str]:
+    """Return the lines of the metric that decay, with how: its parts, or, if none of them does, sum and outcome."""
+    found: dict[str, str] = {each["line"]: each["kind"] for each in entropy_days.describe(root, 1)["findings"]}
+    parts = {line: kind for line, kind in found.items() if line in entropy.WEIGHTS}
+    return parts or found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict, final
 
-from pydantic import JsonValue
-
 #: The states of a trial. `screening` chooses among the values of its lever, `trying` compares the best with the acting
 #: one, `waiting` is better and wants a person, `promoted` is kept on probation, `kept` has passed that.
 TrialWord: TypeAlias = Literal[
@@ -17,7 +15,7 @@ class SlotValueDocument(TypedDict):
     """A value of a slot that may be redefined: its number in the lineage (0: the codex's), and its origin."""
 
     number: int
-    value: JsonValue
+    value: object
     by: str
     at: str
     why: str
@@ -29,7 +27,7 @@ class SlotLineage(TypedDict):
 
     slot: str
     what: str
-    value: JsonValue
+    value: object
     values: list[SlotValueDocument]
 
 
@@ -44,8 +42,8 @@ class SlotChangeDocument(TypedDict):
     """A slot with its value before a trial and the value that is tried."""
 
     slot: str
-    before: JsonValue
-    value: JsonValue
+    before: object
+    value: object
 
 
 class TrialExample(TypedDict):

@@ -14,8 +14,11 @@ from tests.care.byte_scan import files_with
 from tests.history.test_as_of_past_questions import Door
 from tests.waiting import until
 
-from batos.autotelic import trial_nights
+from batos.autotelic import trial_nights, trials
+from batos.autotelic.paired_test import PairedAnswer
+from batos.autotelic.trials import TrialAnswer
 from batos.genesis.codex.codex import PILLARS
+from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BriefError, NotFound, Refused
@@ -26,7 +29,7 @@ from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 LINE = "You are BABS. Name the colour."
-QUESTIONS = 90
+QUESTIONS = trial_nights.FRESH
 
 
 class Colours(ScriptedBridge):
@@ -55,7 +58,7 @@ def colour_of(request: ChatRequest) -> str:
 async def coloured(home: Path, **more: Any) -> AsyncIterator[tuple[UVM, Door, Colours]]:
     """A mind with questions whose answer is amber."""
     bridge = Colours()
-    async with scripted_uvm(home, bridge, heartbeat_calls=200, **more) as uvm:
+    async with scripted_uvm(home, bridge, heartbeat_calls=12, **more) as uvm:
         door = Door(uvm)
         await door("remember", text="The buoy at the pier is amber.", scope="long_term")
         with uvm.image.snapshot() as root:
@@ -68,6 +71,15 @@ async def coloured(home: Path, **more: Any) -> AsyncIterator[tuple[UVM, Door, Co
         for persona in PILLARS:  # in the lean form the line says who speaks
             await door("slot_redefine", slot=f"{persona}.form", value="lean")
         yield uvm, door, bridge
+
+
+def answer_the_rest(root: Root, name: str) -> None:
+    """Answer as many more questions better as it takes, without a model."""
+    number = 0
+    while trials.state_of(root, name) == "trying":
+        pair = PairedAnswer(f"more-{number}", "A", 1.0, 0.0)
+        trials.note_answer(root, name, TrialAnswer(pair, "", ""), "2026-11-30T12:00:00.000Z")
+        number += 1
 
 
 async def test_a_slot_is_redefined_and_rolled_back(tmp_path: Path) -> None:
@@ -96,6 +108,7 @@ async def test_a_person_tries_a_line_which_is_kept_when_they_agree(tmp_path: Pat
             await door("trials_try", slot="ROBIN.form", value="full")
         told = await door("heartbeat_now")
         assert told["calls"] > 0
+        await uvm.image.shared.apply(lambda root: answer_the_rest(root, begun["id"]))
         shown = await door("trials_show", trial=begun["id"])
         assert (shown["state"], shown["losses"]) == ("waiting", 0), shown
         example = shown["examples"][0]

@@ -1,0 +1,324 @@
+"""Trials in worlds whose truth is known, and the time in which a trial gives way to a person.
+
+A world is data (bench/motion_worlds.json has each form): slots with the share that a value adds to right answers, and
+the manner of its replies. `promoted`: a value that helps is kept. `nothing`: no value helps, or replies that only look
+better (the question said back, the answer among very many words, another matter) are kept by nobody. `undone`: a value
+that harms was kept by hand and is taken back. `started`, `not started`: the missions of many days are asked; the voices
+of the scripted model say the same from one day on, or never. The metric falls, and the mind tries a lever for diversity
+without a person.
+
+`counted_twice` are questions that a process counted twice which was killed again and again while it tried a change.
+`yield_s` is the longest time from a person's question to its first call, while a model takes five seconds for one of a
+trial.
+
+    python bench/motion.py [--world FILE] [--seeds 10] [--quick] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import structlog
+
+from batos.autotelic import trial_nights, trials
+from batos.image.roots import Root
+from batos.memory.known_texts import Incoming
+from batos.protocol.brief import as_file
+from batos.records import gold_items
+from batos.records.gold_items import GoldItem
+from batos.records.redefinitions import ChangeOrigin
+from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.uploads import Uploads
+from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
+from batos.uvm import UVM, Seams
+from motion_worlds_side import Clock, TrialWorld, trial_world
+from report import Goal, report
+
+WORLDS: Final = Path(__file__).with_name("motion_worlds.json")
+#: Missions of a day, and the calls of a night.
+MISSIONS, CALLS = 5, 300
+ANN: Final = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "by hand")
+NOTE: Final = "The lamp is amber."
+PERSONS: Final = "Who winds the lamp tonight?"
+SAID: Final = ("Maro winds the clockwork of the lamp.", "Ida counts the boats at dusk.", "Gulls cry over the mole.")
+FILE: Final = as_file("lamp.txt", " ".join(SAID).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class WorldFile:
+    """A world as a file has it."""
+
+    name: str
+    expects: str
+    nights: int = 14
+    nightly: int = 0
+    noise: float = 0.25
+    base: float = 0.5
+    right: Mapping[str, Any] = field(default_factory=dict)
+    forced: Mapping[str, Any] = field(default_factory=dict)
+    effects: Sequence[Mapping[str, Any]] = ()
+    days: int = 0
+    alike_from: int = 0
+
+
+def read_worlds(file: Path) -> list[WorldFile]:
+    """Read the worlds of a file: one, or several under `worlds`."""
+    told = json.loads(file.read_text(encoding="utf-8"))
+    return [WorldFile(**each) for each in told.get("worlds", [told])]
+
+
+def _value(value: object) -> Any:
+    return tuple(map(_value, value)) if isinstance(value, list) else value
+
+
+async def live(given: WorldFile, seed: int, nights: int, calls: int = CALLS) -> tuple[list[Any], bool]:
+    """Spend the nights of a world; return its trials, and whether the right value acts at the end."""
+    effects = {(each["slot"], _value(each["value"])): each.get("gain", 0.0) for each in given.effects}
+    manners = {(each["slot"], _value(each["value"])): each["manner"] for each in given.effects if "manner" in each}
+    chosen = {"effects": effects, "manners": manners, "seed": seed, "noise": given.noise, "base": given.base}
+    with tempfile.TemporaryDirectory() as home:
+        async with trial_world(Path(home), nightly=given.nightly, **chosen) as world:
+            if given.forced:
+                await force(world, given.forced)
+            for _ in range(nights):
+                await world.night(calls)
+            right = given.right and world.acting().get(given.right["slot"]) == _value(given.right["value"])
+            return world.documents(), bool(right)
+
+
+async def force(world: TrialWorld, forced: Mapping[str, Any]) -> None:
+    """Let a trial of a value be promoted by hand, whatever was asked."""
+    name = await world.nights().begin(forced["slot"], _value(forced["value"]), ANN)
+    await world.uvm.image.shared.apply(lambda root: trials.promote(root, name, ANN._replace(trial=name)))
+
+
+class Voices(ScriptedBridge):
+    """A model whose voices say different things, until they all say the same."""
+
+    def __init__(self) -> None:
+        super().__init__(self.reply)
+        self.alike, self.calls = False, 0
+
+    def reply(self, request: Any) -> str:
+        """Return a sentence of the file for a voice, and all of them for what joins the voices."""
+        if request.schema:
+            self.calls = 0
+            return plain_reply(request)
+        self.calls += 1
+        return SAID[0] if self.alike else SAID[self.calls - 1] if self.calls <= len(SAID) else " ".join(SAID)
+
+
+async def live_days(given: WorldFile, days: int) -> str:
+    """Ask the missions of many days; return the reason of the trial that the mind then begins by itself."""
+    clock, voices = Clock(), Voices()
+    with tempfile.TemporaryDirectory() as home:
+        async with scripted_uvm(Path(home), voices, seams=Seams(clock=clock)) as uvm:
+            for day in range(days):
+                voices.alike = bool(given.alike_from) and day >= given.alike_from
+                for number in range(MISSIONS):
+                    await ask(uvm, f"What is done at the lamp on day {day}, and what at berth {number}?")
+                clock.now += timedelta(days=1)
+            world = TrialWorld(uvm, now=clock.now)
+            await world.night(CALLS)
+            return next((each["why"] for each in world.documents()), "")
+
+
+async def ask(uvm: UVM, text: str) -> None:
+    """Ask a mission of several voices."""
+    brief = {"text": text, "user": "tester", "effort": "cycle", "policy": {"combine": "weave"}}
+    await uvm.missions.ask(brief, [FILE])
+    await uvm.mission_memory.write()
+
+
+# -- kills, and giving way
+
+
+async def try_until_killed(home: Path, calls: int) -> None:
+    """Try one change in a home on a disk with so many calls at most: the process that is killed."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    async with scripted_uvm(home, ScriptedBridge(), memory=False) as uvm:
+        world = TrialWorld(uvm, effects={("ROBIN.temperature", 0.3): 0.1})
+        if not world.documents():
+            await world.nights().begin("ROBIN.temperature", 0.3, ANN)
+        print("begins", flush=True)
+        await world.night(calls)
+        print("ends", flush=True)
+
+
+async def count_twice(kills: int, calls: int) -> int:
+    """Kill a process that tries a change so many times; return the questions that differ from an undisturbed trial."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, killed = Path(folder) / "whole", Path(folder) / "killed"
+        await _spawn(whole, calls, None)
+        for number in range(kills):
+            await _spawn(killed, calls, 0.02 * (number % 7))
+        await _spawn(killed, calls, None)
+        left, right = [await _pairs(home) for home in (whole, killed)]
+    return sum(left.get(item) != right.get(item) for item in left.keys() & right.keys())
+
+
+async def _spawn(home: Path, calls: int, seconds: float | None) -> None:
+    """Run the process; kill it so many seconds after it has begun."""
+    command = [sys.executable, __file__, "--until-killed", str(home), "--calls", str(calls)]
+    child = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    assert child.stdout is not None
+    await child.stdout.readline()
+    if seconds is not None:
+        await asyncio.sleep(seconds)
+        if child.returncode is None:
+            os.kill(child.pid, signal.SIGKILL)
+    await child.communicate()
+
+
+async def _pairs(home: Path) -> dict[str, object]:
+    """Return what was noted of each question of the first trial."""
+
+    def look(root: Root) -> dict[str, object]:
+        kept = next(iter(root["trials"].values()))
+        return {str(item): pair for item, pair in kept["pairs"].items()}
+
+    async with scripted_uvm(home, ScriptedBridge(), memory=False) as uvm:
+        with uvm.image.snapshot() as root:
+            return look(root)
+
+
+class SlowVoice(ScriptedBridge):
+    """A model that takes seconds for each answer, one after another, as a small one on a processor does."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds, self.turn = seconds, asyncio.Lock()
+        self.begun: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    async def think(self, request: Any, *args: Any, **named: Any) -> Any:
+        """Answer when it is its turn."""
+        async with self.turn:
+            self.begun["person" if PERSONS in request.messages[-1]["content"] else "trial"].set()
+            await asyncio.sleep(self.seconds)
+            return await super().think(request, *args, **named)
+
+
+async def measure_yield(rounds: int, seconds: float) -> float:
+    """Return the longest time from a person's question to its first call while a question of a trial is answered."""
+    longest, voice = 0.0, SlowVoice(seconds)
+    with tempfile.TemporaryDirectory() as home:
+        async with scripted_uvm(Path(home), voice) as uvm:
+            Dispatcher(uvm, Uploads(Path(home) / "uploads", 10_000), works=False)  # it adds the duty of trials
+            digest = sha256(NOTE.encode()).hexdigest()
+            note = Incoming("tester", "default", "/notes/lamp", "lamp", "text/plain", NOTE, digest, "external")
+            await uvm.document_store.remember([note])
+            await uvm.image.shared.apply(put_questions)
+            for _ in range(rounds):
+                voice.begun.clear()
+                beating = asyncio.ensure_future(uvm.heartbeat.beat())
+                await voice.begun["trial"].wait()
+                began = time.monotonic()
+                asking = asyncio.ensure_future(uvm.missions.ask({"text": PERSONS, "effort": "reflex"}))
+                await voice.begun["person"].wait()
+                longest = max(longest, time.monotonic() - began)
+                await asyncio.gather(beating, asking)
+    return round(longest, 3)
+
+
+def put_questions(root: Root) -> None:
+    """Put enough questions of both uses under the one memory."""
+    source = next(iter(root["documents"]))
+    items = [
+        GoldItem(f"{use}-{number}", "A", f"Which colour has lamp {number}?", ("amber",), source, use, "tester", "")
+        for use in trial_nights.USES for number in range(trial_nights.FRESH)
+    ]  # fmt: skip
+    gold_items.put_items(root, source, items)
+
+
+# -- all of it
+
+
+async def measure(worlds: Sequence[WorldFile], seeds: int, *, quick: bool) -> dict[str, Any]:
+    """Return the figures of every world."""
+    found: dict[str, Any] = {}
+    counts: defaultdict[str, list[int]] = defaultdict(list)
+    for given in worlds:
+        for seed in range(seeds):
+            began = time.monotonic()
+            if given.days:
+                why = await live_days(given, min(given.days, 2) if quick else given.days)
+                counts[given.name].append(int(why.startswith("Hcog")))
+            else:
+                told, right = await live(given, seed, *((1, 40) if quick else (given.nights,)))
+                kept = [each for each in told if each["state"] in trials.STANDING]
+                undone = next((each["probed"] for each in told if each["state"] == "undone"), 10**6)
+                value = {"promoted": int(right), "undone": undone}.get(given.expects, len(kept))
+                counts[given.name].append(value)
+            print(f"{given.name} {seed}: {counts[given.name][-1]} ({time.monotonic() - began:.0f} s)", flush=True)
+    for given in worlds:
+        values = counts[given.name]
+        if given.expects == "promoted":
+            found["promoted_right"] = sum(values)
+        elif given.expects == "nothing":
+            found[f"{given.name}_promotions"] = median(values) if given.name == "null" else max(values)
+        elif given.expects == "undone":
+            found["bad_undone_within"] = max(values)
+        else:
+            found["rut_started_unprompted" if given.expects == "started" else "healthy_started"] = sum(values)
+    return found
+
+
+def goals_of(found: Mapping[str, Any], seeds: int) -> list[Goal]:
+    """Return what the figures should be."""
+    known: Mapping[str, tuple[float, bool]] = {
+        "promoted_right": (0.9 * seeds, True), "null_promotions": (1, False), "trap_promotions": (0, False),
+        "bad_undone_within": (150, False), "rut_started_unprompted": (seeds, True), "healthy_started": (0, False),
+        "counted_twice": (0, False), "yield_s": (1.0, False),
+    }  # fmt: skip
+    return [
+        Goal(name, found[name], goal, "at_least" if least else "at_most")
+        for name, (goal, least) in known.items() if name in found
+    ]  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, and print the document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--world", type=Path, default=WORLDS)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--until-killed", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--calls", type=int, default=0, help=argparse.SUPPRESS)
+    given = parser.parse_args(argv)
+    if given.until_killed is not None:
+        asyncio.run(try_until_killed(given.until_killed, given.calls))
+        return 0
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    seeds = 1 if given.quick else given.seeds
+
+    async def run() -> dict[str, Any]:
+        found = await measure(read_worlds(given.world), seeds, quick=given.quick)
+        found["counted_twice"] = await count_twice(*((1, 30) if given.quick else (20, 600)))
+        found["yield_s"] = await measure_yield(*((1, 1.0) if given.quick else (5, 5.0)))
+        return found
+
+    found = asyncio.run(run())
+    report({"bench": "motion", "seeds": seeds, **found}, goals_of(found, seeds), given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
