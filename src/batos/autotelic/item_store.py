@@ -29,7 +29,7 @@ from batos.records.memory_lineage import EDITS
 #: Memories that one commit is about at most.
 AT_ONCE: Final = 32
 #: Missions of one beat at most, by which a model writes questions.
-CALLS: Final = 60
+CALLS: Final = 180
 #: The standing of a statement that gave way to another value, and the weight of an act that is a person's verdict.
 SUPERSEDED, EXPLICIT = "superseded", 1.0
 #: The kinds of memories that have words of their own: no summary, and no answer of a model.

@@ -36,7 +36,7 @@ WIN: Final[Mapping[int, float]] = {1: 10.0, 2: 20.0, 3: 20.0}
 #: The most questions of a trial, of the comparison of values before it, and of the comparison of a form with itself.
 ASKED, SCREENED, NOISE = 300, 20, 20
 #: The questions after a promotion, in which harm undoes it, and the evidence for that.
-PROBED, HARMED = 100, 5.0
+PROBED, HARMED = 150, 5.0
 #: The evidence by which equal forms differ, so that the answers are too unsteady to compare anything.
 UNSTEADY: Final = 10.0
 #: The reason of a trial that ends because a person, or the codex, changed its slots.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from textwrap import shorten
 from typing import Final
 
 from pydantic import Field
@@ -16,6 +17,8 @@ from batos.verbs.wire_verb import Noun, WireVerb
 
 #: The most characters of a value that is given to a slot.
 VALUE: Final = 4_000
+#: The most characters of a value in a list.
+SHOWN: Final = 48
 
 TRIALS_NOUN: Final = Noun(
     "trials",
@@ -136,7 +139,7 @@ def _value_text(told: TrialDocument) -> str:
 
 
 def _plain_text(value: object) -> str:
-    return "the model's own" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def trial_text(told: TrialDocument) -> str:
@@ -170,7 +173,7 @@ def _example_texts(told: TrialDocument) -> Iterator[str]:
 def slots_text(told: SlotPage) -> str:
     """Write slots, a line each."""
     columns: Mapping[str, Column] = {
-        "slot": "slot", "value": lambda each: _plain_text(each["value"]),
+        "slot": "slot", "value": lambda each: shorten(_plain_text(each["value"]), SHOWN, placeholder="..."),
         "redefined": lambda each: f"{len(each['values']) - 1} times" if each["values"] else "",
         "what it is": "what",
     }  # fmt: skip
