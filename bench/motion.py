@@ -87,7 +87,7 @@ def _value(value: object) -> Any:
 
 
 async def live(given: WorldFile, seed: int, nights: int, calls: int = CALLS) -> tuple[list[Any], bool]:
-    """Spend the nights of a world; return its trials, and whether the right value acts at the end."""
+    """Let the nights of a world pass; return its trials, and whether the right value acts at the end."""
     effects = {(each["slot"], _value(each["value"])): each.get("gain", 0.0) for each in given.effects}
     manners = {(each["slot"], _value(each["value"])): each["manner"] for each in given.effects if "manner" in each}
     chosen = {"effects": effects, "manners": manners, "seed": seed, "noise": given.noise, "base": given.base}

@@ -90,7 +90,7 @@ class TrialWorld:
         return Trials(TrialParts(self.uvm.image, lambda: self.now, self.questions, self.ask, worth))
 
     async def night(self, calls: int = 300) -> str:
-        """Spend one night with so many calls; return what was done."""
+        """Let one night pass with so many calls; return what was done."""
         self.now += timedelta(days=1)
         if self.nightly:
             self.made[iso(self.now)] = self.nightly
