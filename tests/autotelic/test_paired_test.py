@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -117,8 +117,6 @@ def test_what_is_too_dear_is_dropped_unless_the_gain_pays_for_it() -> None:
     assert not find_excess(large)
 
 
-@given(st.floats(2, 100))
-def test_all_trials_of_a_lever_together_are_rarely_fooled(base: float) -> None:
-    """The chances of all thresholds add up to twice that of the first."""
-    chances: Sequence[float] = [1 / threshold(base, tries) for tries in range(400)]
-    assert sum(chances) <= 2 / base
+def test_all_trials_of_a_lever_together_are_rarely_fooled() -> None:
+    """The chances of all thresholds add up to one in twenty."""
+    assert 0.049 < sum(1 / threshold(tries) for tries in range(400)) <= 0.05

@@ -138,12 +138,12 @@ def find_excess(pairs: Sequence[PairedAnswer]) -> str:
     return "" if is_paid else f"it gains {gain:.2f} for {tokens[0] / max(1, tokens[1]):.1f} times the tokens"
 
 
-def threshold(base: float, tries: int) -> float:
+def threshold(tries: int) -> float:
     """Return the evidence that the next trial of a lever needs after so many: a null that is retried enough would pass.
 
-    The sum of 1/threshold over all trials of a lever is 2/base.
+    The sum of 1/threshold over all trials of a lever is 1/20.
 
-    >>> threshold(20, 0), threshold(20, 1), threshold(20, 2)
-    (20.0, 60.0, 120.0)
+    >>> threshold(0), threshold(1), threshold(2)
+    (40.0, 120.0, 240.0)
     """
-    return base * (tries + 1) * (tries + 2) / 2
+    return 20.0 * (tries + 1) * (tries + 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -31,8 +31,6 @@ HEARTBEAT: Final = "heartbeat"
 OPEN: Final = frozenset[TrialWord]({"screening", "trying"})
 #: The trials whose values act.
 STANDING: Final = frozenset[TrialWord]({"promoted", "kept"})
-#: The evidence at which a change of risk 1, and any other, is kept; a later trial of a lever needs more.
-WIN: Final[Mapping[int, float]] = {1: 10.0, 2: 20.0, 3: 20.0}
 #: The most questions of a trial, of the comparison of values before it, and of the comparison of a form with itself.
 ASKED, SCREENED, NOISE = 300, 20, 20
 #: The questions after a promotion, in which harm undoes it, and the evidence for that.
@@ -88,7 +86,7 @@ def begin(root: Root, lever: Lever, candidates: Sequence[Changes], origin: Chang
         begun=origin.at,
         ended=None,
         reason="",
-        needed=paired_test.threshold(WIN[lever.kind.risk], len(list_begun(root, lever.name))),
+        needed=paired_test.threshold(len(list_begun(root, lever.name))),
         calls=0,
         tokens=0,
         stood_on=tuple(name for name, each in root[roots.TRIALS].items() if each["state"] in STANDING),

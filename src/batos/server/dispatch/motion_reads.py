@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from batos.autotelic import entropy_days, slot_values, trials
 from batos.autotelic.trial_asking import read_examples
@@ -17,8 +17,6 @@ from batos.verbs.motion_verbs import CEM, CEM_WHY
 from batos.verbs.trial_verbs import SLOT_SHOW, SLOTS, TRIALS, TRIALS_SHOW, TrialsArgs, TrialShowArgs
 
 T = TypeVar("T")
-#: The share of kept changes that are no better, at most: the evidence of a change of risk 1 is that of 1 in 10.
-_FALSE: Final = 1 / trials.WIN[1]
 
 
 def verbs(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str, Handler]:
@@ -50,7 +48,8 @@ def list_trials(root: Root, given: TrialsArgs) -> TrialPage:
     names = [] if kept is None or not kept else list(ids.newest_first(kept))
     standing = trials.list_by_state(root, *trials.STANDING) if names else []
     shown = [trials.document(root, name) for name in names[: given.limit]]
-    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": round(len(standing) * _FALSE, 2)}
+    false = sum(1 / trials.document(root, name)["needed"] for name in standing)
+    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": round(false, 2)}
 
 
 def show_trial(root: Root, journal: Entries, given: TrialShowArgs) -> TrialDocument:
