@@ -101,7 +101,16 @@ class ScriptedUvm:
     def describe(self) -> HeartbeatDocument:
         """It is off."""
         return HeartbeatDocument(
-            on=False, ran=None, did=[], spent=0.0, budget=1_200.0, calls=0, most_calls=300, tokens=0, most_tokens=7
+            on=False,
+            by="ann",
+            ran=None,
+            did=[],
+            spent=0.0,
+            budget=1_200.0,
+            calls=0,
+            most_calls=300,
+            tokens=0,
+            most_tokens=7,
         )
 
     def add(self, *_duty: object) -> None:

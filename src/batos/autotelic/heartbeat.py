@@ -237,6 +237,7 @@ def _document(root: Root, budget: Expense, now: str) -> HeartbeatDocument:
     spent = _read_expense(kept, now)
     return HeartbeatDocument(
         on=bool(kept.get("on")),
+        by=kept.get("by"),
         ran=kept.get("ran"),
         did=list(kept.get("did", ())),
         spent=round(spent.seconds, 3),

@@ -21,7 +21,7 @@ from batos.history.why_missions import (
     make_node,
     records_of,
 )
-from batos.image import guards, ownership, roots
+from batos.image import guards, ids, ownership, roots
 from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS, MissionRecord
 from batos.inference.journal import Record
@@ -34,10 +34,13 @@ from batos.protocol.errors import NotFound
 from batos.protocol.evidence_documents import CitationDocument, SentenceDocument
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.mission_documents import ProvenanceDocument
-from batos.records import methods
+from batos.records import methods, redefinitions
+from batos.records.redefinitions import Redefinition
 
 #: Answers that are looked through, the newest first.
 _MOST_ANSWERS: Final = 10_000
+#: The newest values of a slot that are explained.
+_MOST_VALUES: Final = 3
 #: The share of the words of a sentence that one of an answer must have, where none has it word for word.
 _LEAST_SHARE: Final = 0.6
 #: A word within a quotation that begins with a capital.
@@ -195,6 +198,37 @@ def explain_slot(asking: Asking, named: str) -> WhyNode:
     because += _explain_writing(asking, holder, slot, slot_writing(asking.root, holder, slot, asking.user or ""))
     inherited = "" if holder is obj else f" (from {where})"
     return make_node("slot", f"{named}{inherited} is {_short(value)}", because, f"{where}.{slot}")
+
+
+def explain_redefined(asking: Asking, named: str) -> WhyNode | None:
+    """Return a slot that was redefined (`ROBIN.line`), with the origins of its last values; None: there is none."""
+    kept = asking.root.get(roots.REDEFINITIONS)
+    name = next((each for each in kept or () if each.casefold() == named.casefold()), None)
+    if name is None:
+        return None
+    values = redefinitions.list_values(asking.root, name)
+    because = [_explain_value(asking, each) for each in reversed(values[-_MOST_VALUES:])]
+    return make_node("slot", f"{name} was given {_short(values[-1].value)}", because, name)
+
+
+def _explain_value(asking: Asking, told: Redefinition) -> WhyNode:
+    origin = told.origin
+    trial = [explain_trial(asking, origin.trial)] if origin.trial else []
+    why = f": {origin.why}" if origin.why else ""
+    return make_node("value", f"{_short(told.value)} by {origin.by}{why}", trial, str(told.number), origin.at)
+
+
+def explain_trial(asking: Asking, named: str) -> WhyNode:
+    """Return a trial with what called for it. Raises: NotFound: there is none."""
+    kept = asking.root.get(roots.TRIALS)
+    told = None if kept is None else kept.get(ids.complete_id(kept, named))
+    if told is None:
+        raise NotFound(f"there is no trial {named!r}", field="what", remedy="`batos trials` lists them.")
+    reason = f": {told['reason']}" if told["reason"] else ""
+    asked = f"{len(told['pairs'])} questions, kept at an evidence of {told['needed']:g}"
+    why = make_node("reason", f"{told['why'] or 'no reason was given'}, by {told['by']}", at=told["begun"])
+    what = f"the trial of {told['lever']} is {told['state']}{reason} ({asked})"
+    return make_node("trial", what, [why], named, told["ended"] or "")
 
 
 def _explain_writing(asking: Asking, holder: UvmObject, slot: str, written: Writing) -> Iterator[WhyNode]:

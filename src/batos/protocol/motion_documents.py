@@ -103,12 +103,13 @@ class TrainingReport(TypedDict):
 
 
 class HeartbeatDocument(TypedDict):
-    """The heartbeat: whether it beats, when it last did and what, seconds `spent` today of a day's `budget`.
+    """The heartbeat: whether it beats, who said so, when it last did and what, seconds `spent` of a day's `budget`.
 
     Of calls and tokens likewise: those of today, and the most a day.
     """
 
     on: bool
+    by: str | None
     ran: str | None
     did: list[str]
     spent: float

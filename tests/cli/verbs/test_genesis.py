@@ -443,17 +443,39 @@ def test_bars_on_a_terminal(tmp_path: Path, context: ForkServerContext) -> None:
     assert f"pull {BASE}: done, " in shown
 
 
-def _on_a_terminal(user: User, no_colour: str, enough: Callable[[str], bool] | None = None) -> tuple[str, int]:
-    """What genesis writes to a terminal, and its exit code; Ctrl-C comes when enough was written."""
+def test_a_person_is_asked_once_whether_the_mind_may_work_by_itself(tmp_path: Path, context: ForkServerContext) -> None:
+    """On a terminal; the answer is kept, and who is no person is not asked."""
+    with world(tmp_path / "w", context) as where:
+        where.converged()
+        user = User(where.home, where.url)
+        shown, code = _on_a_terminal(user, "1", answer=b"y\n")
+        assert (code, shown.count("May the mind work by itself")) == (0, 1), shown
+        shown, code = _on_a_terminal(user, "1", answer=b"y\n")
+        assert (code, "May the mind" in shown) == (0, False), shown
+        told = user.run("heartbeat", "--json").document["data"]
+        assert told["on"] is True, told
+
+
+def _on_a_terminal(
+    user: User, no_colour: str, enough: Callable[[str], bool] | None = None, answer: bytes = b""
+) -> tuple[str, int]:
+    """What genesis writes to a terminal, and its exit code; Ctrl-C comes when enough was written.
+
+    With an answer a person sits there, who gives it to a question.
+    """
     ours, theirs = pty.openpty()
     environ = {**user.environ(), "NO_COLOR": no_colour, "COLUMNS": "200", "TERM": "xterm"}
     with Path(os.devnull).open("r+b") as nothing:
-        process = ForkedCommand(["genesis"], environ, nothing.fileno(), nothing.fileno(), theirs)
+        inherits = (theirs, theirs, theirs) if answer else (nothing.fileno(), nothing.fileno(), theirs)
+        process = ForkedCommand(["genesis"], environ, *inherits)
     os.close(theirs)
     found = b""
     try:
         while piece := os.read(ours, 65_536):
             found += piece
+            if answer and b"[y/N]" in found:
+                os.write(ours, answer)
+                answer = b""
             if enough is not None and enough(found.decode(errors="replace")):
                 process.send_signal(signal.SIGINT)
                 enough = None

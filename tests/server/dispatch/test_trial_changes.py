@@ -121,6 +121,11 @@ async def test_a_person_tries_a_line_which_is_kept_when_they_agree(tmp_path: Pat
         page = await door("trials")
         assert (page["trials"][-1]["state"], page["kept"]) == ("promoted", 1)
         assert (await door("slot_show", slot="BABS.line"))["value"] == LINE
+        why = await door("why", what="babs.line")
+        assert [each["kind"] for each in why["because"]] == ["value", "value"]
+        (trial,) = why["because"][0]["because"]
+        assert (trial["ref"], trial["because"][0]["text"]) == (begun["id"], "it talks, by ann")
+        assert (await door("why", what=begun["id"]))["text"] == trial["text"]
         undone = await door("trials_undo", trial=begun["id"], why="too short")
         assert (undone["state"], undone["reason"]) == ("undone", "too short")
         assert (await door("slot_show", slot="BABS.line"))["value"] != LINE

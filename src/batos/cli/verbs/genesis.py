@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
-from batos.cli.declared import ask
+from batos.cli.declared import ask, ask_once
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Opened
 from batos.cli.render.bars import Bars
@@ -16,9 +17,14 @@ from batos.cli.verb_options import VerbCall, run, with_server
 from batos.cli.verbs.system_verbs import tell_findings
 from batos.protocol.server_documents import GenesisDocument, PlanDocument, PlannedGenesis
 from batos.terminal.console import Console, count_text, size
+from batos.verbs.motion_verbs import HEARTBEAT, HEARTBEAT_PAUSE, HEARTBEAT_RESUME
 from batos.verbs.server_verbs import GENESIS
 
 _SHOWN = 12  # names of models in one line
+_MAY_IT: Final = (
+    "May the mind work by itself when nobody asks, on mains power, within a daily budget? It tries changes of itself on"
+    " questions about your documents, and keeps what is better (`batos heartbeat pause` ends it)."
+)
 
 
 @click.command()
@@ -34,7 +40,26 @@ def genesis(called: VerbCall, plan_only: bool, **given: Any) -> int:
         return 0
     report = run(_genesis(called, opened, args))
     _tell_genesis(called.console, report, quiet=called.quiet)
-    return 0 if all(finding["ok"] for finding in report["audit"]) else 1
+    if any(not finding["ok"] for finding in report["audit"]):
+        return 1
+    if _can_ask(called):
+        _ask_for_heartbeat(called)
+    return 0
+
+
+def _can_ask(called: VerbCall) -> bool:
+    """Test if a person sits there who can answer."""
+    return not called.quiet and not called.console.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask_for_heartbeat(called: VerbCall) -> None:
+    """Ask once whether the mind may work by itself; the answer is kept, and a verb changes it."""
+    if run(ask_once(open_door(called), HEARTBEAT, {}))["by"] is not None:
+        return
+    if click.confirm(_MAY_IT, default=False, err=True):
+        run(ask_once(open_door(called), HEARTBEAT_RESUME, {}))
+    else:
+        run(ask_once(open_door(called), HEARTBEAT_PAUSE, {}))
 
 
 async def _ask_plan(opened: Opened, args: Mapping[str, Any]) -> PlannedGenesis:

@@ -11,7 +11,7 @@ from batos.approvals import documents
 from batos.history import as_of, dreams, why_sentences
 from batos.history.as_of import Moment, PastReadings
 from batos.history.why_missions import Asking, explain_memory, explain_mission
-from batos.history.why_sentences import explain_slot
+from batos.history.why_sentences import explain_redefined, explain_slot, explain_trial
 from batos.image import ids
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -337,6 +337,10 @@ def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
             return explain_mission(asking, readings.resolve_mission(named, user))
         if named.startswith("d-") and " " not in named:
             return explain_memory(asking, memory_records.find_document(root, named, user))
+        if named.startswith("t-") and " " not in named:
+            return explain_trial(asking, named)
+        if (redefined := explain_redefined(asking, named)) is not None:
+            return redefined
         if " " not in named and _is_slot(root, named, user):
             return explain_slot(asking, named)
         found = why_sentences.find_sentence(asking, named, user or readings.settings.asker)
