@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from statistics import fmean, median
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from batos.autotelic import decay, entropy
 from batos.autotelic.answer_measures import read_parts
+from batos.genesis import persona_models
 from batos.image import ids, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -18,6 +19,7 @@ from batos.protocol.errors import NotFound
 from batos.protocol.motion_documents import (
     EntropyDay,
     EntropyFinding,
+    EntropyMark,
     EntropyMission,
     EntropyPage,
     EntropyParts,
@@ -50,7 +52,23 @@ class _MissionRow(NamedTuple):
 def describe(root: Root, days: int, user: str | None = None) -> EntropyPage:
     """Return the metric of the last days that have missions (of a user), and what is to be looked at in all days."""
     every = list(_days(_read_rows(root, user)))
-    return {"days": every[-days:], "weights": dict(entropy.WEIGHTS), "findings": list(find_decay(every))}
+    shown = every[-days:]
+    marks = [each for each in _list_marks(root) if user is None and shown and shown[0]["day"] <= each["day"]]
+    return {"days": shown, "marks": marks, "weights": dict(entropy.WEIGHTS), "findings": list(find_decay(every))}
+
+
+def _list_marks(root: Root) -> list[EntropyMark]:
+    """Return the changes that trials made or that were taken back, and the days on which models were made."""
+    kept = root.get(roots.TRIALS)  # an older moment of the image has none
+    ended = [] if kept is None else [(name, each) for name, each in kept.items() if each["ended"]]
+    found = [
+        EntropyMark(day=each["ended"][:10], text=f"{each['state']}: {each['lever']} ({name})")
+        for name, each in ended
+        if each["state"] in ("promoted", "kept", "undone")
+    ]  # fmt: skip
+    made = Counter(each.at[:10] for each in persona_models.read_record(root).models.values())
+    found += [EntropyMark(day=day, text=f"{many} models made") for day, many in made.items()]
+    return sorted(found, key=lambda each: each["day"])
 
 
 def explain(root: Root, day: str, user: str | None) -> EntropyReasons:

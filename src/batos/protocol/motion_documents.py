@@ -75,11 +75,19 @@ class EntropyFinding(TypedDict):
     now: float
 
 
+class EntropyMark(TypedDict):
+    """A change of the mind on a day of the metric: a value that was kept or taken back, or new models."""
+
+    day: str
+    text: str
+
+
 @final
 class EntropyPage(TypedDict):
-    """The metric of the last days, its weights, and what is to be looked at."""
+    """The metric of the last days, its weights, what is to be looked at, and the changes of the mind meanwhile."""
 
     days: list[EntropyDay]
+    marks: list[EntropyMark]
     weights: dict[EntropyPart, float]
     findings: list[EntropyFinding]
 

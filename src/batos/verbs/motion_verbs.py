@@ -94,7 +94,8 @@ def cem_text(told: EntropyPage) -> str:
     lines = [f"{first} to {last}, {counted}", listing(rows, columns)]
     if days[-1]["carried"]:
         lines.append(f"{last} has too few missions for a value of its own; five are enough.")
-    return "\n".join([*lines, *map(_finding_text, told["findings"]), f"batos cem why {last}"])
+    marks = (f"{each['day']} {each['text']}" for each in told["marks"])
+    return "\n".join([*lines, *marks, *map(_finding_text, told["findings"]), f"batos cem why {last}"])
 
 
 def _line(days: Sequence[EntropyDay], name: str) -> dict[str, str]:

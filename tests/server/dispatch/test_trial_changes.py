@@ -126,6 +126,11 @@ async def test_a_person_tries_a_line_which_is_kept_when_they_agree(tmp_path: Pat
         (trial,) = why["because"][0]["because"]
         assert (trial["ref"], trial["because"][0]["text"]) == (begun["id"], "it talks, by ann")
         assert (await door("why", what=begun["id"]))["text"] == trial["text"]
+        await uvm.missions.ask({"text": "Which colour is the buoy?", "effort": "reflex"})
+        await uvm.mission_memory.write()
+        marks = [each["text"] for each in (await door("cem"))["marks"]]
+        assert f"promoted: BABS.line ({begun['id']})" in marks
+        assert (await door("cem", user="tester"))["marks"] == []
         undone = await door("trials_undo", trial=begun["id"], why="too short")
         assert (undone["state"], undone["reason"]) == ("undone", "too short")
         assert (await door("slot_show", slot="BABS.line"))["value"] != LINE
