@@ -116,6 +116,11 @@ class KernelSide:
         if shown["status"] != "done" or shown["cost"]["calls"] != CALLS:
             raise RuntimeError(f"the mission ended {shown['status']} after {shown['cost']['calls']} calls: {shown}")
 
+    async def beat(self, *, on: bool) -> None:
+        """Let the mind wake by itself from now on, or no more; its job is started as in a server."""
+        self._uvm.heartbeat.keep()
+        await self._uvm.heartbeat.turn("bench", on=on)
+
     def size(self) -> int:
         """Return the bytes of the image and the journal on disk."""
         home = self._uvm.settings.home

@@ -191,6 +191,7 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
             table = await compare(sides, server, plan.rounds, plan.missions)
             in_rounds = (await server.stats())["cpu_ms_per_call"]
             alone = await server.own_cost((await server.recorded_bodies())[-CALLS:], plan.missions[USUAL])
+            heartbeat = await compare_heartbeat(kernel, plan.rounds, plan.missions[USUAL])
             bytes_grown = await growth(kernel.size, lambda some: crowd(kernel, USUAL, some), plan.growth)
             print(f"bytes: {bytes_grown}", file=sys.stderr, flush=True)
             peer = await _peer_bytes(sides, plan.missions[USUAL])
@@ -203,6 +204,7 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
     values.update(
         bytes_per_mission=bytes_grown["slope"],
         bytes_growth=bytes_grown,
+        heartbeat_ratio=heartbeat,
         null_server_cpu_ms_per_call=alone,
         # In the rounds it also opens and closes the connections that the bare client's pool gives up at 8 and more.
         null_server_cpu_ms_per_call_in_rounds=in_rounds,
@@ -215,6 +217,19 @@ async def measure(plan: Plan) -> tuple[dict[str, Any], list[Goal]]:
             "versions": versions(),
         }
     return values, _goals(values, table)
+
+
+async def compare_heartbeat(kernel: KernelSide, rounds: int, missions: int) -> dict[str, float]:
+    """Return wall and CPU of a mission with the heartbeat on over those with it off, by the median of the rounds."""
+    found: dict[str, list[float]] = {"wall": [], "cpu": []}
+    for turn in range(rounds):
+        told: dict[bool, Sample] = {}
+        for is_on in (turn % 2 == 0, turn % 2 == 1):
+            await kernel.beat(on=is_on)
+            told[is_on] = await sample(kernel, USUAL, missions)
+        found["wall"].append(told[True].wall / told[False].wall)
+        found["cpu"].append(told[True].cpu / told[False].cpu)
+    return {name: round(median(ratios), 3) for name, ratios in found.items()}
 
 
 async def _peer_bytes(sides: Sequence[Side], missions: int) -> float | None:
@@ -249,6 +264,7 @@ def _goals(values: Mapping[str, Any], table: Table) -> list[Goal]:
         Goal("wall over the bare client's, 8 at a time", at_usual, 2.0),
         Goal("wall over the bare client's, 8 at a time, to call it done", at_usual, 2.5),
         Goal("wall over the bare client's, 200 ms a call", values["ratio_200ms"], 1.03),
+        Goal("wall with the heartbeat on over off", values["heartbeat_ratio"]["wall"], 1.02),
         Goal("CPU of the null server, ms a call", values["null_server_cpu_ms_per_call"], 0.1),
         Goal("bytes off a straight line, share of all", values["bytes_growth"]["residual_share"], 0.02),
     ]

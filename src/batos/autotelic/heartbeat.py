@@ -123,12 +123,14 @@ class Heartbeat:
         self.job.wake()
 
     def _heed(self, mission: str) -> None:
-        """Give way to a mission, unless the mind asks it itself: a duty may."""
+        """Give way to a mission, unless a duty asks it, as the mind's own."""
+        if not (self._working.locked() and self._is_own(mission)):  # a look at each mission would cost each of them
+            self._asked_at, self._gives_way = time.monotonic(), True
+
+    def _is_own(self, mission: str) -> bool:
         with self._parts.image.snapshot() as root:
             record = roots.find_record(root, mission)
-            is_own = record is not None and record.brief.value.get("origin", {}).get("door") == DOOR
-        if not is_own:
-            self._asked_at, self._gives_way = time.monotonic(), True
+            return record is not None and record.brief.value.get("origin", {}).get("door") == DOOR
 
     def add(self, duty: Duty) -> None:
         """Add a duty behind the others, in the place of one of its name."""
