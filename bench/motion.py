@@ -11,7 +11,7 @@ without a person.
 `yield_s` is the longest time from a person's question to its first call, while a model takes five seconds for one of a
 trial.
 
-    python bench/motion.py [--world FILE] [--seeds 10] [--quick] [--json FILE]
+    python bench/motion.py [--world FILE] [--seeds 10] [--quick] [--tell] [--json FILE]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
@@ -35,7 +35,7 @@ from typing import Any, Final
 
 import structlog
 
-from batos.autotelic import trial_nights, trials
+from batos.autotelic import entropy_days, trial_nights, trials
 from batos.image.roots import Root
 from batos.memory.known_texts import Incoming
 from batos.protocol.brief import as_file
@@ -46,6 +46,8 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM, Seams
+from batos.verbs.motion_verbs import CEM
+from batos.verbs.trial_verbs import TRIALS_SHOW
 from motion_worlds_side import Clock, TrialWorld, trial_world
 from report import Goal, report
 
@@ -123,19 +125,34 @@ class Voices(ScriptedBridge):
         return SAID[0] if self.alike else SAID[self.calls - 1] if self.calls <= len(SAID) else " ".join(SAID)
 
 
-async def live_days(given: WorldFile, days: int) -> str:
+async def live_days(given: WorldFile, days: int, tell: Callable[[str], None] = lambda told: None) -> str:
     """Ask the missions of many days; return the reason of the trial that the mind then begins by itself."""
     clock, voices = Clock(), Voices()
     with tempfile.TemporaryDirectory() as home:
         async with scripted_uvm(Path(home), voices, seams=Seams(clock=clock)) as uvm:
             for day in range(days):
                 voices.alike = bool(given.alike_from) and day >= given.alike_from
+                if day in (given.alike_from, days - 1):
+                    with uvm.image.snapshot() as root:
+                        tell(f"\nOn day {day}:\n{CEM.in_words(entropy_days.describe(root, day))}")
                 for number in range(MISSIONS if days > 1 else 1):
                     await ask(uvm, f"What is done at the lamp on day {day}, and what at berth {number}?")
                 clock.now += timedelta(days=1)
             world = TrialWorld(uvm, now=clock.now)
             await world.night(CALLS)
-            return next((each["why"] for each in world.documents()), "")
+            begun = world.documents()[:1]
+            tell("\nNobody asks. The mind begins:\n" + "\n".join(TRIALS_SHOW.in_words(each) for each in begun))
+            return begun[0]["why"] if begun else ""
+
+
+def tell_rut() -> None:
+    """Tell how a cognitive rut arises from missions, how the metric shows it, and what the mind does by itself."""
+    rut = next(each for each in read_worlds(WORLDS) if each.expects == "started")
+    print(
+        f"{rut.days} days of {MISSIONS} missions each, by a scripted model: three facets answer, one voice joins them."
+        f"\nFrom day {rut.alike_from} on all facets say the same."
+    )
+    asyncio.run(live_days(rut, rut.days, print))
 
 
 async def ask(uvm: UVM, text: str) -> None:
@@ -300,6 +317,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--tell", action="store_true", help="tell one world, and measure nothing")
     parser.add_argument("--until-killed", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--calls", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
@@ -307,6 +325,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         asyncio.run(try_until_killed(given.until_killed, given.calls))
         return 0
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    if given.tell:
+        tell_rut()
+        return 0
     seeds = 1 if given.quick else given.seeds
 
     async def run() -> dict[str, Any]:

@@ -2,11 +2,15 @@
 # A real mission from question to answer, and back out of the image in another process.
 #   LIVE=1            use the Ollama at OLLAMA_HOST instead of the emulator (asks before it pulls; YES=1 does not ask)
 #   REAL=1            let the emulator answer with a real and very small model (fetches it: scripts/real.sh)
+#   MOTION=1          tell another story: voices that begin to say the same, and what the mind does by itself
 #   QUESTION="..."    ask something else of examples/harbour.txt
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 exec 2>&1  # progress and results in the order in which they come, wherever this is read
+if [ "${MOTION:-}" = 1 ]; then
+    exec .venv/bin/python bench/motion.py --tell
+fi
 batos=$PWD/.venv/bin/batos
 question=${QUESTION:-"How did Maud Okafor close the breach in the pier, and why did she refuse the first plan?"}
 work=$(mktemp -d)

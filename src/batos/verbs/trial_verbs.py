@@ -150,7 +150,8 @@ def trial_text(told: TrialDocument) -> str:
 def _heads(told: TrialDocument) -> Iterator[tuple[str, str]]:
     yield "trial", f"{told['id']}, {told['state']}{': ' * bool(told['reason'])}{told['reason']}"
     for each in told["changes"]:
-        yield each["slot"], f"{_plain_text(each['before'])} -> {_plain_text(each['value'])}"
+        before, value = _plain_text(each["before"]), _plain_text(each["value"])
+        yield each["slot"], before if before == value else f"{before} -> {value}"
     yield "why", f"{told['why']}, by {told['by']}"
     yield "begun", local_time(told["begun"]) + (f", ended {local_time(told['ended'])}" if told["ended"] else "")
     asked = f"{told['screened']} to choose the value, {told['asked']} to judge it, {told['probed']} after it was kept"
