@@ -6,7 +6,8 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -108,7 +109,8 @@ class Heartbeat:
     def __init__(self, parts: HeartbeatParts) -> None:
         self._parts = parts
         self._asked_at = time.monotonic()
-        self._gives_way = False
+        #: How often it was told to leave what it does; a beat goes on while that is as it was.
+        self._told = 0
         self._duties = list(parts.duties)
         self._working = asyncio.Lock()
         self.job = Job("heartbeat", self._beat_if_due, lambda: parts.image.publishing.is_here, parts.idle)
@@ -125,7 +127,8 @@ class Heartbeat:
     def _heed(self, mission: str) -> None:
         """Give way to a mission, unless a duty asks it, as the mind's own."""
         if not (self._working.locked() and self._is_own(mission)):  # a look at each mission would cost each of them
-            self._asked_at, self._gives_way = time.monotonic(), True
+            self._asked_at = time.monotonic()
+            self.give_way()
 
     def _is_own(self, mission: str) -> bool:
         with self._parts.image.snapshot() as root:
@@ -136,11 +139,19 @@ class Heartbeat:
         """Add a duty behind the others, in the place of one of its name."""
         self._duties = [*(each for each in self._duties if each.name != duty.name), duty]
 
-    async def leave(self) -> None:
-        """End what it does, as an erasure has to, and wait for that end."""
-        self._gives_way = True
+    def give_way(self) -> None:
+        """Leave what it does at the next step."""
+        self._told += 1
+
+    @asynccontextmanager
+    async def resting(self) -> AsyncIterator[None]:
+        """End what it does, as an erasure has to, and begin nothing meanwhile.
+
+        Entered before anything that a duty may wait for is taken.
+        """
+        self.give_way()
         async with self._working:
-            self._gives_way = True
+            yield
 
     def describe(self) -> HeartbeatDocument:
         """Return whether it beats, when it last did and what, and what it spent today."""
@@ -151,36 +162,37 @@ class Heartbeat:
         """Let it beat from now on, or no more."""
         at = iso(self._parts.clock())
         await self._parts.image.shared.apply(lambda root: root[roots.HEARTBEAT].update(on=on, by=by, at=at))
-        self._gives_way = not on
+        if not on:
+            self.give_way()
         self.job.wake()
         return await asyncio.to_thread(self.describe)
 
     async def beat(self) -> HeartbeatDocument:
         """Do the duties now, because a person asks for it, whatever changed and was spent."""
-        self._gives_way = False
-        await self._do(self._duties, Allowance(lambda: not self._gives_way, self._parts.budget))
+        told = self._told
+        await self._do(self._duties, Allowance(lambda: self._told == told, self._parts.budget))
         return await asyncio.to_thread(self.describe)
 
     async def _beat_if_due(self) -> float | None:
         """Do what is due if it is on, nobody asks and there is power; return when to look again."""
-        parts = self._parts
+        parts, told = self._parts, self._told
         if parts.image.refusing is not None:
             return None
-        told = await asyncio.to_thread(self.describe)
-        if not told["on"]:
+        found = await asyncio.to_thread(self.describe)
+        if not found["on"]:
             return None
         quiet = time.monotonic() - self._asked_at
         if not parts.is_idle() or quiet < parts.idle:
             return max(1.0, parts.idle - quiet)
         if not parts.has_power():
             return _POWER
-        left = _subtract_spent(parts.budget, told)
+        left = _subtract_spent(parts.budget, found)
         if left.seconds <= 0:
             return _seconds_to_midnight(parts.clock())
         due = await asyncio.to_thread(self._find_due)
-        self._gives_way, begun = False, time.monotonic()
-        await self._do(due, Allowance(lambda: not self._gives_way and time.monotonic() - begun < left.seconds, left))
-        return parts.idle if self._gives_way else parts.every
+        begun = time.monotonic()
+        await self._do(due, Allowance(lambda: self._told == told and time.monotonic() - begun < left.seconds, left))
+        return parts.every if self._told == told else parts.idle
 
     def _find_due(self) -> list[Duty]:
         """List the duties of which something changed since they were done."""

@@ -15,6 +15,7 @@ from tests.history.test_as_of_past_questions import Door
 from tests.waiting import until
 
 from batos.autotelic import trial_nights, trials
+from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.paired_test import PairedAnswer
 from batos.autotelic.trials import TrialAnswer
 from batos.genesis.codex.codex import PILLARS
@@ -166,6 +167,45 @@ async def test_an_erasure_leaves_no_word_of_a_trial(tmp_path: Path) -> None:
         assert shown["asked"] > 0
         assert not shown["examples"]
     assert not files_with(tmp_path, b"The buoy at the pier is amber.")
+
+
+async def test_an_erasure_waits_for_no_duty_that_waits_for_it(tmp_path: Path) -> None:
+    """A duty that changes memories wants them for itself, as the erasure has them: one of both comes first."""
+    async with coloured(tmp_path, memory=False) as (uvm, door, _):
+        with uvm.image.snapshot() as root:
+            document = next(iter(root["documents"]))
+        begun = asyncio.Event()
+
+        async def fold(allowance: Allowance) -> str:
+            begun.set()
+            await until(lambda: not allowance.go_on())
+            await uvm.document_store.merge()
+            return ""
+
+        uvm.heartbeat.add(Duty("curator", lambda root: "", fold))
+        beating = asyncio.ensure_future(door("heartbeat_now"))
+        await begun.wait()
+        await door("erase", target=document, cascade=True)
+        assert (await beating)["ran"]
+        with uvm.image.snapshot() as root:
+            assert document not in root["documents"]
+
+
+async def test_a_server_that_stops_waits_for_no_whole_beat(tmp_path: Path) -> None:
+    """A beat that a person asked for is left at its next step."""
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        door, begun = Door(uvm), asyncio.Event()
+
+        async def toil(allowance: Allowance) -> str:
+            begun.set()
+            await until(lambda: not allowance.go_on())
+            return "a part"
+
+        uvm.heartbeat.add(Duty("trials", lambda root: "", toil))
+        beating = asyncio.ensure_future(door("heartbeat_now"))
+        await begun.wait()
+        await door.dispatcher.wait_until_settled()
+        assert "trials: a part" in (await beating)["did"]
 
 
 @pytest.mark.parametrize("text", ["[[[[" * 9_999, "{", '{"min_words": 8}', "7", "true"])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import structlog
@@ -32,8 +33,15 @@ def erasure_parts(uvm: UVM) -> ErasureParts:
     home, journal = uvm.settings.home, journal_uri(uvm.image.uri, uvm.settings.journal)
     return ErasureParts(
         uvm.image, uvm.journal, uvm.document_store, uvm.packer, uvm.events, uvm.clock, home, journal,
-        uvm.learning.resting,
+        partial(_resting, uvm),
     )  # fmt: skip
+
+
+@asynccontextmanager
+async def _resting(uvm: UVM) -> AsyncIterator[None]:
+    """Keep the mind's own work waiting: a duty may want the memories that an erasure has for itself, or ask copies."""
+    async with uvm.heartbeat.resting(), uvm.learning.resting():
+        yield
 
 
 async def finish_one(uvm: UVM) -> bool:
@@ -57,13 +65,9 @@ async def keep_finishing(uvm: UVM) -> None:
 def verbs(uvm: UVM, shield: Shield, leave_copies: Callable[[], Awaitable[None]]) -> Mapping[str, Handler]:
     """Return the verb by its name; `leave_copies` ends what thinks about the mind as it was."""
 
-    async def leave() -> None:
-        await uvm.heartbeat.leave()  # a trial asks in copies too
-        await leave_copies()
-
     @cache
     def erasure() -> Erasure:
-        return Erasure(replace(erasure_parts(uvm), leave_copies=leave))
+        return Erasure(replace(erasure_parts(uvm), leave_copies=leave_copies))
 
     async def erase(given: EraseArgs, on_event: OnEvent, *_told: object) -> ErasedPage:
         begun: set[str] = set()

@@ -48,7 +48,7 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
         return await asyncio.to_thread(uvm.heartbeat.describe)
 
     async def beat(*_told: object) -> HeartbeatDocument:
-        return await shield(uvm.heartbeat.beat())
+        return await shield(uvm.heartbeat.beat(), uvm.heartbeat.give_way)
 
     return dict(
         (
