@@ -183,6 +183,18 @@ def test_identity_is_always_the_codex(connection: Connection, codex: Codex) -> N
     ]
 
 
+def test_a_protocol_is_given_what_it_declares(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
+    """Each word that a codex may have for it stands in the intent."""
+    root = root_of(connection)
+    graph.build(root, codex)
+    given = "audit"
+    for word in ("ledger", "counters", "cem"):
+        edit("alfred.toml", f'given = "{given}"', f'given = "{word}"')
+        graph.build(root, codices.load(folder))
+        assert own_slots(root["alfred_prototype_obj"])["system_integrity_audit_protocol_"].given == word
+        given = word
+
+
 def test_undeclared_intent_goes(connection: Connection, codex: Codex, folder: Path, edit: Edit) -> None:
     """A protocol taken out of the codex goes, with the method that was learnt for it, which stays readable."""
     root = root_of(connection)

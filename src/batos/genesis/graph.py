@@ -199,7 +199,7 @@ def _stored_value(value: object, slot: str) -> Any:
         kind=kind,
         when=None if value.when is None else dict(value.when),
         makes="tool" if value.makes else "",
-        given="audit" if value.given == "audit" else "cost" if value.given else "",
+        given=value.given,
         line=value.line,
         metric=value.metric,
         by_meaning=value.by_meaning,
