@@ -17,8 +17,11 @@ from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
 from batos.care import verification
+from batos.care.erasure_plan import plan_erasure
 from batos.image import roots
 from batos.inference.ollama.bridge import ChatRequest
+from batos.memory.records import memory_records
+from batos.objects.prototype import own_slots
 from batos.records import gold_items, redaction
 from batos.records.erased_words import ErasedWords
 from batos.records.gold_items import GoldItem
@@ -104,6 +107,23 @@ async def test_an_erased_mission_takes_its_items_along(tmp_path: Path) -> None:
         assert page["found"] == []
         assert await asyncio.to_thread(files_with, home, SECRET.encode()) == set()
         assert items(mind.uvm) == []
+
+
+async def test_an_erased_answer_takes_what_trials_asked_of_it_along(tmp_path: Path) -> None:
+    """The question whose right answer it was is the mission's; trials ask that in the mission's name."""
+    async with told_mind(tmp_path, bridge=bridge()) as (mind, _):
+        mission = await ask(mind, f"{SAFE} Where is the safe?")
+        await mind.ask("rate", mission=mission, verdict="good", user="tester")
+        await make(mind.uvm)
+        found = next(each for each in items(mind.uvm) if each.kind == "U")
+        with mind.uvm.image.snapshot() as root:
+            answer = next(
+                own_slots(each)["name"]
+                for each in memory_records.documents_of_mission(root, mission)
+                if own_slots(each)["kind"] == "mission"
+            )
+            plan = plan_erasure(root, answer, "memory", "tester", cascade=True)
+        assert gold_items.client_of(found.source) in plan.clients
 
 
 async def test_a_forgotten_memory_takes_its_items_along(tmp_path: Path) -> None:

@@ -308,7 +308,12 @@ def _clients_of(root: Root, plan: ErasurePlan) -> set[str]:
     """Return the clients that made or asked items of what goes."""
     of_missions = (memory_records.documents_of_mission(root, each) for each in plan.missions)
     names = [*plan.memories, *(own_slots(each)["name"] for several in of_missions for each in several)]
-    return {gold_items.client_of(each) for each in (*names, *going_with(root, names), *plan.missions)}
+    going = [*names, *going_with(root, names)]
+    kept = (root[roots.DOCUMENTS].get(each) for each in going)
+    answered = {
+        str(own_slots(each)["mission"]) for each in kept if each is not None and own_slots(each)["kind"] == "mission"
+    }
+    return {gold_items.client_of(each) for each in (*going, *answered, *plan.missions)}
 
 
 def _find_asked_about(root: Root, plan: ErasurePlan) -> dict[str, str]:
