@@ -87,7 +87,10 @@ class TrialWorld:
         def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
             return item_scores.score(item, reply.answer, beside)
 
-        return Trials(TrialParts(self.uvm.image, lambda: self.now, self.questions, self.ask, worth))
+        async def can_ask() -> bool:
+            return True
+
+        return Trials(TrialParts(self.uvm.image, lambda: self.now, self.questions, self.ask, worth, can_ask))
 
     async def night(self, calls: int = 300) -> str:
         """Let one night pass with so many calls; return what was done."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from batos.autotelic import slot_values, trials
-from batos.autotelic.heartbeat import Allowance, Expense
+from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatParts
 from batos.genesis.state_steps import default_steps, steps_of, with_bound_value
 from batos.image.ids import iso
 from batos.protocol.errors import BriefError, Refused
@@ -135,7 +136,7 @@ async def test_a_person_tries_a_value_and_keeps_a_line(tmp_path: Path) -> None:
 
 
 async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:
-    """The duty has something to do when items or trials changed, and nothing else wakes it."""
+    """The duty has something to do when items or trials changed, and once a day; nothing else wakes it."""
     async with trial_world(tmp_path) as world:
         duty = world.nights().duty()
         with world.uvm.image.snapshot() as root:
@@ -143,4 +144,64 @@ async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:
             assert duty.mark(root) == before
         await duty.work(Allowance(lambda: True, Expense(1e9, 10, 10**9)))
         with world.uvm.image.snapshot() as root:
-            assert duty.mark(root) != before
+            changed = duty.mark(root)
+            assert changed != before
+            world.now += timedelta(days=1)
+            assert duty.mark(root) != changed
+
+
+async def test_a_trial_goes_on_each_day_until_its_questions_are_asked(tmp_path: Path) -> None:
+    """The calls of a day end a beat; nothing else changes, and the next day has calls again."""
+    async with trial_world(tmp_path) as world:
+        image, duties = world.uvm.image, [world.nights().duty()]
+        heart = Heartbeat(
+            HeartbeatParts(
+                image, lambda: world.now, world.uvm.workers.is_idle, duties, Expense(1e9, 30, 10**9), 86_400.0,
+                lambda: True, idle=0.0,
+            )
+        )  # fmt: skip
+        await heart.turn("ann", on=True)
+        for _ in range(3):
+            before = len(world.asked)
+            await heart._beat_if_due()
+            assert len(world.asked) >= before + 30
+            again = len(world.asked)
+            await heart._beat_if_due()
+            assert len(world.asked) == again
+            world.now += timedelta(days=1)
+
+
+async def test_no_trial_begins_that_no_question_could_end(tmp_path: Path) -> None:
+    """Neither by decay nor by a person: the questions that judged a slot before judge nothing of it."""
+    async with trial_world(tmp_path, made={"2026-11-01": 60}, effects={("ROBIN.form", "lean"): -0.5}) as world:
+        found = await world.nights().begin("ROBIN.form", "lean", ANN)
+        await nights(world, 3)
+        assert world.documents()[0]["state"] == "dropped"
+        with world.uvm.image.snapshot() as root:
+            left = 60 - len(trials.list_asked(root, found, judged=True))
+        with pytest.raises(Refused, match=f"^{left} questions"):
+            await world.nights().begin("ROBIN.form", "full", ANN)
+
+
+async def test_a_persons_steps_are_judged_as_the_heartbeats_are(tmp_path: Path) -> None:
+    """Their risk is that of the lever of the same slot; no person has to agree to a better one."""
+    fewer = with_bound_value(default_steps("IDLE"), "recall", "most", 3)
+    async with trial_world(tmp_path, effects={("IDLE.steps", fewer): 0.4}) as world:
+        await world.nights().begin("IDLE.steps", fewer, ANN)
+        assert world.documents()[0]["risk"] == 1
+
+
+async def test_what_is_on_probation_is_not_tried_again_meanwhile(tmp_path: Path) -> None:
+    """Another lever of the same slot would hide what the first change does."""
+    fewer = with_bound_value(default_steps("IDLE"), "recall", "most", 4)
+    async with trial_world(tmp_path, effects={("IDLE.steps", fewer): 0.4}, made={"2026-11-01": 120}) as world:
+        await world.nights().begin("IDLE.steps", fewer, ANN)
+        await nights(world, 4)
+        first, *others = world.documents()
+        assert first["state"] == "promoted"
+        for _ in range(20):
+            await world.finish()
+            await world.night()
+        slots = {change["slot"] for each in world.documents()[1:] for change in each["changes"]}
+        assert others or slots
+        assert "IDLE.steps" not in slots

@@ -109,7 +109,7 @@ class Heartbeat:
     def __init__(self, parts: HeartbeatParts) -> None:
         self._parts = parts
         self._asked_at = time.monotonic()
-        #: How often it was told to leave what it does; a beat goes on while that is as it was.
+        #: The times that it was told to leave what it does; a beat goes on while that is as it was.
         self._told = 0
         self._duties = list(parts.duties)
         self._working = asyncio.Lock()

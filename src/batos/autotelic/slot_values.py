@@ -112,10 +112,11 @@ def redefine(root: Root, name: str, value: object, origin: ChangeOrigin) -> Rede
 
 
 def try_out(root: Root, changes: Changes) -> None:
-    """Give slots values without a lineage, in a copy of the mind that is thrown away."""
+    """Give slots values without a lineage, in a copy of the mind that is thrown away. A value that acts is left."""
     for change in changes:
         place = find_place(root, change.slot)
-        place.kind.write(place.holder, place.slot, place.kind.check(place.holder, place.slot, change.value))
+        if change.value != place.read():
+            place.kind.write(place.holder, place.slot, place.kind.check(place.holder, place.slot, change.value))
 
 
 def roll_back(root: Root, name: str, number: int | None, origin: ChangeOrigin) -> Redefinition | None:
@@ -177,6 +178,11 @@ def _read_slot(holder: UvmObject, slot: str) -> Value:
     return tuple(found) if isinstance(found, list) else cast("Value", found)
 
 
+def _read_form(holder: UvmObject, slot: str) -> Value:
+    """Return the form; an image from before has none, which is the same as that of a persona that leaves it open."""
+    return _read_slot(holder, slot) or "auto"
+
+
 def _write_slot(holder: UvmObject, slot: str, value: Value) -> None:
     setattr(holder, slot, value)
 
@@ -191,7 +197,7 @@ def _check_word(*words: str) -> Callable[[UvmObject, str, object], Value]:
 
 
 def _check_line(_holder: UvmObject, slot: str, value: object) -> Value:
-    if not isinstance(value, str) or not value.strip() or len(value) > LINE or "\n" in value:
+    if not isinstance(value, str) or len(value) > LINE or "\n" in value:
         raise _wrong_value(slot, "a line is one line of text", f"Give up to {LINE} characters.")
     return value.strip()
 
@@ -272,7 +278,7 @@ _OPTION_TEXTS: Final[Mapping[str, str]] = {name: value_checks.OLLAMA[name].what 
 #: The slots of each persona that may be redefined.
 PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
     **{name: SlotKind(what, _read_option, _write_option, _check_option) for name, what in _OPTION_TEXTS.items()},
-    "form": SlotKind("the form of its prompts", _read_slot, _write_slot, _check_word("auto", "full", "lean")),
+    "form": SlotKind("the form of its prompts", _read_form, _write_slot, _check_word("auto", "full", "lean")),
     "line": SlotKind("who speaks, in the lean form", _read_slot, _write_slot, _check_line),
     "answer_form": SlotKind(
         "the form of an answer of two voices", _read_slot, _write_slot, _check_word("joined", "two_voices")

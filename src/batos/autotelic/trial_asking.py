@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -19,7 +19,16 @@ from batos.image.roots import Root
 from batos.inference.journal import Entries
 from batos.memory.records import memory_standings
 from batos.missions.mission_events import EventRelay
-from batos.protocol.errors import BatosError
+from batos.protocol.errors import (
+    BatosError,
+    Busy,
+    DiskFull,
+    ImageError,
+    ModelMissing,
+    OllamaBusy,
+    OllamaUnreachable,
+    WordsErased,
+)
 from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.trial_documents import TrialExample
 from batos.records import gold_items
@@ -29,6 +38,8 @@ from batos.records.gold_items import GoldItem, ItemKind, ItemSplit
 LOOK: Final = 0.2
 #: A question of a trial makes no method, and waits for nobody.
 _POLICY: Final = {"install": "never", "interpret": "allow"}
+#: Errors that say nothing of the form whose question met them.
+_OUTSIDE: Final = (Busy, DiskFull, ImageError, ModelMissing, OllamaBusy, OllamaUnreachable, WordsErased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,7 @@ class CopyAsker:
     look: float = LOOK
 
     async def ask(self, item: GoldItem, changes: Changes, go_on: Callable[[], bool]) -> AskedReply | None:
-        """Ask a question with these values; None: somebody else asks something, and nothing came of it."""
+        """Ask a question with these values; None: somebody asks something, or nobody could answer now."""
 
         async def prepare(copy: MindCopy) -> None:
             await copy.image.writer.apply(lambda root: _set_up(root, item, changes))
@@ -55,6 +66,8 @@ class CopyAsker:
                 if not asking.done() and not go_on():
                     return None
             return read_reply(asking.result())
+        except _OUTSIDE:
+            return None
         except BatosError:  # counted against the form whose question it was
             return AskedReply("", passed=False, ended=False, calls=0)
         finally:
@@ -69,11 +82,13 @@ def _set_up(root: Root, item: GoldItem, changes: Changes) -> None:
         memory_standings.set_standing(root, item.source, "retracted")
 
 
-def read_reply(told: MissionDocument) -> AskedReply:
-    """Return what a trial reads of a mission that has ended."""
+def read_reply(told: MissionDocument) -> AskedReply | None:
+    """Return what a trial reads of a mission that has ended; None: it failed by what is no form's fault."""
     cost, is_done = told.get("cost"), told["status"] == "done"
     calls = cost["calls"] if cost else 0
     tokens = cost["prompt_tokens"] + cost["answer_tokens"] if cost else 0
+    if not is_done and "reason" in told and told["reason"]["code"] in {each.code for each in _OUTSIDE}:
+        return None
     if not is_done:
         return AskedReply("", told["id"], passed=False, ended=False, calls=calls, tokens=tokens)
     provenance = told.get("provenance", {})
@@ -105,8 +120,14 @@ def _ignore(*_told: object) -> None:
 ANSWERED: Final = frozenset[ItemKind]({"A", "H", "N", "S", "U"})
 
 
-def trials_of(image: LivingImage, clock: Callable[[], datetime], copies: PastQuestions, user: str) -> Trials:
-    """Return what tries changes on a user's gold items."""
+def trials_of(
+    image: LivingImage,
+    clock: Callable[[], datetime],
+    copies: PastQuestions,
+    user: str,
+    can_ask: Callable[[], Awaitable[bool]],
+) -> Trials:
+    """Return what tries changes on a user's gold items, as long as a model would answer."""
 
     def questions(root: Root, use: ItemSplit) -> Sequence[GoldItem]:
         return [each for each in gold_items.list_items(root, user, {use}) if each.kind in ANSWERED]
@@ -114,4 +135,4 @@ def trials_of(image: LivingImage, clock: Callable[[], datetime], copies: PastQue
     def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
         return item_scores.score(item, reply.answer, beside, reply.ruled)
 
-    return Trials(TrialParts(image, clock, questions, CopyAsker(copies).ask, worth))
+    return Trials(TrialParts(image, clock, questions, CopyAsker(copies).ask, worth, can_ask))

@@ -54,8 +54,8 @@ class AskedReply(NamedTuple):
 class TrialParts:
     """The parts of trials: questions of either use, who asks them with other values, and the worth of an answer.
 
-    `ask` returns None where it is told to leave. `worth` takes a reply and the answer of the
-    other form.
+    `can_ask` tests if a model would answer now. `ask` returns None where it is told to leave, or where no form is to
+    blame that nothing came of a question. `worth` takes a reply and the answer of the other form.
     """
 
     image: LivingImage
@@ -63,6 +63,7 @@ class TrialParts:
     questions: Callable[[Root, ItemSplit], Sequence[GoldItem]]
     ask: Callable[[GoldItem, Changes, Callable[[], bool]], Awaitable[AskedReply | None]]
     worth: Callable[[GoldItem, AskedReply, str], float]
+    can_ask: Callable[[], Awaitable[bool]]
 
 
 class _Left(Exception):
@@ -93,17 +94,23 @@ class Trials:
         self._parts = parts
 
     def duty(self) -> Duty:
-        """Return the duty of the heartbeat; whenever items or trials change there may be something to do."""
+        """Return the duty of the heartbeat; whenever items or trials change there may be something to do.
+
+        Each day has calls anew, and a lever may be due by then: it is looked at once also where nothing changed.
+        """
         return Duty("trials", self._mark, self.work)
 
     def _mark(self, root: Root) -> str:
         words = [f"{name}={each['state']}" for name, each in root[roots.TRIALS].items()]
         known = sorted(each.id for use in USES for each in self._parts.questions(root, use))
-        return hashlib.sha256(" ".join([*words, *known]).encode()).hexdigest()[:16]
+        today = iso(self._parts.clock())[:10]
+        return hashlib.sha256(" ".join([today, *words, *known]).encode()).hexdigest()[:16]
 
     async def work(self, allowance: Allowance) -> str:
         """Go on with what is on probation and with the trial that goes on, or begin one; return what was done."""
         night = Night(allowance)
+        if not allowance.may_ask() or not await self._parts.can_ask():
+            return ""
         with suppress(_Left):
             for name in await self._read(lambda root: trials.list_by_state(root, "promoted")):
                 await self._ask_all(name, self._probe, night)
@@ -120,19 +127,19 @@ class Trials:
         """
 
         def change(root: Root) -> str:
-            known = len(self._parts.questions(root, USES[1]))
+            place = slot_values.find_place(root, slot)
+            known = len(self._list_untried(root, place.name))
             if known < FRESH:
                 raise Refused(
-                    f"{known} questions with known answers may judge a change, and {FRESH} are wanted",
+                    f"{known} questions with known answers may judge a change of it, and {FRESH} are wanted",
                     field="slot",
                     remedy="Remember more documents, and let questions be made of them: `batos heartbeat now`.",
                 )
-            place = slot_values.find_place(root, slot)
             checked = place.kind.check(place.holder, place.slot, value)
             acting = (SlotWrite(place.name, place.read()),)
             if checked == acting[0].value:
                 raise BriefError(f"{place.name} is {value!r} now", field="value", remedy="Give another value.")
-            kind = next((each for each in levers.KINDS if place.name.endswith(f".{each.slot}")), levers.KINDS[-1])
+            kind = next((each for each in levers.KINDS if f".{place.name}".endswith(f".{each.slot}")), levers.KINDS[-1])
             lever = Lever(place.name, kind, acting, ((SlotWrite(place.name, checked),),))
             return trials.begin(root, lever, lever.others, origin, self._parts.clock())
 
@@ -246,24 +253,26 @@ class Trials:
         """Begin a trial of the lever that is most due; None: none is."""
         now = self._parts.clock()
 
+        due = await self._read(lambda root: self._find_due(root, now))
+        if due is None:
+            return None
+        lever, why = due
+
         def change(root: Root) -> str | None:
-            found = self._find_due(root, now)
-            if found is None:
-                return None
-            lever, why = found
+            if trials.find_open(root) is not None or lever not in levers.list_levers(root):
+                return None  # somebody began one meanwhile, or changed the values
             barred = trials.list_barred(root, lever.name, now)
             candidates = [each for each in lever.others if each not in barred]
             return trials.begin(root, lever, candidates, ChangeOrigin(trials.HEARTBEAT, iso(now), why), now)
 
-        if await self._read(lambda root: self._find_due(root, now)) is None:
-            return None
         return await self._write(change)
 
     def _find_due(self, root: Root, now: datetime) -> tuple[Lever, str] | None:
         """Return the lever to be tried, with the reason: one that decay names, else the one that was tried least.
 
         A lever is due when it was never tried, when there are enough questions that were made since it was, or when
-        decay names it and it was not tried for a while. Where nothing is new, nothing is asked.
+        decay names it and it was not tried for a while. Where nothing is new, nothing is asked. Slots on probation are
+        not changed again meanwhile.
         """
         if len(self._parts.questions(root, USES[0])) < trials.SCREENED:
             return None
@@ -271,18 +280,25 @@ class Trials:
         fallen = _find_fallen(root)
         found: list[tuple[bool, int, int]] = []
         every, since = levers.list_levers(root), iso(now - AGAIN)
+        probed = trials.list_probed_slots(root)
         for place, lever in enumerate(every):
             begun = trials.list_begun(root, lever.name)
             fresh = [each for each in judges if each.made_at > begun[-1]] if begun else judges
             is_named = bool(lever.kind.lines & fallen.keys()) and (not begun or begun[-1] < since)
             has_values = bool(set(lever.others) - trials.list_barred(root, lever.name, now))
-            if has_values and len(judges) >= FRESH and (is_named or len(fresh) >= FRESH):
+            is_free = has_values and probed.isdisjoint(each.slot for each in lever.acting)
+            if is_free and (is_named or len(fresh) >= FRESH) and len(self._list_untried(root, lever.name)) >= FRESH:
                 found.append((not is_named, len(begun), place))
         if not found:
             return None
         chosen = every[min(found)[-1]]
         lines = [] if min(found)[0] else sorted(chosen.kind.lines & fallen.keys())
         return chosen, f"{lines[0]}: {fallen[lines[0]]}" if lines else "there are questions that it was not tried with"
+
+    def _list_untried(self, root: Root, lever: str) -> list[GoldItem]:
+        """List the questions that may judge a lever: none of them has judged it before."""
+        gone = trials.list_tried(root, lever)
+        return [each for each in self._parts.questions(root, USES[1]) if each.id not in gone]
 
     def _fresh(self, root: Root, name: str, use: ItemSplit) -> list[GoldItem]:
         """List the questions that a trial may still ask, in an order that was fixed when it began."""

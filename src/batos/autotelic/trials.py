@@ -109,6 +109,11 @@ def list_by_state(root: Root, *words: TrialWord) -> list[str]:
     return [name for name, each in root[roots.TRIALS].items() if each["state"] in words]
 
 
+def list_probed_slots(root: Root) -> set[str]:
+    """Return the slots whose values are on probation."""
+    return {change.slot for name in list_by_state(root, "promoted") for change in before_of(root, name)}
+
+
 def list_tried(root: Root, lever: str) -> set[str]:
     """Return the ids of the questions by which a lever's trials were judged: none of them judges it again."""
     known = (each for each in root[roots.TRIALS].values() if each["lever"] == lever)

@@ -22,7 +22,7 @@ from batos.genesis.codex.codex import PILLARS
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.protocol.errors import BriefError, NotFound, OllamaUnreachable, Refused
 from batos.records import gold_items
 from batos.records.gold_items import GoldItem
 from batos.server.dispatch.trial_changes import read_value
@@ -39,11 +39,13 @@ class Colours(ScriptedBridge):
     def __init__(self) -> None:
         super().__init__(colour_of)
         self.slow: asyncio.Event | None = None
-        self.begun = 0
+        self.begun, self.gone_after = 0, 10**9
 
     async def think(self, request: Any, *args: Any, **named: Any) -> Any:
         """Answer when it may."""
         self.begun += 1
+        if self.begun > self.gone_after:
+            raise OllamaUnreachable("nothing answers")
         if self.slow is not None:
             await self.slow.wait()
         return await super().think(request, *args, **named)
@@ -167,6 +169,36 @@ async def test_an_erasure_leaves_no_word_of_a_trial(tmp_path: Path) -> None:
         assert shown["asked"] > 0
         assert not shown["examples"]
     assert not files_with(tmp_path, b"The buoy at the pier is amber.")
+
+
+async def test_a_model_that_goes_away_is_no_forms_fault(tmp_path: Path) -> None:
+    """The question that it left unanswered is not noted, and the night ends."""
+    async with coloured(tmp_path) as (_, door, bridge):
+        begun = await door("trials_try", slot="BABS.line", value=LINE)
+        bridge.gone_after = bridge.begun + 3
+        await door("heartbeat_now")
+        assert bridge.begun > bridge.gone_after
+        shown = await door("trials_show", trial=begun["id"])
+        assert (shown["asked"], shown["state"]) == (1, "trying")
+        assert shown["calls"] == 3
+
+
+async def test_an_image_from_before_is_asked_as_it_acts(tmp_path: Path) -> None:
+    """A persona without a form of its prompts has that of its model's size, and no trial takes that for a failure."""
+    async with coloured(tmp_path) as (uvm, door, bridge):
+
+        def take(root: Root) -> None:
+            for persona in PILLARS:
+                delattr(root[f"{persona.lower()}_prototype_obj"], "form")
+
+        await uvm.image.shared.apply(take)
+        begun = await door("trials_try", slot="BABS.form", value="full")
+        assert begun["changes"][0]["before"] == "auto"
+        bridge.history.clear()
+        await door("heartbeat_now")
+        shown = await door("trials_show", trial=begun["id"])
+        assert (shown["wins"], shown["losses"], shown["calls"]) == (0, 0, len(bridge.history))
+        assert shown["calls"] >= 2 * shown["asked"] > 0
 
 
 async def test_an_erasure_waits_for_no_duty_that_waits_for_it(tmp_path: Path) -> None:

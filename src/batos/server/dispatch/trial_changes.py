@@ -39,7 +39,7 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
     """
     store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
     writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
-    nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker)
+    nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask)
     uvm.heartbeat.add(item_store.refreshing(store, writer, uvm.clock))
     uvm.heartbeat.add(nights.duty())
 
