@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.autotelic import slot_values
-from batos.genesis import graph
+from batos.genesis import graph, state_steps
 from batos.genesis.codex import codex as codices
+from batos.genesis.codex.graph_names import state_slot
+from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.minds.context_building import persona_of, thinking_of, voice_of
 from batos.objects.prototype import own_slots
@@ -60,6 +62,29 @@ async def test_a_redefined_value_stays_until_the_codex_says_something_else(tmp_p
         with world.uvm.image.snapshot() as root:
             values = redefinitions.list_values(root, "ROBIN.temperature")
         assert [(each.number, each.value) for each in values] == [(0, 0.6), (1, 0.3), (2, 0.1)]
+        file.write_text(file.read_text(encoding="utf-8").replace("top_p = 0.9", "top_p = 0.8"))
+        await reconciler.run()
+        assert (world.acting()["ROBIN.temperature"], world.acting()["ROBIN.top_p"]) == (0.1, 0.8)
+
+
+async def test_genesis_leaves_a_slot_that_it_had_not_declared_before(tmp_path: Path) -> None:
+    """In an image from before, form and steps were redefined before a genesis of this version knew them."""
+    steps = state_steps.without_step(state_steps.default_steps("DECOMPOSING"), "divide")
+
+    def look(root: Root) -> None:
+        prototype = own_slots(root["orchestrator_obj"])[state_slot("DECOMPOSING")]
+        for holder, slot in ((root["robin_prototype_obj"], "form"), (prototype, state_steps.STEPS)):
+            delattr(holder, slot)
+            setattr(holder, DIGESTS, {name: each for name, each in own_slots(holder)[DIGESTS].items() if name != slot})
+        slot_values.redefine(root, "ROBIN.form", "lean", ANN)
+        slot_values.redefine(root, "DECOMPOSING.steps", steps, ANN)
+        for _ in range(2):
+            graph.build(root, codices.parse(codices.read_shipped()).sound())
+            for name, value in (("ROBIN.form", "lean"), ("DECOMPOSING.steps", steps)):
+                assert slot_values.find_place(root, name).read() == value
+
+    async with trial_world(tmp_path) as world:
+        await world.uvm.image.shared.apply(look)
 
 
 async def test_a_former_value_comes_back(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +20,8 @@ from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.objects.method import Intent, IntentKind, Method, Primitive
 from batos.objects.prototype import Reparenting, UvmObject, lookup, own_slots, parents_of, reparent
-from batos.records import methods, tools
+from batos.records import methods, redefinitions, tools
+from batos.records.redefinitions import Value
 
 #: Slots by which kernel objects answer messages, each a primitive that the interpreter knows by name.
 PRIMITIVES: Mapping[str, Mapping[str, str]] = {
@@ -60,7 +61,7 @@ def build(root: Root, codex: Codex, profile: str = "default", declared: ApiMetho
     removed, replaces the method that was made from it; `declared` is called for each.
     """
     roots.prepare(root)
-    changes = _Changes(declared or partial(methods.redeclare, root, at=""))
+    changes = _Changes(root, declared or partial(methods.redeclare, root, at=""))
     genesis = _ensure(root, "genesis_obj", changes)
     traits = _ensure(root, "traits_obj", changes)
     for name in ("pLLM_obj", "orchestrator_obj", "knowledge_catalog_obj", roots.TOOLS):
@@ -93,7 +94,7 @@ def record_forms(root: Root, forms: Mapping[str, str]) -> list[str]:
 
 
 def _record_slot(root: Root, slot: str, values: Mapping[str, str]) -> list[str]:
-    changes = _Changes(lambda holder, slot, intent: 0)
+    changes = _Changes(root, lambda holder, slot, intent: 0)
     for persona, value in values.items():
         name = prototype_name(persona)
         _Slots(roots.named_objects(root)[name], name, changes).put(slot, value)
@@ -125,11 +126,16 @@ def acting_forms(root: Root) -> dict[str, str]:
 
 
 class _Changes(list[str]):
-    """The changes, a line for each slot, with the callback for changed intents."""
+    """The changes of an image, a line for each slot, with the callback for changed intents."""
 
-    def __init__(self, declared: ApiMethod) -> None:
+    def __init__(self, root: Root, declared: ApiMethod) -> None:
         super().__init__()
+        self._root = root
         self.declared = declared
+
+    def list_values(self, name: str) -> list[Value]:
+        """Return the values that a slot had since it was redefined while running, the codex's first."""
+        return [each.value for each in redefinitions.list_values(self._root, name)]
 
 
 class _Slots:
@@ -147,12 +153,17 @@ class _Slots:
         if slot not in slots or slots[slot] != value:
             self._write(slot, value, "changed" if slot in slots else "made")
 
-    def declare(self, values: Mapping[str, object]) -> None:
-        """Write each slot whose declaration is not the known one."""
+    def declare(self, values: Mapping[str, object], redefined: Collection[str] = ()) -> None:
+        """Write each slot whose declaration is not the known one.
+
+        Of a slot that an image from before had not declared, and that was redefined since, the value stays.
+        """
         for slot, value in values.items():
             plain = ["primitive", value.name] if isinstance(value, Primitive) else value
             digest = value.digest if isinstance(value, IntentText) else digest_of(plain)
             present = slot in own_slots(self._obj)
+            if present and slot in redefined:
+                self._digests.setdefault(slot, digest)
             if not present or self._digests.get(slot) != digest:
                 stored = _stored_value(value, slot)
                 gone = self._retire_superseded(slot, stored) if isinstance(stored, Intent) else ""
@@ -261,7 +272,8 @@ def _state(prototype: UvmObject, state: str, selector: str, changes: _Changes) -
         slots.declare(behaviour)
         return
     declared = state_steps.default_steps(state)
-    slots.declare({**behaviour, state_steps.STEPS: declared})
+    redefined = [state_steps.STEPS] if changes.list_values(f"{state}.{state_steps.STEPS}") else []
+    slots.declare({**behaviour, state_steps.STEPS: declared}, redefined)
     if not state_steps.is_sound(state, own_slots(prototype)[state_steps.STEPS]):
         slots.put(state_steps.STEPS, declared)  # no mission begins with steps that this version does not know
 
@@ -296,7 +308,21 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
         **intents,
     }
     slots.retire(declared)
-    slots.declare(declared)
+    acting = own_slots(prototype).get("options", {})
+    slots.declare(declared, ["form"] if changes.list_values(f"{persona.name}.form") else [])
+    slots.put("options", {**own_slots(prototype)["options"], **_keep_options(persona.name, acting, declared, changes)})
+
+
+def _keep_options(
+    persona: str, acting: Mapping[str, object], declared: Mapping[str, Any], changes: _Changes
+) -> dict[str, object]:
+    """Return the options that were redefined while running, and of which the codex says what it said before."""
+    had = {option: changes.list_values(f"{persona}.{option}") for option in acting}
+    return {
+        option: acting[option]
+        for option, values in had.items()
+        if values and (values[0], values[-1]) == (declared["options"].get(option), acting[option])
+    }
 
 
 def _record(kept: Any, identities: Mapping[str, str], codex: Codex, profile: str, changes: _Changes) -> None:
