@@ -15,6 +15,7 @@ from tests.waiting import until
 from batos.autotelic import heartbeat
 from batos.autotelic.heartbeat import Allowance, Duty, Expense, Heartbeat, HeartbeatParts
 from batos.conversations.compaction import DOOR
+from batos.protocol.errors import Refused
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
@@ -120,6 +121,23 @@ async def test_a_question_stops_a_duty(tmp_path: Path) -> None:
         assert told.beats >= 2
         await heart.turn("ann", on=False)
         await heart.job.stop()
+
+
+async def test_a_duty_that_fails_has_spent_what_it_spent(tmp_path: Path) -> None:
+    """It is tried again, within the budget of the day."""
+    async with world(tmp_path) as told:
+
+        async def fail(allowance: Allowance) -> str:
+            allowance.spend(3, 500)
+            raise Refused("there is nothing to do")
+
+        heart = told.heart(fail)
+        await heart.turn("ann", on=True)
+        for calls in (3, 6):
+            with pytest.raises(Refused, match="nothing to do"):
+                await heart._beat_if_due()
+            assert heart.describe()["calls"] == calls
+        assert heart.describe()["did"] == ["counting: it failed"]
 
 
 async def test_a_mission_of_its_own_stops_nothing(tmp_path: Path) -> None:

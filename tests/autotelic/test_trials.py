@@ -225,3 +225,37 @@ async def test_a_name_that_is_none(tmp_path: Path) -> None:
     async with trial_world(tmp_path) as world:
         with world.uvm.image.snapshot() as root, pytest.raises(NotFound, match="no trial"):
             trials.complete_id(root, "last")
+
+
+async def test_a_probation_ends_also_where_its_value_cannot_be_taken_back(tmp_path: Path) -> None:
+    """A person brought back what a later trial had changed: that one stands, the first is left to the person."""
+
+    def look(root: Root) -> None:
+        first = begin(root)
+        win(root, first)
+        second = begin(root)
+        win(root, second)
+        for change in trials.candidates_of(root, first)[0]:
+            slot_values.redefine(root, change.slot, change.value, ANN)
+        assert [trials.state_of(root, each) for each in (first, second)] == ["promoted", "promoted"]
+        for number in range(trials.PROBED):
+            trials.note_probe(root, first, answer(1_000 + number, new=0.0, old=1.0).pair, AT)
+        assert trials.state_of(root, first) == "void"
+
+    async with trial_world(tmp_path) as world:
+        await in_world(world, look)
+
+
+async def test_a_slot_that_the_codex_took_away_ends_its_probation(tmp_path: Path) -> None:
+    """There is nothing to bring back; no beat fails by it."""
+
+    def look(root: Root) -> None:
+        name = begin(root, "ROBIN.sages_koan_protocol_.when")
+        win(root, name)
+        robin = root["robin_prototype_obj"]
+        robin.protocols = tuple(each for each in robin.protocols if each != "sages_koan_protocol_")
+        trials.note_probe(root, name, answer(1_000).pair, AT)
+        assert trials.state_of(root, name) == "void"
+
+    async with trial_world(tmp_path) as world:
+        await in_world(world, look)

@@ -207,10 +207,17 @@ class Heartbeat:
                 if not allowance.go_on():
                     return
                 begun, before = time.monotonic(), (allowance.calls, allowance.tokens)
-                did = await duty.work(allowance)
+                failure: Exception | None = None
+                try:
+                    did = await duty.work(allowance)
+                except Exception as error:  # raised below, when what it has cost is written down
+                    did, failure = "it failed", error
                 taken = Expense(time.monotonic() - begun, allowance.calls - before[0], allowance.tokens - before[1])
-                done = DoneDuty(duty, did, taken, iso(self._parts.clock()), whole=allowance.go_on())
+                whole = failure is None and allowance.go_on()
+                done = DoneDuty(duty, did, taken, iso(self._parts.clock()), whole)
                 await self._parts.image.shared.apply(partial(_note, done=done))
+                if failure is not None:
+                    raise failure
 
 
 class DoneDuty(NamedTuple):

@@ -18,11 +18,7 @@ from batos.image import ids, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.protocol.errors import NotFound, Refused
-from batos.protocol.trial_documents import (
-    SlotChangeDocument,
-    TrialDocument,
-    TrialWord,
-)
+from batos.protocol.trial_documents import SlotChangeDocument, TrialDocument, TrialWord
 from batos.records.redefinitions import ChangeOrigin, Value
 
 #: The name under which the mind itself begins trials.
@@ -245,7 +241,10 @@ def note_probe(root: Root, name: str, pair: PairedAnswer, at: str) -> None:
     kept["probes"][pair.item] = _pack(pair)
     differences = [_unpack(item, each).difference for item, each in kept["probes"].items()]
     if paired_test.evidence(differences, falls=True) >= HARMED:
-        undo(root, name, ChangeOrigin("probation", at, "the answers got worse after it was kept"))
+        if _list_built_on(root, name):  # and a person brought this one's value back
+            _end(kept, "void", _CHANGED, at)
+        else:
+            undo(root, name, ChangeOrigin("probation", at, "the answers got worse after it was kept"))
     elif len(differences) >= PROBED:
         kept.update(state="kept", reason=f"{kept['reason']}; it held in {PROBED} more questions")
 
@@ -295,14 +294,9 @@ def undo(root: Root, name: str, origin: ChangeOrigin) -> None:
             f"{name} is {kept['state']}", field="trial", remedy="`batos trials` lists those that changed something."
         )
     if kept["state"] in STANDING:
-        after = [each for each in list_by_state(root, *STANDING) if name in root[roots.TRIALS][each]["stood_on"]]
-        touched = {change.slot for change in before_of(root, name)}
-        on_it = [each for each in after if touched & {change.slot for change in before_of(root, each)}]
-        if on_it:
+        if on_it := _list_built_on(root, name):
             raise Refused(
-                f"{', '.join(on_it)} changed the same after {name}",
-                field="trial",
-                remedy=f"Undo {on_it[-1]} first.",
+                f"{', '.join(on_it)} changed the same after {name}", field="trial", remedy=f"Undo {on_it[-1]} first."
             )
         _check_acting(root, _changes(kept["candidates"][kept["chosen"]]), name)
         for change in before_of(root, name):
@@ -310,9 +304,17 @@ def undo(root: Root, name: str, origin: ChangeOrigin) -> None:
     _end(kept, "undone", origin.why or f"undone by {origin.by}", origin.at)
 
 
+def _list_built_on(root: Root, name: str) -> list[str]:
+    """List the trials that changed one of a trial's slots after it, and whose values stand."""
+    after = [each for each in list_by_state(root, *STANDING) if name in root[roots.TRIALS][each]["stood_on"]]
+    touched = {change.slot for change in before_of(root, name)}
+    return [each for each in after if touched & {change.slot for change in before_of(root, each)}]
+
+
 def _acts(root: Root, wanted: Changes) -> bool:
-    """Test if slots have these values now."""
-    return all(slot_values.find_place(root, each.slot).read() == each.value for each in wanted)
+    """Test if slots have these values now; one that the codex took away has none."""
+    acting = {each.name: each.read() for each in slot_values.list_places(root)}
+    return all(each.slot in acting and acting[each.slot] == each.value for each in wanted)
 
 
 def _check_acting(root: Root, wanted: Changes, name: str) -> None:
