@@ -14,7 +14,7 @@ from tests.waiting import until
 
 from batos.autotelic import heartbeat
 from batos.autotelic.heartbeat import Allowance, Duty, Expense, Heartbeat, HeartbeatParts
-from batos.conversations.compaction import DOOR
+from batos.image.ownership import DOOR
 from batos.protocol.errors import Refused
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM

@@ -15,6 +15,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import LAMP, change
 from tests.minds.test_trace_choices import died
 
+from batos.autotelic.model_missions import MissionTask
 from batos.genesis.codex import codex as codices
 from batos.minds import own_figures
 from batos.minds.own_figures import OwnSentence
@@ -111,6 +112,21 @@ def test_no_exemplar_of_another_persona_asks_for_a_figure() -> None:
         ]
         asked = [each for each in exemplars if own_figures.choose(each)]
         assert name == "alfred.toml" or asked == []
+
+
+async def test_the_last_answer_is_one_that_a_person_asked_for(mind: Mind) -> None:
+    """A mission of the mind's own came between, in the same user's name; this one took two calls, say."""
+    first = await reflex(mind, "Who winds it?", (LAMP,), persona="BRICK")
+
+    def spend(root: Any) -> None:
+        thought = root["missions"][first["id"]][2]
+        thought.cost = {**thought.cost, "calls": 7}
+
+    await change(mind.uvm, spend)
+    brief, files = MissionTask("Who winds it?", first["brief"]["user"], "items d-1", "Maro winds it.").brief()
+    await mind.uvm.missions.ask(brief, files)
+    shown = await reflex(mind, COST, persona="ALFRED")
+    assert "7 model calls" in shown["answer"]
 
 
 async def test_a_mission_that_is_killed_is_told_the_same_again(mind: Mind) -> None:

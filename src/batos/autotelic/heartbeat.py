@@ -18,8 +18,7 @@ from persistent.mapping import PersistentMapping
 
 from batos.autotelic.curator import CurationWish, Curator
 from batos.concurrency.jobs import Job
-from batos.conversations.compaction import DOOR
-from batos.image import roots
+from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
@@ -133,7 +132,7 @@ class Heartbeat:
     def _is_own(self, mission: str) -> bool:
         with self._parts.image.snapshot() as root:
             record = roots.find_record(root, mission)
-            return record is not None and record.brief.value.get("origin", {}).get("door") == DOOR
+            return record is not None and ownership.is_own_work(record)
 
     def add(self, duty: Duty) -> None:
         """Add a duty behind the others, in the place of one of its name."""

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import structlog
 
-from batos.conversations.compaction import DOOR
+from batos.image.ownership import DOOR
 from batos.protocol.brief import NO_MEMORY, File, as_file
 from batos.protocol.errors import BatosError
 

@@ -164,7 +164,8 @@ def _plan_mission(root: Root, target: str, user: str | None, find: FindWords) ->
 
 def _resolve_mission(root: Root, target: str, user: str | None) -> str:
     own: Callable[[str], bool] | None = None if user is None else lambda each: ownership.is_asked_by(root, [each], user)
-    name = ids.find_id(root[roots.MISSIONS], target, own)
+    meant = own if ids.back(target) is None else lambda each: _is_asked_by(root, each, user)
+    name = ids.find_id(root[roots.MISSIONS], target, meant)
     if roots.find_record(root, name) is None or (own is not None and not own(name)):
         raise ownership.no_mission(target, user, "target")
     return name
@@ -176,6 +177,12 @@ def _list_said(record: MissionRecord) -> set[str]:
     message = brief.get("message") or {}
     texts = [brief["text"], *(each for each in message.get("arguments", ()) if isinstance(each, str))]
     return {passage for text in texts for passage in passages_of(text)}
+
+
+def _is_asked_by(root: Root, mission: str, user: str | None) -> bool:
+    """Test if a person asked a mission: this user, or any if none is named."""
+    record = roots.mission_record(root, mission)
+    return not ownership.is_own_work(record) and user in (None, record.brief.value["user"])
 
 
 def _plan_conversation(root: Root, target: str, user: str | None, find: FindWords) -> ErasurePlan:

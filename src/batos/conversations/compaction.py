@@ -16,6 +16,7 @@ from batos.conversations import conversations, summaries
 from batos.conversations.summaries import RecordedPiece
 from batos.image import roots
 from batos.image.ids import iso
+from batos.image.ownership import DOOR
 from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.cost import LEAST_RATIO
@@ -39,8 +40,7 @@ MOST_PIECES: Final = 16
 _TIME: Final = 2
 
 SELECTOR: Final = "compact_"
-#: The door of compactions that no person asked for; missions through these doors never make one due.
-DOOR: Final = "kernel"
+#: Missions through these doors, which no person asked for, never make a compaction due.
 _BACKGROUND: Final = frozenset({DOOR, "event"})
 #: A compaction that will come to something by itself.
 UNENDED: Final = frozenset({"queued", "running", "waiting"})

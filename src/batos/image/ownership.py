@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from batos.image import roots
+from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound
@@ -14,6 +15,8 @@ from batos.protocol.errors import NotFound
 #: [] for a user without any. Values under "" are everybody's: they are older than any user's write to the slot.
 SLOT_USERS: Final = "slot_users"
 
+#: The door of missions that the mind asks itself.
+DOOR: Final = "kernel"
 
 #: A user that nobody is: who asks as this one sees what is of no user's words.
 NOBODY: Final = "\0"
@@ -38,6 +41,11 @@ def owner(root: Root, obj: UvmObject) -> str | None:
     mission = slots.get("mission")
     found = roots.find_record(root, mission) if isinstance(mission, str) and roots.MISSIONS in root else None
     return None if found is None else str(found.brief.value["user"])
+
+
+def is_own_work(record: MissionRecord) -> bool:
+    """Test if the mind asked a mission itself: it is nobody's last question."""
+    return bool(record.brief.value.get("origin", {}).get("door") == DOOR)
 
 
 def is_guest(user: str | None) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from batos.agency.payloads import payload_of
-from batos.conversations import compaction, conversations
+from batos.conversations import conversations
 from batos.gate.checks import GateVerdict
-from batos.image import roots
+from batos.image import ownership, roots
 from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.decide import FreeText
@@ -72,7 +72,7 @@ def check(root: Root, brief: MissionBrief) -> None:
     Raises: NotFound, MessageNotUnderstood, ObjectError: as `direct`; or the payload of the effect is wrong.
     """
     message = brief.message
-    if message is None or brief.origin.door == compaction.DOOR or attempt.absent_intent(root, message) is not None:
+    if message is None or brief.origin.door == ownership.DOOR or attempt.absent_intent(root, message) is not None:
         return
     value = address(root, message, brief.user).found.value
     if isinstance(value, Primitive) and value.name.startswith("effect."):

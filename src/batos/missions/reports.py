@@ -146,7 +146,7 @@ def newest(root: Root) -> Iterator[tuple[str, MissionRecord]]:
 
 
 def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) -> str:
-    """Return the id of a mission; `last` and `last-1` count back through the missions of `asker`.
+    """Return the id of a mission; `last` and `last-1` count back through what `asker` asked, not the mind for them.
 
     If `user` is given, only that user's missions are found.
 
@@ -160,7 +160,11 @@ def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) 
         if not ownership.is_asked_by(root, [meant], user):
             raise ownership.no_mission(name, user)
         return meant
-    own = (each for each, record in newest(root) if record.brief.value["user"] == asker)
+    own = (
+        each
+        for each, record in newest(root)
+        if record.brief.value["user"] == asker and not ownership.is_own_work(record)
+    )
     found = next(islice(own, before, None), None)
     if found is None:
         have = "no mission yet" if before == 0 else f"no mission {name}: you asked fewer"

@@ -11,7 +11,8 @@ from tests.history.test_as_of_past_questions import Door
 from tests.memory.test_document_store import incoming
 from tests.memory.test_fold_store import logs
 
-from batos.protocol.errors import BriefError, Refused
+from batos.autotelic.model_missions import MissionTask
+from batos.protocol.errors import BriefError, NotFound, Refused
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import Seams
 
@@ -34,6 +35,21 @@ async def test_a_person_rates_an_answer_and_changes_their_mind(tmp_path: Path) -
         failing = await uvm.missions.submit({"text": ASKED, "user": "tester"}, begin=False)
         with pytest.raises(Refused, match="there is no answer"):
             await door("rate", mission=failing, verdict="good")
+
+
+async def test_the_last_question_is_a_persons(tmp_path: Path) -> None:
+    """Missions that the mind asks itself in this user's name come after it; each is found by its id."""
+    async with scripted_uvm(tmp_path, ScriptedBridge(), user="ann") as uvm:
+        door = Door(uvm)
+        mine = await uvm.missions.ask({"text": ASKED, "user": "ann"})
+        brief, files = MissionTask("Who winds it?", "ann", "items d-1", "Maro winds it.").brief()
+        own = await uvm.missions.ask(brief, files)
+        assert (await door("rate", mission="last", verdict="good"))["mission"] == mine["id"]
+        assert (await door("show", mission=own["id"]))["id"] == own["id"]
+        for user in ("ann", None):
+            assert list((await door("erase", target="last", user=user, dry_run=True))["missions"]) == [mine["id"]]
+        with pytest.raises(NotFound, match="you asked fewer"):
+            await door("show", mission="last-1")
 
 
 async def test_memories_that_say_the_same_are_folded_by_a_beat(tmp_path: Path) -> None:
