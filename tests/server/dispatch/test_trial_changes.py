@@ -19,7 +19,8 @@ from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.paired_test import PairedAnswer
 from batos.autotelic.trials import TrialAnswer
 from batos.genesis.codex.codex import PILLARS
-from batos.image.roots import Root
+from batos.genesis.codex.graph_names import prototype_name
+from batos.image.roots import Root, named_objects
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BriefError, NotFound, OllamaUnreachable, Refused
@@ -189,7 +190,7 @@ async def test_an_image_from_before_is_asked_as_it_acts(tmp_path: Path) -> None:
 
         def take(root: Root) -> None:
             for persona in PILLARS:
-                delattr(root[f"{persona.lower()}_prototype_obj"], "form")
+                delattr(named_objects(root)[prototype_name(persona)], "form")
 
         await uvm.image.shared.apply(take)
         begun = await door("trials_try", slot="BABS.form", value="full")
