@@ -126,8 +126,12 @@ class Heartbeat:
     def _heed(self, mission: str) -> None:
         """Give way to a mission, unless a duty asks it, as the mind's own."""
         if not (self._working.locked() and self._is_own(mission)):  # a look at each mission would cost each of them
-            self._asked_at = time.monotonic()
-            self.give_way()
+            self.heed_person()
+
+    def heed_person(self) -> None:
+        """Give way to a person's question; it counts from now on how long nobody has asked."""
+        self._asked_at = time.monotonic()
+        self.give_way()
 
     def _is_own(self, mission: str) -> bool:
         with self._parts.image.snapshot() as root:

@@ -58,7 +58,7 @@ class CopyAsker:
         origin = {"client": gold_items.client_of(item.source)}  # by which it is erased with its source
         brief = {"text": item.question, "user": item.user, "origin": origin, "policy": dict(_POLICY)}
         told = EventRelay(_ignore, _ignore, follow=True)
-        question = PastQuestion(None, brief, (), item.user, prepare=prepare)
+        question = PastQuestion(None, brief, (), item.user, prepare=prepare, is_own=True)
         asking = asyncio.ensure_future(self.copies.ask(question, told))
         try:
             while not asking.done():

@@ -62,7 +62,7 @@ class CopyParts:
     """The parts of the mind of today that its copies need.
 
     `place` gives a user's question one of the few places for copies; `keeping` lets no pack take away what is read as
-    of a moment.
+    of a moment. `asked` is called for each question of a person.
     """
 
     image: LivingImage
@@ -73,6 +73,7 @@ class CopyParts:
     keeping: Callable[[datetime], AbstractAsyncContextManager[None]]
     find_moment: Callable[[str, str | None], Awaitable[Moment]]
     find_question: Callable[[MissionArgs], Awaitable[MissionDocument | None]]
+    asked: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class PastQuestion:
     mind: PastMind | None = None
     #: Prepares the copy before it is asked.
     prepare: Callable[[MindCopy], Awaitable[None]] | None = None
+    #: Asked by the mind itself: nothing gives way to it.
+    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ class PastQuestions:
             raise BriefError(
                 "a question about the past is waited for", field="args.follow", remedy="Send follow: true."
             )
+        if not question.is_own:
+            self._today.asked()
         asking = asyncio.ensure_future(self._ask(question, told, then))
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)

@@ -157,6 +157,21 @@ async def test_a_question_of_a_person_ends_a_trial_at_once(tmp_path: Path) -> No
         assert (shown["asked"], shown["state"]) == (0, "trying")
 
 
+async def test_a_dream_of_a_person_ends_a_trial_at_once_too(tmp_path: Path) -> None:
+    """Such a question is no mission of the image; trials and dreams have the few places for copies together."""
+    async with coloured(tmp_path) as (uvm, door, bridge):
+        await door("trials_try", slot="BABS.line", value=LINE)
+        bridge.slow, bridge.begun = asyncio.Event(), 0
+        beating = asyncio.ensure_future(uvm.heartbeat.beat())
+        await until(lambda: bridge.begun > 0)
+        brief = {"text": "Who winds the lamp?", "effort": "reflex"}
+        dreaming = asyncio.ensure_future(door("dream_new", brief=brief, follow=True))
+        await beating
+        bridge.slow.set()
+        assert (await dreaming)["status"] == "done"
+        assert (await door("trials_show", trial="last"))["asked"] == 0
+
+
 async def test_an_erasure_leaves_no_word_of_a_trial(tmp_path: Path) -> None:
     """The memory that questions were made of is erased: the answers of trials go with it."""
     async with coloured(tmp_path, memory=False) as (uvm, door, _):

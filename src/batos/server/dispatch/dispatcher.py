@@ -119,6 +119,7 @@ class Dispatcher:
             CopyParts(
                 uvm.image, uvm.journal, self._reader.past, partial(open_copy, uvm), (places or CopyPlaces()).place,
                 uvm.packer.keeping, self._reader.find_moment, self._reader.find_past_question,
+                uvm.heartbeat.heed_person,
             )
         )  # fmt: skip
         #: Works that are under way, each with what lets it end soon.
