@@ -18,7 +18,7 @@ from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatPa
 from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.model_missions import PATIENCE, ModelMissions
 from batos.protocol.brief import File
-from batos.protocol.errors import OllamaUnreachable
+from batos.protocol.errors import OllamaUnreachable, Refused
 from batos.records import gold_items
 from batos.testing import emulated_uvm
 from batos.uvm import UVM
@@ -179,6 +179,30 @@ async def test_a_model_that_is_away_is_not_asked_again_and_again(uvm: UVM) -> No
     assert len(tried) == PATIENCE
     assert {each.source for each in items(uvm, kinds="A")} == set()
     assert await store.ask(model.writer()) >= 1
+
+
+async def test_a_mission_that_failed_is_asked_anew(uvm: UVM) -> None:
+    """Its key is that of a mission without an answer: two of them would else hold up all memories for ever."""
+    store, model, ended, away = store_of(uvm), Model(good), set[str](), [True]
+    await remember(uvm, incoming(f"{LAMP} {PIER}", "/a"))
+    await store.refresh()
+
+    async def ask(brief: Mapping[str, Any], files: Sequence[File]) -> Mapping[str, Any]:
+        key = str(brief["idempotency_key"])
+        if key in ended:
+            raise Refused("it has ended with status failed", field="mission")
+        if away:
+            ended.add(key)
+            raise OllamaUnreachable("it is away")
+        return await model.ask(brief, files)
+
+    missions = ModelMissions(ask, model.answers, model.check)
+    assert await store.ask(QuestionWriter(missions)) == 0
+    assert missions.is_given_up
+    away.clear()
+    assert await missions.can_ask()
+    assert await store.ask(QuestionWriter(missions)) >= 1
+    assert len(ended) == PATIENCE
 
 
 async def test_a_beat_asks_over_the_wire(tmp_path: Path) -> None:

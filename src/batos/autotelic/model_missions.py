@@ -10,10 +10,12 @@ import structlog
 
 from batos.image.ownership import DOOR
 from batos.protocol.brief import NO_MEMORY, File, as_file
-from batos.protocol.errors import BatosError
+from batos.protocol.errors import BatosError, Refused
 
 #: Missions in a row that may fail before no more is asked.
 PATIENCE: Final = 2
+#: Times that the same is asked, each by a mission of its own, if the one before ended without an answer.
+TIMES: Final = 3
 
 #: Asks a mission, and returns its report; raises BatosError where there is no answer.
 Ask: TypeAlias = Callable[[Mapping[str, Any], Sequence[File]], Awaitable[Mapping[str, Any]]]
@@ -33,9 +35,13 @@ class MissionTask(NamedTuple):
     shown: str = ""
     schema: Mapping[str, object] | None = None
 
-    def brief(self) -> tuple[dict[str, object], list[File]]:
-        """Return the brief, the same each time: what a killed process paid for is not paid again."""
-        told = "\0".join((self.client, self.text, self.shown)).encode("utf-8", "replace")
+    def brief(self, before: int = 0) -> tuple[dict[str, object], list[File]]:
+        """Return the brief, the same each time: what a killed process paid for is not paid again.
+
+        `before` counts the missions that had it and ended without an answer: such a one never has any.
+        """
+        again = (str(before),) if before else ()
+        told = "\0".join((self.client, self.text, self.shown, *again)).encode("utf-8", "replace")
         data = self.shown.encode("utf-8", "replace")
         brief: dict[str, object] = {
             "text": self.text,
@@ -83,14 +89,24 @@ class ModelMissions:
         """Return the report of a mission; None if there is no answer, or it is given up."""
         if self.is_given_up:
             return None
-        try:
-            told = await self._ask(*task.brief())
-        except BatosError as error:
-            self._failed += 1
-            _log.warning("model.no_answer", client=task.client, reason=error.as_dict())
+        told = await self._ask_anew(task)
+        if told is None:
             return None
         self._failed = 0
         cost = told.get("cost") or {}
         self.calls += cost.get("calls", 0)
         self.tokens += cost.get("prompt_tokens", 0) + cost.get("answer_tokens", 0)
         return told
+
+    async def _ask_anew(self, task: MissionTask) -> Mapping[str, Any] | None:
+        """Ask by the first mission of a task that has not ended without an answer; None: there is no answer."""
+        for before in range(TIMES):
+            try:
+                return await self._ask(*task.brief(before))
+            except BatosError as error:
+                _log.warning("model.no_answer", client=task.client, reason=error.as_dict())
+                has_ended = error.code == Refused.code and error.field == "mission"
+                if not has_ended:  # the end of an earlier mission tells nothing of the model now
+                    self._failed += 1
+                    return None
+        return None
