@@ -71,6 +71,9 @@ class ScriptedUvm:
     def readiness(self) -> ScriptedUvm:
         return self
 
+    def heed_person(self) -> None:
+        """Nothing works that would give way."""
+
     async def ask(self, *_told: object) -> Mapping[str, object]:
         """Answer nothing."""
         return {}
