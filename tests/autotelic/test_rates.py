@@ -17,6 +17,7 @@ from tests.history.test_as_of_past_questions import Door
 
 from batos.autotelic import rates
 from batos.image import ids, roots
+from batos.protocol.brief import DOOR
 from batos.protocol.errors import BatosError
 from batos.protocol.mission_documents import MissionDocument
 from batos.testing import scripted_uvm
@@ -101,6 +102,15 @@ async def test_a_user_is_told_of_their_own_missions_alone(tmp_path: Path) -> Non
         whole = await Door(uvm)("status", rates=True)
         assert whole["rates"]["windows"]["day"]["missions"] == {"done": 2, "failed": 1}
         assert "rates" not in await Door(uvm)("status")
+
+
+async def test_what_the_mind_asks_itself_is_no_answer_to_anybody(tmp_path: Path) -> None:
+    """Its missions are counted, and say nothing of verdicts and medians."""
+    async with scripted_uvm(tmp_path, winding()) as uvm:
+        await work(uvm, ["Who winds it?"])
+        await work(uvm, ["Write a question."], origin={"door": DOOR, "client": "items d-1"})
+        found = uvm.rates()["windows"]["all"]
+        assert (found["missions"], found["looked_at"], sum(found["verdicts"].values())) == ({"done": 2}, 1, 1)
 
 
 async def test_only_the_newest_missions_are_read_whole(tmp_path: Path) -> None:

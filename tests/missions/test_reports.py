@@ -18,6 +18,7 @@ from tests.minds.scripted import Script, WaitingBridge, ask, begun, kind, submit
 
 from batos.image import roots
 from batos.missions import reports
+from batos.protocol.brief import DOOR
 from batos.protocol.errors import NotFound, StreamCut
 from batos.protocol.image_documents import SampleDocument
 from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
@@ -119,6 +120,16 @@ async def test_the_list_has_a_line_each_newest_first(mind: Mind) -> None:
     assert len(mind.uvm.readings.newest(100)) == 5
     assert mind.uvm.readings.newest(0) == []
     json.dumps(lines)
+
+
+async def test_what_the_mind_asks_itself_is_nobodys_last_question(mind: Mind) -> None:
+    """The newest mission of a person is the one that this person asked, whatever was asked in their name since."""
+    first, second = [await submit(mind.uvm, f"Question {number}") for number in range(2)]
+    await submit(mind.uvm, "Write a question.", origin={"door": DOOR, "client": "items d-1"})
+    with mind.uvm.image.snapshot() as root:
+        user = roots.mission_record(root, first).brief.value["user"]
+        assert reports.resolve_mission(root, "last", user) == second
+        assert reports.resolve_mission(root, "last-1", user) == first
 
 
 ulids = st.text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=3, max_size=3).map(lambda text: f"m-01M7Z{text}")

@@ -16,7 +16,7 @@ import structlog
 
 from batos.autotelic import entropy
 from batos.autotelic.entropy import AnswerFacts, Content, SentenceFacts, content, likeness
-from batos.image import ids, roots
+from batos.image import ids, ownership, roots
 from batos.image.records import Brief, MissionRecord
 from batos.image.roots import Root
 from batos.memory.document_store import Change
@@ -196,7 +196,7 @@ def _one_before(root: Root, mission: str, user: str) -> tuple[str, Brief] | None
     older = (each for each in ids.newest_first(root[roots.MISSIONS]) if each < mission)
     for name in islice(older, NEAREST):
         found = roots.mission_record(root, name)
-        if found.brief.value["user"] == user:
+        if found.brief.value["user"] == user and not ownership.is_own_work(found):
             return (name, found.brief) if found.status.word == "done" else None
     return None
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from batos.autotelic import entropy_days
 from batos.genesis import persona_models
-from batos.image import ids, roots
+from batos.image import ids, ownership, roots
 from batos.image.ids import iso
 from batos.image.records import OPEN
 from batos.image.roots import Root
@@ -85,10 +85,12 @@ def describe(
 
 
 def _read_missions(root: Root, journal: Entries, user: str | None) -> Iterator[_EndedMission]:
-    """Yield ended missions (of a user), the newest first."""
+    """Yield ended missions that people asked (of a user), the newest first."""
     for name in islice(ids.newest_first(root[roots.MISSIONS]), AMONG):
         record = roots.mission_record(root, name)
         if record.status.word in OPEN - {"parked"} or user not in (None, record.brief.value["user"]):
+            continue
+        if ownership.is_own_work(record):  # a question that only tests a model says nothing of answers to people
             continue
         yield _read_mission(root, journal, reports.mission_report(name, *record), record.status.attempts)
 
