@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.history.test_as_of_past_questions import Door
 from tests.memory.test_document_store import incoming
 from tests.memory.test_fold_store import logs
 
+from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.model_missions import MissionTask
 from batos.protocol.errors import BriefError, NotFound, Refused
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -66,6 +68,25 @@ async def test_memories_that_say_the_same_are_folded_by_a_beat(tmp_path: Path) -
         assert (await door("status"))["heartbeat"]["did"] == told["did"]
         again = await door("heartbeat_now")
         assert again["did"] == [f"{name}: nothing to do" for name in ("curator", "items", "trials")]
+
+
+async def test_a_server_that_stops_waits_for_one_step_of_a_beat(tmp_path: Path) -> None:
+    """A person asked for the beat, and its duty would go on for as long as nobody asks anything."""
+    steps = asyncio.Event()
+
+    async def toil(allowance: Allowance) -> str:
+        while allowance.go_on():
+            steps.set()
+            await asyncio.sleep(0)
+        return "a part"
+
+    async with scripted_uvm(tmp_path, ScriptedBridge()) as uvm:
+        door = Door(uvm)
+        uvm.heartbeat.add(Duty("toiling", lambda root: "", toil))
+        beating = asyncio.ensure_future(door("heartbeat_now"))
+        await steps.wait()
+        await door.dispatcher.wait_until_settled()
+        assert "toiling: a part" in (await beating)["did"]
 
 
 class Clock:
