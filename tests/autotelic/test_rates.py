@@ -17,7 +17,7 @@ from tests.history.test_as_of_past_questions import Door
 
 from batos.autotelic import rates
 from batos.image import ids, roots
-from batos.protocol.brief import DOOR
+from batos.image.ownership import DOOR
 from batos.protocol.errors import BatosError
 from batos.protocol.mission_documents import MissionDocument
 from batos.testing import scripted_uvm

@@ -58,6 +58,11 @@ async def test_a_redefined_value_stays_until_the_codex_says_something_else(tmp_p
         await reconciler.run()
         assert world.acting()["ROBIN.temperature"] == 0.6
         assert world.acting()["ROBIN.form"] == "lean"
+        with world.uvm.image.snapshot() as root:
+            told = slot_values.describe(root, "ROBIN.temperature")
+        assert [(each["number"], each["value"]) for each in told["values"]] == [(0, 0.6), (1, 0.3)]
+        await world.uvm.image.shared.apply(lambda root: slot_values.roll_back(root, "ROBIN.temperature", 0, ANN))
+        assert world.acting()["ROBIN.temperature"] == 0.6
         await world.give("ROBIN.temperature", 0.1)
         with world.uvm.image.snapshot() as root:
             values = redefinitions.list_values(root, "ROBIN.temperature")
@@ -85,6 +90,14 @@ async def test_genesis_leaves_a_slot_that_it_had_not_declared_before(tmp_path: P
 
     async with trial_world(tmp_path) as world:
         await world.uvm.image.shared.apply(look)
+
+
+async def test_a_condition_that_is_none_is_told_with_those_that_are(tmp_path: Path) -> None:
+    """The message names the word that was meant to be one."""
+    async with trial_world(tmp_path) as world:
+        with pytest.raises(BriefError, match="no condition `min_word`") as refused:
+            await world.give(KOAN, {"min_word": 3})
+        assert "min_words" in refused.value.remedy
 
 
 async def test_a_former_value_comes_back(tmp_path: Path) -> None:

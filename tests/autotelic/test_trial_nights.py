@@ -103,6 +103,9 @@ async def test_without_questions_nothing_is_asked(tmp_path: Path) -> None:
     """Nor where every lever was tried and no question was made since; with new ones they are tried again."""
     async with trial_world(tmp_path, made={"2026-11-01": 10}) as world:
         assert await world.night() == ""
+        assert await world.nights().duty().work(Allowance()) == "10 of the 60 questions that a trial needs"
+        with pytest.raises(BriefError, match="must be a number"):  # told before what is missing
+            await world.nights().begin("ROBIN.temperature", "hot", ANN)
         with pytest.raises(Refused, match="10 questions"):
             await world.nights().begin("ROBIN.temperature", 0.3, ANN)
         world.made["2026-11-02"] = 60

@@ -17,8 +17,8 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, begun, kind, submit
 
 from batos.image import roots
+from batos.image.ownership import DOOR
 from batos.missions import reports
-from batos.protocol.brief import DOOR
 from batos.protocol.errors import NotFound, StreamCut
 from batos.protocol.image_documents import SampleDocument
 from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument

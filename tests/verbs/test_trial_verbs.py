@@ -14,6 +14,7 @@ def trial(state: TrialWord = "promoted") -> TrialDocument:
             {"slot": "ROBIN.temperature", "before": 0.8, "value": 0.3},
             {"slot": "BABS.temperature", "before": None, "value": 0.3},
         ],
+        "candidates": [[0, 0], [0.3, 0.3]],
         "why": "Hrel: dip", "by": "heartbeat", "begun": "2026-11-30T12:00:00.000Z", "ended": None,
         "reason": "the answers got better", "screened": 20, "asked": 79, "wins": 13, "losses": 3, "evidence": 14.37,
         "needed": 10.0, "probed": 4, "calls": 1458, "tokens": 91600, "stood_on": ["t-01M8A0"],
@@ -21,16 +22,22 @@ def trial(state: TrialWord = "promoted") -> TrialDocument:
     }  # fmt: skip
 
 
+def unchosen() -> TrialDocument:
+    """A trial that ended before a value was chosen, and for which nobody gave a reason."""
+    told = trial("dropped")
+    return {**told, "why": "", "changes": [{**each, "value": each["before"]} for each in told["changes"]]}
+
+
 def test_trials_in_a_list() -> None:
     """A line each, and the honest line below: how many are expected to be no better."""
-    page: TrialPage = {"trials": [trial(), trial("screening")], "tried": 41, "kept": 3, "false": 0.3}
+    page: TrialPage = {"trials": [trial(), unchosen()], "tried": 41, "kept": 3, "false": 0.3}
     lines = trial_verbs.trials_text(page).splitlines()
     assert lines[-1] == "tried 41, kept 3, expected false among them at most 0.3"
     assert "mind.temperature" in lines[1]
     assert "14.4 of 10" in lines[1]
-    assert "to be chosen" in lines[2]
+    assert "0 or 0.3" in lines[2]
     empty = trial_verbs.trials_text({"trials": [], "tried": 0, "kept": 0, "false": 0.0})
-    assert "batos heartbeat resume" in empty
+    assert "batos heartbeat" in empty
 
 
 def test_a_trial_whole() -> None:
@@ -42,6 +49,9 @@ def test_a_trial_whole() -> None:
     )  # fmt: skip
     for part in parts:
         assert part in told
+    dropped = trial_verbs.trial_text(unchosen())
+    for part in ("ROBIN.temperature 0.8 -> 0 or 0.3", "none -> 0 or 0.3", "why      by heartbeat"):
+        assert part in dropped
 
 
 def test_a_slot_with_its_values() -> None:
@@ -57,5 +67,5 @@ def test_a_slot_with_its_values() -> None:
         ],
     }
     assert "lean" in trial_verbs.slot_text(redefined)
-    assert "1 times" in trial_verbs.slots_text({"slots": [redefined]})
+    assert "once" in trial_verbs.slots_text({"slots": [redefined]})
     assert "batos genesis" in trial_verbs.slots_text({"slots": []})

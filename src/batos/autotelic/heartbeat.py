@@ -308,6 +308,6 @@ def curating(curator: Curator, cold_days: float, clock: Callable[[], datetime]) 
     async def work(allowance: Allowance) -> str:
         wish = CurationWish(None, cold_days, REGIONS, by_rule=True, go_on=allowance.go_on)
         folded = (await curator.curate(wish))["regions"]
-        return f"{len(folded)} regions of memories folded" if folded else ""
+        return f"{len(folded)} region{'s' * (len(folded) != 1)} of memories folded" if folded else ""
 
     return Duty("curator", lambda root: f"{root[roots.MEMORIES]['change']} {iso(clock())[:10]}", work)

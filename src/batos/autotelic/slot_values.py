@@ -125,7 +125,7 @@ def roll_back(root: Root, name: str, number: int | None, origin: ChangeOrigin) -
     Raises: NotFound: it had none of that number.
     """
     place = find_place(root, name)
-    had = redefinitions.list_values(root, place.name)
+    had = _list_values(root, place)
     if number is None:
         others = [each for each in had if each.value != place.read()]
         number = others[-1].number if others else None
@@ -147,9 +147,17 @@ def describe(root: Root, name: str) -> SlotLineage:
             number=each.number, value=plain(each.value), by=each.origin.by, at=each.origin.at, why=each.origin.why,
             trial=each.origin.trial,
         )
-        for each in redefinitions.list_values(root, place.name)
+        for each in _list_values(root, place)
     ]  # fmt: skip
     return SlotLineage(slot=place.name, what=place.kind.what, value=plain(place.read()), values=values)
+
+
+def _list_values(root: Root, place: SlotPlace) -> list[Redefinition]:
+    """Return the values that a slot had; where the codex gave it another since the last change, that is number 0."""
+    had, acting = redefinitions.list_values(root, place.name), place.read()
+    if had and had[-1].value != acting:
+        had[0] = had[0]._replace(value=acting)
+    return had
 
 
 # -- how the values of each kind are read, written and checked
@@ -266,6 +274,9 @@ def _heed(slot: str, check: Callable[[], Mapping[str, object]]) -> Mapping[str, 
         return check()
     except PydanticCustomError as refused:
         faults: tuple[ValueFault, ...] = (refused.context or {})["faults"]
+        if faults[0].known:
+            what = f"there is no {faults[0].what} `{faults[0].path[-1]}`"
+            raise _wrong_value(slot, what, f"Give some of: {', '.join(faults[0].known)}.") from None
         raise _wrong_value(slot, faults[0].what, faults[0].remedy or "docs/codex.md explains every key.") from None
 
 

@@ -98,7 +98,7 @@ class Trials:
 
         Each day has calls anew, and a lever may be due by then: it is looked at once also where nothing changed.
         """
-        return Duty("trials", self._mark, self.work)
+        return Duty("trials", self._mark, self._work_or_tell)
 
     def _mark(self, root: Root) -> str:
         words = [f"{name}={each['state']}" for name, each in root[roots.TRIALS].items()]
@@ -119,6 +119,16 @@ class Trials:
         told = [(await self._read(partial(trials.document, name=name)), count) for name, count in night.asked.items()]
         return "; ".join(f"{each['id']} ({each['lever']}): {count} questions, {each['state']}" for each, count in told)
 
+    async def _work_or_tell(self, allowance: Allowance) -> str:
+        """Do the duty; where there was nothing to do for want of questions, tell how many are wanted."""
+        return await self.work(allowance) or (await self._read(self._find_want) if allowance.may_ask() else "")
+
+    def _find_want(self, root: Root) -> str:
+        if (running := trials.find_open(root)) is not None:
+            return f"{running} waits for questions that it was not asked yet"
+        known = len(self._parts.questions(root, USES[1]))
+        return f"{known} of the {FRESH} questions that a trial needs" if known < FRESH else ""
+
     async def begin(self, slot: str, value: object, origin: ChangeOrigin) -> str:
         """Begin a trial of a value that a person names; it is judged like any other. Return its id.
 
@@ -128,6 +138,10 @@ class Trials:
 
         def change(root: Root) -> str:
             place = slot_values.find_place(root, slot)
+            checked = place.kind.check(place.holder, place.slot, value)
+            acting = (SlotWrite(place.name, place.read()),)
+            if checked == acting[0].value:
+                raise BriefError(f"{place.name} is {value!r} now", field="value", remedy="Give another value.")
             known = len(self._list_untried(root, place.name))
             if known < FRESH:
                 raise Refused(
@@ -135,10 +149,6 @@ class Trials:
                     field="slot",
                     remedy="Remember more documents, and let questions be made of them: `batos heartbeat now`.",
                 )
-            checked = place.kind.check(place.holder, place.slot, value)
-            acting = (SlotWrite(place.name, place.read()),)
-            if checked == acting[0].value:
-                raise BriefError(f"{place.name} is {value!r} now", field="value", remedy="Give another value.")
             kind = next((each for each in levers.KINDS if f".{place.name}".endswith(f".{each.slot}")), levers.KINDS[-1])
             lever = Lever(place.name, kind, acting, ((SlotWrite(place.name, checked),),))
             return trials.begin(root, lever, lever.others, origin, self._parts.clock())

@@ -341,6 +341,7 @@ def document(root: Root, name: str) -> TrialDocument:
             SlotChangeDocument(slot=slot, before=plain(before), value=plain(value))
             for (slot, before), (_, value) in zip(kept["before"], chosen, strict=True)
         ],
+        candidates=[[plain(value) for _, value in each] for each in kept["candidates"]],
         why=kept["why"], by=kept["by"], begun=kept["begun"], ended=kept["ended"], reason=kept["reason"],
         screened=len(kept["screen"]), asked=len(kept["pairs"]), wins=decision.wins, losses=decision.losses,
         evidence=round(decision.evidence, 2), needed=kept["needed"], probed=len(kept["probes"]),

@@ -59,7 +59,8 @@ class TrialDocument(TypedDict):
     """A change that was tried on questions whose answers are known.
 
     `evidence` is the e-value for a gain, `needed` that at which the change is kept. `stood_on` names trials whose
-    values acted when it began.
+    values acted when it began. `candidates` has the values among which one is chosen, each in the order of `changes`;
+    as long as none is, `changes` has the acting ones.
     """
 
     id: str
@@ -67,6 +68,7 @@ class TrialDocument(TypedDict):
     state: TrialWord
     risk: int
     changes: list[SlotChangeDocument]
+    candidates: list[list[object]]
     why: str
     by: str
     begun: str

@@ -175,7 +175,7 @@ def heartbeat_text(told: HeartbeatDocument) -> str:
     spent = f"{seconds}, {calls}, {told['tokens']:,} of {told['most_tokens']:,} tokens"
     begin = "on" if told["on"] else "off; `batos heartbeat resume` lets the mind wake by itself"
     rows = [("state", begin), ("last", local_time(told["ran"]) if told["ran"] else "never"), ("spent", spent)]
-    return card([*rows, *(("did", each) for each in told["did"])])
+    return card([*rows, *(("did", each.replace("; ", "\n")) for each in told["did"])])
 
 
 HEARTBEAT: Final = WireVerb("heartbeat", HeartbeatArgs, "heartbeat show", heartbeat_text)

@@ -48,9 +48,9 @@ class TrialShowArgs(TrialArgs):
 
 
 class TrialTryArgs(StrictModel):
-    """Try a value of a slot on known questions; the trial begins now and goes on whenever nobody asks.
+    """Try a value of a slot on known questions: the trial begins now, and the heartbeat asks its questions.
 
-    The value is kept if the answers are better. `batos slot list` has the slots.
+    The value is kept if the answers are better. `batos slot list` has the slots, `batos heartbeat` tells if it is on.
     """
 
     slot: Name = Field(description="The slot, as ROBIN.temperature.")
@@ -119,12 +119,13 @@ class SlotRollbackArgs(SlotArgs):
 def trials_text(told: TrialPage) -> str:
     """Write trials, a line each, and how many were kept."""
     columns: Mapping[str, Column] = {
-        "trial": "id", "state": "state", "lever": "lever", "value": _value_text,
+        "trial": "id", "state": "state", "lever": "lever",
+        "value": lambda each: shorten(_value_text(each), SHOWN, placeholder="..."),
         "questions": lambda each: each["screened"] + each["asked"],
         "better": "wins", "worse": "losses", "evidence": lambda each: f"{each['evidence']:.1f} of {each['needed']:g}",
         "why": lambda each: each["reason"] or each["why"],
     }  # fmt: skip
-    none = "Nothing was tried yet. `batos heartbeat resume` lets the mind try changes by itself."
+    none = "Nothing was tried yet. `batos heartbeat` tells what is missing; with `resume` the mind tries by itself."
     if not told["trials"]:
         return none
     counted = f"tried {told['tried']}, kept {told['kept']}, expected false among them at most {told['false']:.1f}"
@@ -132,10 +133,14 @@ def trials_text(told: TrialPage) -> str:
 
 
 def _value_text(told: TrialDocument) -> str:
-    if told["state"] == "screening":
-        return "to be chosen"
-    values = list(dict.fromkeys(_plain_text(each["value"]) for each in told["changes"]))
-    return ", ".join(values)
+    """Write the value that is tried, or those among which none is chosen."""
+    chosen = [each["value"] for each in told["changes"]]
+    known = [chosen] if _is_chosen(told) else told["candidates"]
+    return " or ".join(", ".join(dict.fromkeys(map(_plain_text, values))) for values in known)
+
+
+def _is_chosen(told: TrialDocument) -> bool:
+    return any(each["value"] != each["before"] for each in told["changes"])
 
 
 def _plain_text(value: object) -> str:
@@ -149,10 +154,10 @@ def trial_text(told: TrialDocument) -> str:
 
 def _heads(told: TrialDocument) -> Iterator[tuple[str, str]]:
     yield "trial", f"{told['id']}, {told['state']}{': ' * bool(told['reason'])}{told['reason']}"
-    for each in told["changes"]:
-        before, value = _plain_text(each["before"]), _plain_text(each["value"])
-        yield each["slot"], before if before == value else f"{before} -> {value}"
-    yield "why", f"{told['why']}, by {told['by']}"
+    for place, each in enumerate(told["changes"]):
+        known = [each["value"]] if _is_chosen(told) else [values[place] for values in told["candidates"]]
+        yield each["slot"], f"{_plain_text(each['before'])} -> {' or '.join(map(_plain_text, known))}"
+    yield "why", f"{told['why']}{', ' * bool(told['why'])}by {told['by']}"
     yield "begun", local_time(told["begun"]) + (f", ended {local_time(told['ended'])}" if told["ended"] else "")
     asked = f"{told['screened']} to choose the value, {told['asked']} to judge it, {told['probed']} after it was kept"
     yield "questions", asked
@@ -175,10 +180,14 @@ def slots_text(told: SlotPage) -> str:
     """Write slots, a line each."""
     columns: Mapping[str, Column] = {
         "slot": "slot", "value": lambda each: shorten(_plain_text(each["value"]), SHOWN, placeholder="..."),
-        "redefined": lambda each: f"{len(each['values']) - 1} times" if each["values"] else "",
+        "redefined": lambda each: _times(len(each["values"]) - 1) if each["values"] else "",
         "what it is": "what",
     }  # fmt: skip
     return listing(told["slots"], columns, "There are no slots yet: run `batos genesis`.")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def slot_text(told: SlotLineage) -> str:
