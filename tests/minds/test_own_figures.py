@@ -202,6 +202,24 @@ def test_a_number_in_words_counts() -> None:
     assert told.lead_answer("", "It took 2 calls, not seven.") == told.lead
 
 
+@pytest.mark.parametrize(
+    ("question", "facts", "span"),
+    [
+        ("How many missions failed today?", ("failed",), "day"),
+        ("Wie viele Missionen sind heute gescheitert?", ("failed",), "day"),
+        ("Was hat die letzte Antwort gekostet?", ("last_calls", "last_tokens", "last_seconds"), "week"),
+        ("Combien a coûté la dernière réponse ?", ("last_calls", "last_tokens", "last_seconds"), "week"),
+        ("¿Cuánto costó la última respuesta?", ("last_calls", "last_tokens", "last_seconds"), "week"),
+    ],
+)
+def test_a_question_need_not_say_you(question: str, facts: tuple[str, ...], span: str) -> None:
+    """The last answer, and what failed today, are the mind's own also without a word for it."""
+    found = own_figures.choose(question)
+    assert found is not None
+    assert (found.facts, found.span) == (facts, span)
+    assert own_figures.choose("How many missions failed in 1969?") is None
+
+
 def test_every_language_has_the_same_figures_in_a_fact() -> None:
     """A sentence of another language than English has the fact's figure first, and its places are known ones."""
     table = own_figures._table()
