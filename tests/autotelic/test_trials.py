@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.autotelic import levers, slot_values, trials
-from batos.autotelic.paired_test import PairedAnswer
+from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
 from batos.autotelic.slot_values import Changes
-from batos.autotelic.trials import ScreenAnswer, TrialAnswer
 from batos.image.roots import Root
 from batos.protocol.errors import NotFound, Refused
 from batos.records.redefinitions import ChangeOrigin
@@ -215,6 +214,20 @@ async def test_answers_that_differ_from_themselves_compare_nothing(tmp_path: Pat
             trials.note_noise(root, name, f"i-{number}", 1.0)
         trials.note_answer(root, name, answer(0), AT)
         assert trials.state_of(root, name) == "void"
+
+    async with trial_world(tmp_path) as world:
+        await in_world(world, look)
+
+
+async def test_a_trial_that_waits_for_questions_ends_after_a_month(tmp_path: Path) -> None:
+    """Meanwhile no other may begin."""
+
+    def look(root: Root) -> None:
+        name = begin(root)
+        trials.end_stale(root, name, AT, AT)
+        assert trials.state_of(root, name) == "trying"
+        trials.end_stale(root, name, "2026-12-31T12:00:00.000Z", AT)
+        assert (trials.state_of(root, name), trials.find_open(root)) == ("spent", None)
 
     async with trial_world(tmp_path) as world:
         await in_world(world, look)

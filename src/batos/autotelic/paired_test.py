@@ -63,6 +63,21 @@ class PairedAnswer:
         return self.new - self.old
 
 
+class TrialAnswer(NamedTuple):
+    """The answers of both forms to one question: what is counted of them, and the missions that have their words."""
+
+    pair: PairedAnswer
+    before: str
+    after: str
+
+
+class ScreenAnswer(NamedTuple):
+    """The worth of the answer of the acting form, and of each candidate's behind it, and how many of these differ."""
+
+    worth: tuple[float, ...]
+    changed: int
+
+
 class TrialRules(NamedTuple):
     """The evidence at which a change is kept, and the most questions that are asked."""
 

@@ -14,9 +14,8 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from batos.autotelic import entropy, entropy_days, levers, slot_values, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.levers import Lever
-from batos.autotelic.paired_test import PairedAnswer
+from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
 from batos.autotelic.slot_values import Changes, SlotWrite
-from batos.autotelic.trials import ScreenAnswer, TrialAnswer
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -190,6 +189,8 @@ class Trials:
             await self._write(partial(trials.choose, name=name, at=iso(self._parts.clock())))
         if await self._state(name) == "trying":
             await self._ask_all(name, self._try, night)
+            now = self._parts.clock()  # here no fresh question is left: it waits for some, but not for ever
+            await self._write(lambda root: trials.end_stale(root, name, iso(now - AGAIN), iso(now)))
         return await self._state(name) not in trials.OPEN
 
     async def _ask_all(self, name: str, step: _Step, night: Night) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
 from batos.autotelic import paired_test, slot_values
 from batos.autotelic.levers import Lever
-from batos.autotelic.paired_test import PairedAnswer, TrialDecision, TrialRules
+from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer, TrialDecision, TrialRules
 from batos.autotelic.slot_values import Changes, SlotWrite
 from batos.genesis.codex.origins import plain
 from batos.image import ids, roots
@@ -41,21 +41,6 @@ BARRED: Final = timedelta(days=90)
 EXAMPLES: Final = 3
 #: The first questions of a comparison after which it ends if no value has changed an answer.
 SAME: Final = 6
-
-
-class TrialAnswer(NamedTuple):
-    """The answers of both forms to one question: what is counted of them, and the missions that have their words."""
-
-    pair: PairedAnswer
-    before: str
-    after: str
-
-
-class ScreenAnswer(NamedTuple):
-    """The worth of the answer of the acting form, and of each candidate's behind it, and how many of these differ."""
-
-    worth: tuple[float, ...]
-    changed: int
 
 
 def begin(root: Root, lever: Lever, candidates: Sequence[Changes], origin: ChangeOrigin, now: datetime) -> str:
@@ -247,6 +232,13 @@ def note_probe(root: Root, name: str, pair: PairedAnswer, at: str) -> None:
             undo(root, name, ChangeOrigin("probation", at, "the answers got worse after it was kept"))
     elif len(differences) >= PROBED:
         kept.update(state="kept", reason=f"{kept['reason']}; it held in {PROBED} more questions")
+
+
+def end_stale(root: Root, name: str, before: str, at: str) -> None:
+    """End a trial that goes on and began before a moment: others cannot begin while it waits for questions."""
+    kept = _find(root, name)
+    if kept["state"] == "trying" and kept["begun"] < before:
+        _end(kept, "spent", "there were too few questions", at)
 
 
 def note_cost(root: Root, name: str, calls: int, tokens: int) -> None:

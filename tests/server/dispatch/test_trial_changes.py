@@ -16,8 +16,7 @@ from tests.waiting import until
 
 from batos.autotelic import trial_nights, trials
 from batos.autotelic.heartbeat import Allowance, Duty
-from batos.autotelic.paired_test import PairedAnswer
-from batos.autotelic.trials import TrialAnswer
+from batos.autotelic.paired_test import PairedAnswer, TrialAnswer
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.image.roots import Root, named_objects
