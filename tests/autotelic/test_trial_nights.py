@@ -138,6 +138,14 @@ async def test_a_person_tries_a_value_and_keeps_a_line(tmp_path: Path) -> None:
             await world.nights().keep(found, ANN)
 
 
+async def test_a_value_of_a_person_has_the_risk_of_its_lever(tmp_path: Path) -> None:
+    """The steps of a state act by themselves when they are better; no person has to agree once more."""
+    async with trial_world(tmp_path) as world:
+        steps = with_bound_value(default_steps("IDLE"), "recall", "most", 7)
+        await world.nights().begin("IDLE.steps", steps, ANN)
+        assert [each["risk"] for each in world.documents()] == [1]
+
+
 async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:
     """The duty has something to do when items or trials changed, and once a day; nothing else wakes it."""
     async with trial_world(tmp_path) as world:

@@ -56,6 +56,16 @@ def list_levers(root: Root) -> list[Lever]:
     return [made for kind in KINDS for names in _groups(kind, places) if (made := _lever(kind, names, places)).others]
 
 
+def find_kind(slot: str) -> LeverKind:
+    """Return the kind of a slot by its name: of several the one with the most risk, as of a slot that is no lever.
+
+    >>> find_kind("IDLE.steps").risk, find_kind("SYNTHESIZING.steps").risk, find_kind("ROBIN.top_p").risk
+    (1, 2, 3)
+    """
+    found = (each for each in KINDS if f".{slot}".endswith(f".{each.slot}"))
+    return max(found, key=lambda each: each.risk, default=KINDS[-1])
+
+
 def _groups(kind: LeverKind, places: Mapping[str, Value]) -> list[tuple[str, ...]]:
     names = tuple(name for name in places if f".{name}".endswith(f".{kind.slot}"))
     return [(name,) for name in names] if kind.apart else [names] if names else []

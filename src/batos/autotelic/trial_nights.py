@@ -148,7 +148,7 @@ class Trials:
                     field="slot",
                     remedy="Remember more documents, and let questions be made of them: `batos heartbeat now`.",
                 )
-            kind = next((each for each in levers.KINDS if f".{place.name}".endswith(f".{each.slot}")), levers.KINDS[-1])
+            kind = levers.find_kind(place.name)
             lever = Lever(place.name, kind, acting, ((SlotWrite(place.name, checked),),))
             return trials.begin(root, lever, lever.others, origin, self._parts.clock())
 

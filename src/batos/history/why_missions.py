@@ -157,6 +157,8 @@ def explain_evidence(asking: Asking, brief: Mapping[str, Any], told: Mapping[str
             return make_node("memory", f"{told['name']}, which is forgotten", ref=told["memory"])
         found = explain_memory(asking, document)
         return {**found, "text": f"{found['text']}; found by {told['why']}"} if told.get("why") else found
+    if told.get("trust") == "tool":
+        return make_node("figures", f"{told['name']}, counted from the mind's own records for this question")
     text = f"{told['name']}, characters {told['start']} to {told['start'] + told['length']}, came with the question"
     return make_node("file", text, ref=told["sha256"])
 

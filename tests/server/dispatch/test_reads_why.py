@@ -56,6 +56,16 @@ def the(node: WhyNode, kind: str) -> WhyNode:
     return next(each for each in walk(node) if each["kind"] == kind)
 
 
+async def test_figures_of_the_mind_itself_are_no_file(tmp_path: Path) -> None:
+    """Nobody brought them: they were counted."""
+    async with scripted_uvm(tmp_path, speaker()) as uvm:
+        await ask(uvm, "Who winds the clockwork?", as_file("lamp.txt", LAMP, 1_000))
+        told = await ask(uvm, "How many model calls did that answer cost?")
+        found = explain(uvm.readings, told["id"], "tester")
+        assert the(found, "figures")["text"].startswith("ledger, counted from")
+        assert "file" not in kinds(found)
+
+
 async def test_a_sentence_leads_to_its_document_its_call_and_its_mission(tmp_path: Path) -> None:
     """Quoted in another case, in part, or in other words; what no document carries is said to have none."""
     async with scripted_uvm(tmp_path, speaker()) as uvm:
