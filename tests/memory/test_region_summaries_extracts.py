@@ -67,3 +67,11 @@ def test_nothing_is_lost_of_memories_that_say_the_same() -> None:
         "Log 3: The lamp was lit on day 88.",
     ]
     assert distinct(texts("The lamp burns oil.", "The fog came at noon.")) == []
+
+
+def test_an_equal_sentence_about_another_subject_is_another_fact() -> None:
+    """Notes of one template under headings of their own: none of them loses when its house was opened."""
+    rest = "It opened in 1907. It is open all year. Its fee is two crowns. Dogs may come in. There is a bench."
+    given = texts(*(f"# The {house} of Ost\n\n{rest} The keeper is {name}." for house, name in
+                    (("mill", "Ida"), ("barn", "Maro"), ("pier", "Holm"))))  # fmt: skip
+    assert distinct(given) == []

@@ -86,17 +86,19 @@ def central(texts: Sequence[FoldedText], most: int | None = None) -> list[Summar
 def distinct(texts: Sequence[FoldedText]) -> list[SummaryLine]:
     """Return all that memories say that say nearly the same: the first as it is, of the others what differs.
 
-    Nothing is returned if that is not much less than all of them.
+    A memory that begins with another sentence is about something else, of which an equal sentence is another fact: all
+    of it stays. Nothing is returned if that is not much less than all of them.
     """
-    seen = {_key(text[start:end]) for text in (texts[0].text,) for start, end in sentence_spans(text)}
+    keys = [_key(texts[0].text[start:end]) for start, end in sentence_spans(texts[0].text)]
+    first, seen = keys[0] if keys else "", set(keys)
     lines = [SummaryLine(texts[0].name, titled_text(texts[0].title, texts[0].text))]
     for each in texts[1:]:
-        new = []
-        for start, end in sentence_spans(each.text):
-            if (key := _key(each.text[start:end])) not in seen:
-                seen.add(key)
-                new.append(each.text[start:end])
-        said = " ".join(new)
+        sentences = [each.text[start:end] for start, end in sentence_spans(each.text)]
+        is_other = bool(sentences) and _key(sentences[0]) != first
+        new = [sentence for sentence in sentences if is_other or _key(sentence) not in seen]
+        if not is_other:
+            seen.update(map(_key, new))
+        said = " ".join(dict.fromkeys(new))
         lines.append(SummaryLine(each.name, titled_text(each.title, said) if said else ""))
     whole = sum(len(each.text) for each in texts)
     return lines if sum(len(each.text) for each in lines) <= WORTH * whole else []
