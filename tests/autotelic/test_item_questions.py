@@ -232,3 +232,14 @@ async def test_a_beat_asks_over_the_wire(tmp_path: Path) -> None:
         assert uvm.readings.memories(9)["documents"] == 2
         with uvm.image.snapshot() as root:
             assert gold_items.number_of(root, "asked") == gold_items.number_of(root, "read") > 0
+
+
+async def test_a_model_is_asked_about_the_memories_of_one_user_alone(uvm: UVM) -> None:
+    """Only that user's items judge a trial; the others' calls would be for nothing."""
+    model = Model(good)
+    await remember(uvm, incoming(LAMP, "/a"), incoming(PIER, "/b", user="bob"))
+    store = item_store.ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock, "ann")
+    await store.refresh()
+    await store.ask(model.writer())
+    assert {each.user for each in items(uvm, kinds="A")} <= {"ann"}
+    assert {told["user"] for told, _ in model.asked} == {"ann"}

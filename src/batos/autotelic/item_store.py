@@ -67,7 +67,11 @@ class MadeItems:
 class ItemStore:
     """Makes the items of one image. A process that is killed has made those of whole memories, and goes on there."""
 
-    def __init__(self, image: LivingImage, search: ChunkSearch, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, image: LivingImage, search: ChunkSearch, clock: Callable[[], datetime], user: str | None = None
+    ) -> None:
+        """Make a store; a model is asked about the memories of `user` alone, whose items trials use (None: all)."""
+        self._user = user
         self._image = image
         self._search = search
         self._clock = clock
@@ -142,8 +146,9 @@ class ItemStore:
             for first, row in memory_records.ranges_of(root, begin, end - 1):
                 made.behind = first + 1
                 source = read_source(root, row.document, at)
-                facts = [] if source is None else islice(item_makers.facts_of(source), item_makers.MOST["A"])
-                asked = [(source, fact) for fact in facts if source is not None]
+                if source is None or self._user not in (None, source.user):
+                    continue
+                asked = [(source, fact) for fact in islice(item_makers.facts_of(source), item_makers.MOST["A"])]
                 if asked:
                     return made, asked
         return made, []

@@ -37,7 +37,7 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
 
     From here on the heartbeat makes questions with known answers, and tries changes by asking them in copies.
     """
-    store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
+    store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock, uvm.settings.asker)
     writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
     nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask)
     uvm.heartbeat.add(item_store.refreshing(store, writer, uvm.clock))
