@@ -44,6 +44,7 @@ async def test_a_day_has_the_medians_of_its_missions(tmp_path: Path) -> None:
         assert page["days"][0]["cem"] is not None
         why = await door("cem_why", day="2026-11-03", user="tester")
         assert [each["text"] for each in why["missions"]] == ["Who cries over the harbour?"]
+        assert await door("cem_why", user="tester") == why
         assert (await door("cem", user="bob"))["days"] == []
         with pytest.raises(NotFound):
             await door("cem_why", day="2026-11-03", user="bob")

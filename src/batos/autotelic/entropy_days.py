@@ -71,20 +71,20 @@ def _list_marks(root: Root) -> list[EntropyMark]:
     return sorted(found, key=lambda each: each["day"])
 
 
-def explain(root: Root, day: str, user: str | None) -> EntropyReasons:
-    """Return the missions of a day (of a user), the lowest first.
+def explain(root: Root, day: str | None, user: str | None) -> EntropyReasons:
+    """Return the missions of a day (of a user), by default of the newest, the lowest first.
 
     Raises: NotFound: no mission of that day was measured.
     """
     every = list(_read_rows(root, user))
-    found = next((each for each in _days(every) if each["day"] == day), None)
+    found = next((each for each in reversed([*_days(every)]) if day in (None, each["day"])), None)
     if found is None:
         raise NotFound(
-            f"nothing was measured on {day}",
+            f"nothing was measured on {day}" if day else "nothing was measured yet",
             field="day",
             remedy="`batos cem` draws the days that were measured.",
         )
-    rows = [each for each in every if _day_of(each.name) == day]
+    rows = [each for each in every if _day_of(each.name) == found["day"]]
     lines = [EntropyMission(mission=e.name, text=e.text, parts=e.parts, uses=e.uses, outcome=e.outcome) for e in rows]
     return {"day": found, "missions": sorted(lines, key=lambda each: entropy.composite(each["parts"]) or 0.0)}
 

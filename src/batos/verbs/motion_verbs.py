@@ -117,9 +117,11 @@ def _finding_text(told: EntropyFinding) -> str:
 
 
 class CemWhyArgs(StrictModel):
-    """Show the missions that a day's values come of, the lowest first."""
+    """Show the missions that a day's values come of, the lowest first; without a day: of the newest."""
 
-    day: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$", description="The day, in UTC, as 2026-11-30.")
+    day: str | None = Field(
+        default=None, pattern=r"^\d{4}-\d{2}-\d{2}$", description="The day, in UTC, as 2026-11-30; absent: the newest."
+    )
     user: Name | None = Field(default=None, description="Only this user's missions; absent: all.")
 
 
@@ -191,4 +193,4 @@ RATE: Final = WireVerb(
     examples=("batos rate good", 'batos rate last-1 bad --why "It names the wrong year."'),
 )  # fmt: skip
 CEM: Final = WireVerb("cem", CemArgs, "cem show", cem_text, reads=True)
-CEM_WHY: Final = WireVerb("cem_why", CemWhyArgs, "cem why DAY", cem_why_text, reads=True)
+CEM_WHY: Final = WireVerb("cem_why", CemWhyArgs, "cem why [DAY]", cem_why_text, reads=True)
