@@ -239,7 +239,9 @@ class ScriptedUvm:
             raise ownership.no_mission(name, user)
         return theirs[-1] if name == "last" else name
 
-    def newest(self, most: int = 20, *, status: str | None = None, user: str | None = None) -> list[dict[str, Any]]:
+    def newest(
+        self, most: int = 20, *, status: str | None = None, user: str | None = None, of_people: bool = False
+    ) -> list[dict[str, Any]]:
         lines = [
             {"id": each["id"], "status": each["status"], "user": each["brief"]["user"]} for each in self.found.values()
         ]

@@ -130,6 +130,9 @@ async def test_what_the_mind_asks_itself_is_nobodys_last_question(mind: Mind) ->
         user = roots.mission_record(root, first).brief.value["user"]
         assert reports.resolve_mission(root, "last", user) == second
         assert reports.resolve_mission(root, "last-1", user) == first
+        listed = [each["id"] for each in reports.mission_lines(root, 9, None, None, of_people=True)]
+        assert listed == [second, first]
+        assert len(reports.mission_lines(root, 9, None, None)) == 3
 
 
 ulids = st.text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=3, max_size=3).map(lambda text: f"m-01M7Z{text}")

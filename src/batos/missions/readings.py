@@ -79,11 +79,14 @@ class Readings:
         return reports.with_cost(found, self.journal)
 
     def newest(
-        self, most: int = 20, *, status: str | None = None, user: str | None = None
+        self, most: int = 20, *, status: str | None = None, user: str | None = None, of_people: bool = False
     ) -> list[MissionLineDocument]:
-        """Return a line for each of the newest missions, optionally only those with a status or of a user."""
+        """Return a line for each of the newest missions, optionally only those with a status, of a user, or of people.
+
+        `of_people` leaves out those that the mind asked itself.
+        """
         with self.image.snapshot() as root:
-            return reports.mission_lines(root, most, status, user)
+            return reports.mission_lines(root, most, status, user, of_people=of_people)
 
     def resolve_mission(self, name: str, user: str | None = None) -> str:
         """Return the id of the mission that a name means; a named user finds only their own.

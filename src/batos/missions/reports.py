@@ -172,9 +172,12 @@ def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) 
     return found
 
 
-def mission_lines(root: Root, most: int, status: str | None, user: str | None) -> list[MissionLineDocument]:
-    """Return a line for each of the newest missions, optionally only those with a status or of a user."""
-    lines = (mission_line(name, record.brief, record.status) for name, record in newest(root))
+def mission_lines(
+    root: Root, most: int, status: str | None, user: str | None, *, of_people: bool = False
+) -> list[MissionLineDocument]:
+    """Return a line for each of the newest missions, optionally only those with a status, of a user, or of people."""
+    listed = (each for each in newest(root) if not (of_people and ownership.is_own_work(each[1])))
+    lines = (mission_line(name, record.brief, record.status) for name, record in listed)
     meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
     return list(islice(meant, most))
 

@@ -109,7 +109,11 @@ class Reader:
                 bind(
                     MISSIONS,
                     lambda given, *_told: read(
-                        lambda: {"missions": of.newest(given.limit, status=given.status, user=given.user)}
+                        lambda: {
+                            "missions": of.newest(
+                                given.limit, status=given.status, user=given.user, of_people=not given.mind
+                            )
+                        }
                     ),
                 ),
                 bind(SHOW, self._show),
