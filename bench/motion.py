@@ -7,6 +7,7 @@ that harms was kept by hand and is taken back. `started`, `not started`: the mis
 of the scripted model say the same from one day on, or never. The metric falls, and the mind tries a lever for diversity
 without a person.
 
+`kinds_promoted` counts the kinds of levers of which a value with a planted gain was kept, and taken back.
 `counted_twice` are questions that a process counted twice which was killed again and again while it tried a change.
 `yield_s` is the longest time from a person's question to its first call, while a model takes five seconds for one of a
 trial.
@@ -35,7 +36,8 @@ from typing import Any, Final
 
 import structlog
 
-from batos.autotelic import entropy_days, trial_nights, trials
+from batos.autotelic import entropy_days, levers, trial_nights, trials
+from batos.autotelic.levers import Lever
 from batos.image.roots import Root
 from batos.memory.known_texts import Incoming
 from batos.protocol.brief import as_file
@@ -54,6 +56,8 @@ from report import Goal, report
 WORLDS: Final = Path(__file__).with_name("motion_worlds.json")
 #: Missions of a day, and the calls of a night.
 MISSIONS, CALLS = 5, 300
+#: The share of right answers that is planted for a value of each kind of lever.
+GAIN: Final = 0.4
 ANN: Final = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "by hand")
 NOTE: Final = "The lamp is amber."
 PERSONS: Final = "Who winds the lamp tonight?"
@@ -160,6 +164,35 @@ async def ask(uvm: UVM, text: str) -> None:
     brief = {"text": text, "user": "tester", "effort": "cycle", "policy": {"combine": "weave"}}
     await uvm.missions.ask(brief, [FILE])
     await uvm.mission_memory.write()
+
+
+async def promote_kinds(most: int) -> list[str]:
+    """Let a value of each kind of lever win a trial; return the kinds of which it was kept and then taken back."""
+    found = []
+    with tempfile.TemporaryDirectory() as home:
+        async with trial_world(Path(home)) as world:
+            with world.uvm.image.snapshot() as root:
+                known = levers.list_levers(root)
+            for kind in levers.KINDS[:most]:
+                lever = next((each for each in known if each.kind is kind), None)
+                if lever is not None and await _is_promoted(world, lever):
+                    found.append(kind.name)
+    return found
+
+
+async def _is_promoted(world: TrialWorld, lever: Lever) -> bool:
+    """Let a trial of a lever's first value win, keep it where a person has to, and undo it."""
+    before, value = world.acting(), lever.others[0]
+    world.effects = {(each.slot, each.value): GAIN / len(value) for each in value}
+    nights = world.nights()
+    name = await world.uvm.image.shared.apply(lambda root: trials.begin(root, lever, [value], ANN, world.now))
+    await world.night(600)
+    if next(each for each in world.documents() if each["id"] == name)["state"] == "waiting":
+        await nights.keep(name, ANN)
+    kept = all(world.acting()[each.slot] == each.value for each in value)
+    await nights.undo(name, ANN)
+    await world.finish()
+    return kept and world.acting() == before
 
 
 # -- kills, and giving way
@@ -302,7 +335,7 @@ def goals_of(found: Mapping[str, Any], seeds: int) -> list[Goal]:
     known: Mapping[str, tuple[float, bool]] = {
         "promoted_right": (0.9 * seeds, True), "null_promotions": (1, False), "trap_promotions": (0, False),
         "bad_undone_within": (150, False), "rut_started_unprompted": (seeds, True), "healthy_started": (0, False),
-        "counted_twice": (0, False), "yield_s": (1.0, False),
+        "counted_twice": (0, False), "kinds_promoted": (8, True), "yield_s": (1.0, False),
     }  # fmt: skip
     return [
         Goal(name, found[name], goal, "at_least" if least else "at_most")
@@ -333,6 +366,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     async def run() -> dict[str, Any]:
         found = await measure(read_worlds(given.world), seeds, quick=given.quick)
         found["counted_twice"] = await count_twice(*((1, 30) if given.quick else (20, 600)))
+        kinds = await promote_kinds(1 if given.quick else len(levers.KINDS))
+        found["kinds"], found["kinds_promoted"] = kinds, len(kinds)
         found["yield_s"] = await measure_yield(*((1, 1.0) if given.quick else (5, 5.0)))
         return found
 
