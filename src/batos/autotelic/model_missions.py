@@ -17,8 +17,10 @@ PATIENCE: Final = 2
 #: Times that the same is asked, each by a mission of its own, if the one before ended without an answer.
 TIMES: Final = 3
 
+#: A brief, or the report of a mission, as plain data.
+MissionData: TypeAlias = Mapping[str, Any]
 #: Asks a mission, and returns its report; raises BatosError where there is no answer.
-Ask: TypeAlias = Callable[[Mapping[str, Any], Sequence[File]], Awaitable[Mapping[str, Any]]]
+Ask: TypeAlias = Callable[[MissionData, Sequence[File]], Awaitable[MissionData]]
 
 _log = structlog.get_logger("batos.memory")
 
@@ -85,7 +87,7 @@ class ModelMissions:
             return False
         return True
 
-    async def report(self, task: MissionTask) -> Mapping[str, Any] | None:
+    async def report(self, task: MissionTask) -> MissionData | None:
         """Return the report of a mission; None if there is no answer, or it is given up."""
         if self.is_given_up:
             return None
@@ -98,7 +100,7 @@ class ModelMissions:
         self.tokens += cost.get("prompt_tokens", 0) + cost.get("answer_tokens", 0)
         return told
 
-    async def _ask_anew(self, task: MissionTask) -> Mapping[str, Any] | None:
+    async def _ask_anew(self, task: MissionTask) -> MissionData | None:
         """Ask by the first mission of a task that has not ended without an answer; None: there is no answer."""
         for before in range(TIMES):
             try:
