@@ -10,6 +10,8 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from tests.image.open_image import say
 from batos.autotelic.curator import CurationWish
 from batos.image.filestorage import SoundFileStorage
 from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import Seams
+from batos.uvm import UVM, Seams
 
 
 class Deadly(SoundFileStorage):
@@ -53,15 +55,22 @@ class Deadly(SoundFileStorage):
         return found
 
 
-async def main(home: Path, point: str, number: int) -> None:
-    """Say that it begins, then fold."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # stdout is for what is said
+@asynccontextmanager
+async def deadly_uvm(home: Path) -> AsyncIterator[UVM]:
+    """Yield a mind over such a file; what is logged goes to stderr, for stdout has what is said."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 
     def storage() -> Deadly:
         return Deadly(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))
 
     seams = Seams(opening=lambda given: replace(given, image_factory=storage))
     async with scripted_uvm(home, ScriptedBridge(), memory=False, user="ann", seams=seams) as uvm:
+        yield uvm
+
+
+async def main(home: Path, point: str, number: int) -> None:
+    """Say that it begins, then fold."""
+    async with deadly_uvm(home) as uvm:
         say("begins")
         Deadly.armed, Deadly.left = point, number
         await uvm.curator.curate(CurationWish("ann", 0, 99, by_rule=True))

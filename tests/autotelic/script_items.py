@@ -7,29 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import replace
 from pathlib import Path
 
-import structlog
-from tests.autotelic.script_curate import Deadly
+from tests.autotelic.script_curate import Deadly, deadly_uvm
 from tests.image.open_image import say
 
 from batos.autotelic import item_store
 from batos.autotelic.heartbeat import Allowance
 from batos.autotelic.item_store import ItemStore
-from batos.testing import ScriptedBridge, scripted_uvm
-from batos.uvm import Seams
 
 
 async def main(home: Path, point: str, number: int) -> None:
     """Say that it begins, then make items."""
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # stdout is for what is said
-
-    def storage() -> Deadly:
-        return Deadly(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))
-
-    seams = Seams(opening=lambda given: replace(given, image_factory=storage))
-    async with scripted_uvm(home, ScriptedBridge(), memory=False, user="ann", seams=seams) as uvm:
+    async with deadly_uvm(home) as uvm:
         store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
         say("begins")
         Deadly.armed, Deadly.left = point, number

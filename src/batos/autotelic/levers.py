@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeAlias, cast
 
 from batos.autotelic import slot_values
@@ -16,8 +17,6 @@ from batos.records.redefinitions import Value
 
 #: 1: kept by itself when it is better; 2: the same, announced; 3: kept by a person alone.
 Risk: TypeAlias = Literal[1, 2, 3]
-
-
 #: Makes the values to be tried from those that act.
 Vary: TypeAlias = Callable[[Sequence[Value]], Iterator[Sequence[Value]]]
 
@@ -105,30 +104,21 @@ def _other_conditions(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
                 yield [tuple(sorted({**others, **({"min_words": words} if words else {})}.items()))]
 
 
-def _vary_value(step: str, bound: str, *values: BoundValue) -> Vary:
-    """Return what tries these values of a bound, in a state that takes the step."""
+def _vary_steps(step: str, *changes: Callable[[Steps], Steps]) -> Vary:
+    """Return what tries changes of a state that takes a step."""
 
     def vary(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
-        for steps in map(_as_steps, acting):
+        for value in acting:
+            steps = cast("Steps", value)
             if step in dict(steps):
-                yield from ([state_steps.with_bound_value(steps, step, bound, value)] for value in values)
+                yield from ([change(steps)] for change in changes)
 
     return vary
 
 
 def _vary_without(step: str) -> Vary:
     """Return what tries a state without one of its steps."""
-
-    def vary(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
-        for steps in map(_as_steps, acting):
-            if step in dict(steps):
-                yield [state_steps.without_step(steps, step)]
-
-    return vary
-
-
-def _as_steps(value: Value) -> Steps:
-    return cast("Steps", value)
+    return _vary_steps(step, partial(state_steps.without_step, step=step))
 
 
 #: Lines that say who speaks, written by hand: no model writes a line of a persona.
@@ -149,7 +139,8 @@ _RELEVANCE: Final = frozenset({"Hrel", "outcome", "cem"})
 
 def _bound_kind(state: str, step: str, bound: str, lines: frozenset[str], *values: BoundValue) -> LeverKind:
     """Return the kind of lever that changes a bound of a state's step."""
-    vary = _vary_value(step, bound, *values)
+    changes = (partial(state_steps.with_bound_value, step=step, bound=bound, value=value) for value in values)
+    vary = _vary_steps(step, *changes)
     return LeverKind(f"{step} {bound}", f"{state}.{state_steps.STEPS}", 1, lines, vary, step=f"{step}.{bound}")
 
 

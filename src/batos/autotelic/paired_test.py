@@ -17,7 +17,7 @@ HOPE: Final = 0.10
 GUARDED, CLASS_HARMED = 10.0, 10.0
 #: The most by which the share of answers that the gate lets pass, and of missions that end, may fall.
 MARGINS: Final = {"gate": 0.10, "end": 0.05}
-#: The most that an answer may cost beside the old one, at the median, and the gain by which each added call is paid.
+#: The most tokens that all answers may cost, as a factor of the old ones', and the gain that pays for each added call.
 COST, CALL_GAIN = 1.3, 0.05
 
 Word: TypeAlias = Literal["go on", "promote", "drop", "spent"]

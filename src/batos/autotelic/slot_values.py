@@ -99,7 +99,7 @@ def find_place(root: Root, name: str) -> SlotPlace:
 
 
 def redefine(root: Root, name: str, value: object, origin: ChangeOrigin) -> Redefinition | None:
-    """Give a slot a value, and note that in its lineage; None: it has it.
+    """Write a value to a slot, and note that in its lineage; None: it has it.
 
     Raises: Refused: it may not be redefined. BriefError: the value is none for it.
     """
@@ -112,7 +112,7 @@ def redefine(root: Root, name: str, value: object, origin: ChangeOrigin) -> Rede
 
 
 def try_out(root: Root, changes: Changes) -> None:
-    """Give slots values without a lineage, in a copy of the mind that is thrown away. A value that acts is left."""
+    """Write values without a lineage, in a copy of the mind that is thrown away. A value that acts is left."""
     for change in changes:
         place = find_place(root, change.slot)
         if change.value != place.read():
@@ -120,7 +120,7 @@ def try_out(root: Root, changes: Changes) -> None:
 
 
 def roll_back(root: Root, name: str, number: int | None, origin: ChangeOrigin) -> Redefinition | None:
-    """Give a slot a value that it had, by default the one before this; None: it has it.
+    """Write a value that a slot had, by default the one before this; None: it has it.
 
     Raises: NotFound: it had none of that number.
     """

@@ -76,7 +76,7 @@ class CopyAsker:
 
 
 def _set_up(root: Root, item: GoldItem, changes: Changes) -> None:
-    """Give slots their values; what nothing may answer is asked without the memory that does."""
+    """Write the values of slots; what nothing may answer is asked without the memory that does."""
     slot_values.try_out(root, changes)
     if item.kind == "N" and item.source in root[roots.DOCUMENTS]:
         memory_standings.set_standing(root, item.source, "retracted")
@@ -113,7 +113,7 @@ def read_examples(root: Root, journal: Entries, name: str) -> list[TrialExample]
 
 
 def _ignore(*_told: object) -> None:
-    """Tell nobody: a trial is nobody's question."""
+    """Do nothing: a trial is nobody's question, so that nobody is told."""
 
 
 #: The kinds of items that are answered; the others measure recall.

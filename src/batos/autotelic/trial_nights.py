@@ -141,7 +141,7 @@ class Trials:
             acting = (SlotWrite(place.name, place.read()),)
             if checked == acting[0].value:
                 raise BriefError(f"{place.name} is {value!r} now", field="value", remedy="Give another value.")
-            known = len(self._list_untried(root, place.name))
+            known = len(_list_untried(root, place.name, self._parts.questions(root, USES[1])))
             if known < FRESH:
                 raise Refused(
                     f"{known} questions with known answers may judge a change of it, and {FRESH} are wanted",
@@ -162,7 +162,7 @@ class Trials:
 
         def change(root: Root) -> str:
             found = trials.complete_id(root, name)
-            state = trials.document(root, found)["state"]
+            state = trials.state_of(root, found)
             if state != "waiting":
                 raise Refused(f"{found} is {state}", field="trial", remedy="`batos trials` lists those that wait.")
             trials.promote(root, found, origin._replace(why="a person agreed", trial=found))
@@ -298,7 +298,7 @@ class Trials:
             is_named = bool(lever.kind.lines & fallen.keys()) and (not begun or begun[-1] < since)
             has_values = bool(set(lever.others) - trials.list_barred(root, lever.name, now))
             is_free = has_values and probed.isdisjoint(each.slot for each in lever.acting)
-            if is_free and (is_named or len(fresh) >= FRESH) and len(self._list_untried(root, lever.name)) >= FRESH:
+            if is_free and (is_named or len(fresh) >= FRESH) and len(_list_untried(root, lever.name, judges)) >= FRESH:
                 found.append((not is_named, len(begun), place))
         if not found:
             return None
@@ -306,17 +306,11 @@ class Trials:
         lines = [] if min(found)[0] else sorted(chosen.kind.lines & fallen.keys())
         return chosen, f"{lines[0]}: {fallen[lines[0]]}" if lines else "there are questions that it was not tried with"
 
-    def _list_untried(self, root: Root, lever: str) -> list[GoldItem]:
-        """List the questions that may judge a lever: none of them has judged it before."""
-        gone = trials.list_tried(root, lever)
-        return [each for each in self._parts.questions(root, USES[1]) if each.id not in gone]
-
     def _fresh(self, root: Root, name: str, use: ItemSplit) -> list[GoldItem]:
         """List the questions that a trial may still ask, in an order that was fixed when it began."""
-        asked = trials.list_asked(root, name, judged=use == USES[1])
-        gone = asked | trials.list_tried(root, trials.lever_of(root, name)) if use == USES[1] else asked
-        left = [each for each in self._parts.questions(root, use) if each.id not in gone]
         lever = trials.lever_of(root, name)
+        gone = trials.list_tried(root, lever) if use == USES[1] else trials.list_asked(root, name, judged=False)
+        left = [each for each in self._parts.questions(root, use) if each.id not in gone]
         begun = f"{lever} {len(trials.list_begun(root, lever))}"
         return sorted(left, key=lambda each: hashlib.sha256(f"{begun} {each.id}".encode()).digest())
 
@@ -332,6 +326,12 @@ class Trials:
 
     async def _write(self, change: Callable[[Root], T]) -> T:
         return await self._parts.image.shared.apply(change)
+
+
+def _list_untried(root: Root, lever: str, judges: Sequence[GoldItem]) -> list[GoldItem]:
+    """List the questions that may judge a lever: none of them has judged it before."""
+    gone = trials.list_tried(root, lever)
+    return [each for each in judges if each.id not in gone]
 
 
 def _find_fallen(root: Root) -> dict[str, str]:

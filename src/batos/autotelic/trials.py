@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -29,8 +30,8 @@ OPEN: Final = frozenset[TrialWord]({"screening", "trying"})
 STANDING: Final = frozenset[TrialWord]({"promoted", "kept"})
 #: The most questions of a trial, of the comparison of values before it, and of the comparison of a form with itself.
 ASKED, SCREENED, NOISE = 300, 20, 20
-#: The questions after a promotion, in which harm undoes it, and the evidence for that.
-PROBED, HARMED = 150, 5.0
+#: The questions after a promotion, in which harm undoes it.
+PROBED: Final = 150
 #: The evidence by which equal forms differ, so that the answers are too unsteady to compare anything.
 UNSTEADY: Final = 10.0
 #: The reason of a trial that ends because a person, or the codex, changed its slots.
@@ -90,6 +91,11 @@ def list_by_state(root: Root, *words: TrialWord) -> list[str]:
     return [name for name, each in root[roots.TRIALS].items() if each["state"] in words]
 
 
+def expect_false(root: Root) -> float:
+    """Return how many of the trials whose values act are expected to be no better, at most."""
+    return math.fsum(1 / _find(root, name)["needed"] for name in list_by_state(root, *STANDING))
+
+
 def list_probed_slots(root: Root) -> set[str]:
     """Return the slots whose values are on probation."""
     return {change.slot for name in list_by_state(root, "promoted") for change in before_of(root, name)}
@@ -102,7 +108,7 @@ def list_tried(root: Root, lever: str) -> set[str]:
 
 
 def list_barred(root: Root, lever: str, now: datetime) -> set[Changes]:
-    """Return the values of a lever that were undone not long ago, or are being tried."""
+    """Return the values of a lever that were undone not long ago."""
     since = iso(now - BARRED)
     return {
         _changes(each["candidates"][each["chosen"]])
@@ -190,14 +196,14 @@ def note_noise(root: Root, name: str, item: str, difference: float) -> None:
         kept["noise"][item] = difference
 
 
-def note_answer(root: Root, name: str, answered: TrialAnswer, at: str) -> TrialDecision | None:
-    """Note the answers of both forms to a question, and decide; None: it was noted before, or nothing is tried.
+def note_answer(root: Root, name: str, answered: TrialAnswer, at: str) -> None:
+    """Note the answers of both forms to a question, and decide, unless it was noted before or nothing is tried.
 
     A change that is to be kept becomes part of the mind in this commit, unless a person has to agree.
     """
     kept, pair = _find(root, name), answered.pair
     if kept["state"] != "trying" or pair.item in kept["pairs"]:
-        return None
+        return
     kept["pairs"][pair.item] = _pack(pair)
     _keep_example(kept, answered)
     decision = decide(root, name)
@@ -212,7 +218,6 @@ def note_answer(root: Root, name: str, answered: TrialAnswer, at: str) -> TrialD
             kept.update(state="waiting", reason=f"{decision.reason}; you decide")
         else:
             promote(root, name, ChangeOrigin("trial", at, decision.reason, name))
-    return decision
 
 
 def note_probe(root: Root, name: str, pair: PairedAnswer, at: str) -> None:
@@ -225,7 +230,7 @@ def note_probe(root: Root, name: str, pair: PairedAnswer, at: str) -> None:
         return
     kept["probes"][pair.item] = _pack(pair)
     differences = [_unpack(item, each).difference for item, each in kept["probes"].items()]
-    if paired_test.evidence(differences, falls=True) >= HARMED:
+    if paired_test.evidence(differences, falls=True) >= paired_test.HARMED:
         if _list_built_on(root, name):  # and a person brought this one's value back
             _end(kept, "void", _CHANGED, at)
         else:

@@ -200,7 +200,7 @@ def check_steps(state: str, value: object) -> Steps:
 
 
 def redefine(orchestrator: UvmObject, state: str, value: object) -> Steps:
-    """Give a working state other steps, from the next mission on, and return them.
+    """Write other steps to a working state, which acts by them from the next mission on; return them.
 
     Raises: ObjectError: they are not sound (`check_steps`); nothing is written then.
     """

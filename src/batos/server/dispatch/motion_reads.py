@@ -48,8 +48,8 @@ def list_trials(root: Root, given: TrialsArgs) -> TrialPage:
     names = [] if kept is None or not kept else list(ids.newest_first(kept))
     standing = trials.list_by_state(root, *trials.STANDING) if names else []
     shown = [trials.document(root, name) for name in names[: given.limit]]
-    false = sum(1 / trials.document(root, name)["needed"] for name in standing)
-    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": round(false, 2)}
+    false = round(trials.expect_false(root), 2) if standing else 0.0
+    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": false}
 
 
 def show_trial(root: Root, journal: Entries, given: TrialShowArgs) -> TrialDocument:
