@@ -29,8 +29,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from batos.cli.remembering.memory_files import FileReader, SkippedFile
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.memory.reading.folder_files import FileReader, SkippedFile
 from reading_case_side import GivenFile, Phrase, read_files, write_files
 from reading_files_side import given_files, long_files
 from report import Goal, report

@@ -138,6 +138,7 @@ ELSEWHERE = {
     "memory.folded",
     "image.packed",
     "erasure.step",
+    "schedule.fired",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tomllib
@@ -93,3 +94,18 @@ def check_own(home: Path, environ: Mapping[str, str], user: int | None = None) -
             field="home",
             remedy=f"See that all in it is yours, then take their right: chmod go-w {home}. {_NO_OWNERS}",
         )
+
+
+def unit_name(home: Path) -> str:
+    """Return the name of a home's server among the units of systemd or launchd."""
+    return f"batos-{hashlib.sha256(os.fsencode(home)).hexdigest()[:8]}"
+
+
+def starts_with_machine(home: Path, environ: Mapping[str, str]) -> bool:
+    """Test if something starts a home's server after a restart of the machine: a unit of its user, or a container's."""
+    config = Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    units = (
+        config / "systemd" / "user" / f"{unit_name(home)}.service",
+        Path.home() / "Library" / "LaunchAgents" / f"org.{unit_name(home)}.plist",
+    )
+    return any(each.exists() for each in (*units, Path("/.dockerenv"), Path("/run/.containerenv")))

@@ -11,6 +11,7 @@ from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
+from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
 from batos.autotelic import heartbeat, rates
@@ -124,6 +125,7 @@ class UVM(OpenedImage):
     curator: Curator
     heartbeat: Heartbeat
     releaser: Releaser
+    schedules: Schedules
     packer: Packer
 
     @property
@@ -132,7 +134,7 @@ class UVM(OpenedImage):
         return (
             self.learning.job, self.mission_memory.job, self.backfill.job, self.follow_ups.job,
             self.releaser.job, self.releaser.watch, self.sharing.job, *self.packer.jobs, self.counters.job,
-            self.heartbeat.job,
+            self.heartbeat.job, self.schedules.job,
         )  # fmt: skip
 
     def status(self, user: str | None = None) -> MindStatus:
@@ -289,14 +291,14 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, workers, clock, readiness.ready)
     finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
-    folds = FoldStore(image, store, readings.recollection.search, clock)
     writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
     built = UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
         VectorBackfill(image, store, finder.find, workers.is_idle, tell), _memory(opened, store, readings.recollection),
-        *_curating(opened, folds, writer, workers.is_idle), _releaser(opened, seams.effects),
+        *_curating(opened, store, readings, writer, workers), _releaser(opened, seams.effects),
+        Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
@@ -315,15 +317,16 @@ def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollectio
 
 
 def _curating(
-    opened: OpenedImage, folds: FoldStore, writer: ModelSummaries, is_idle: Callable[[], bool]
+    opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries, workers: Workers
 ) -> tuple[Curator, Heartbeat]:
     """Make the curator, and the heartbeat by which it works when nobody asks."""
-    settings, curator = opened.settings, Curator(opened.image, folds, opened.clock, opened.events, writer)
+    settings, folds = opened.settings, FoldStore(opened.image, store, readings.recollection.search, opened.clock)
+    curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     duties = [heartbeat.curating(curator, settings.cold_days, opened.clock)]
     budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
     return curator, Heartbeat(
         HeartbeatParts(
-            opened.image, opened.clock, is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
+            opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
         )
     )  # fmt: skip
 
@@ -355,6 +358,7 @@ async def _start(stack: AsyncExitStack, built: UVM, *, lasts: bool) -> None:
         built.releaser.keep()
     stack.push_async_callback(_finish, built.packer.aclose)
     stack.push_async_callback(_finish, built.heartbeat.job.stop)
+    stack.push_async_callback(_finish, built.schedules.job.stop)
     stack.push_async_callback(_finish, built.follow_ups.job.stop)
     for job in built.jobs:
         job.obey(built.image.signals)

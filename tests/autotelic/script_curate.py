@@ -10,9 +10,10 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.image.open_image import say
 
 from batos.autotelic.curator import CurationWish
 from batos.image.filestorage import SoundFileStorage
+from batos.image.ids import utc_now
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 
@@ -56,14 +58,14 @@ class Deadly(SoundFileStorage):
 
 
 @asynccontextmanager
-async def deadly_uvm(home: Path) -> AsyncIterator[UVM]:
+async def deadly_uvm(home: Path, clock: Callable[[], datetime] = utc_now) -> AsyncIterator[UVM]:
     """Yield a mind over such a file; what is logged goes to stderr, for stdout has what is said."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 
     def storage() -> Deadly:
         return Deadly(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))
 
-    seams = Seams(opening=lambda given: replace(given, image_factory=storage))
+    seams = Seams(opening=lambda given: replace(given, image_factory=storage), clock=clock)
     async with scripted_uvm(home, ScriptedBridge(), memory=False, user="ann", seams=seams) as uvm:
         yield uvm
 

@@ -139,6 +139,7 @@ def grant_document(capability: UvmObject) -> GrantDocument:
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
         "selector": next(slot for slot in ("append_", "post_") if slot in slots), "host": slots.get("host", ""),
+        "unattended": bool(slots.get("unattended")),
     }  # fmt: skip
 
 

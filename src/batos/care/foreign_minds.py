@@ -15,7 +15,7 @@ from persistent.mapping import PersistentMapping
 from ZODB.DB import DB
 from ZODB.POSException import POSKeyError, StateLoadError
 
-from batos.agency.records import effect_records
+from batos.agency.records import effect_records, schedule_records
 from batos.image import roots, storage
 from batos.image.filestorage import SoundFileStorage
 from batos.image.records import OPEN, Brief
@@ -24,11 +24,12 @@ from batos.image.transactions import snapshot
 from batos.protocol.errors import BriefError
 from batos.protocol.server_documents import DisarmingReport
 
+_COPIED: Final = "it came with a backup or an export; `batos schedule resume` lets it go on"
 _UNSURE: Final = "its mind came back from a backup or an export, and it may have happened since that was made"
 
 
 def disarm(root: Root, at: str) -> DisarmingReport:
-    """Take back all grants, ask a person about each effect that waits, pause the heartbeat; in a change of the image.
+    """Take back all grants, ask a person about each effect that waits, pause heartbeat and schedules; in a change.
 
     Missions that have not ended lose the grants that they name: else one of the same name would be theirs again.
     """
@@ -42,6 +43,8 @@ def disarm(root: Root, at: str) -> DisarmingReport:
         brief.drop_grants()
     if _beats(root):
         root[roots.HEARTBEAT]["on"] = False
+    for schedule in _list_planned(root):
+        schedule_records.set_state(schedule, "paused", _COPIED)
     return {"grants": grants, "effects": effects}
 
 
@@ -49,6 +52,16 @@ def _beats(root: Root) -> bool:
     """Test if the mind wakes by itself: its owner said so, elsewhere."""
     kept = root.get(roots.HEARTBEAT)
     return isinstance(kept, PersistentMapping) and bool(kept.get("on"))
+
+
+def _list_planned(root: Root) -> list[schedule_records.Schedule]:
+    """Return the schedules that begin something by themselves."""
+    found = []
+    for schedule in schedule_records.list_all(root):
+        with _pass_over_lost():
+            if schedule["state"] == "active":
+                found.append(schedule)
+    return found
 
 
 def _list_waiting(root: Root) -> list[str]:
@@ -98,7 +111,7 @@ def disarm_file(path: Path, at: str) -> DisarmingReport:
 
 def _disarm_database(database: DB, at: str) -> DisarmingReport:
     with snapshot(database) as now:
-        if not (now.get(roots.GRANTS) or _list_waiting(now) or _list_granted(now) or _beats(now)):
+        if not (now.get(roots.GRANTS) or _list_waiting(now) or _list_granted(now) or _beats(now) or _list_planned(now)):
             return {"grants": [], "effects": []}
     with database.transaction("disarmed") as connection:
         return disarm(roots.root_of(connection), at)

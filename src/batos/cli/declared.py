@@ -167,7 +167,10 @@ def _options(name: str, spelled: str, field: FieldInfo) -> Iterator[Decorator]:
     elif kind is bool:
         yield click.option(spelled, name, is_flag=True, help=told)
     elif get_origin(kind) is list:
-        for choice in get_args(_unwrap(get_args(kind)[0], [])[0]):
+        inner, said = _unwrap(get_args(kind)[0], [])
+        if not get_args(inner):
+            yield click.option(spelled, name, type=_type(inner, said), multiple=True, metavar=name.upper(), help=told)
+        for choice in get_args(inner):
             which = f"{told.rstrip('.')}: {choice}."
             yield click.option(f"{spelled}-{choice}", name, flag_value=choice, multiple=True, help=which)
     else:

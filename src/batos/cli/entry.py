@@ -62,6 +62,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "curate": ("batos.cli.remembering.memories_verb", "Fold memories that nobody recalls into summaries."),
     "grants": ("batos.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
     "effects": ("batos.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
+    "schedule": ("batos.verbs.schedule_verbs", "Let the mind ask, remind or remember at a time."),
+    "inbox": ("batos.verbs.schedule_verbs", "Show what schedules brought: answers and reminders."),
     "cem": ("batos.verbs.motion_verbs", "Show what the mind measures of itself, day by day."),
     "trials": ("batos.verbs.trial_verbs", "Show changes that the mind tried of itself; keep or undo one."),
     "slot": ("batos.verbs.trial_verbs", "Show and redefine slots of personas and protocols while running."),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from calendar import monthrange
 from collections.abc import Callable, Collection, Mapping
@@ -17,31 +15,12 @@ from batos.cli.command_line import given_name
 from batos.cli.doors.door import Opened
 from batos.cli.verb_options import VerbCall
 from batos.client.pending import OnEvent
+from batos.memory.reading.file_sources import source_of
 from batos.protocol.errors import NotFound
 from batos.terminal.short_names import moment_text
 
 #: The arguments of verbs that name memories.
 _NAMING: Final = ("documents", "document", "source", "target")
-
-
-#: The longest source.
-_SOURCE: Final = 4_096
-
-
-def source_of(path: Path) -> str:
-    """Return the source of a file, also of one that is not there: its absolute path as text.
-
-    Raises: OSError, RuntimeError, ValueError: there can be no such file.
-    """
-    return shorten_source(os.fsencode(path.resolve()).decode("utf-8", "replace"))
-
-
-def shorten_source(source: str) -> str:
-    """Return a source; of one that is too long a digest stands for the end."""
-    if len(source) <= _SOURCE:
-        return source
-    digest = hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()
-    return f"{source[: _SOURCE - len(digest) - 1]}~{digest}"
 
 
 def exists(path: str) -> bool:

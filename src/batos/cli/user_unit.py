@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import plistlib
 import subprocess
@@ -15,6 +14,7 @@ from typing import Final, TypeAlias
 
 from batos import private_files
 from batos.config import LoadedSettings
+from batos.home_folder import unit_name
 from batos.protocol.errors import Refused
 
 #: Runs a command to its end. Raises: FileNotFoundError: there is no such program. Refused: it failed.
@@ -63,8 +63,7 @@ def server_start(loaded: LoadedSettings, environ: Mapping[str, str]) -> ServerSt
             variable = f"BATOS_{name.upper()}" if source == "flag" else source
             kept[variable] = str(getattr(loaded.settings, name)) if source == "flag" else environ[source]
     command = (sys.executable, "-P", "-m", "batos", "serve", "--quiet")
-    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:8]
-    return ServerStart(f"batos-{digest}", home, command, kept, home / "server")
+    return ServerStart(unit_name(home), home, command, kept, home / "server")
 
 
 def unit_of(start: ServerStart, environ: Mapping[str, str], platform: str = sys.platform) -> UserUnit:

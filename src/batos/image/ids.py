@@ -26,12 +26,15 @@ def base32(value: int) -> str:
     return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
-def mission_id(now: datetime, newest: str = "") -> str:
-    """Return a new mission's id. The id sorts after `newest`, even in the same millisecond or if the clock was set
-    back.
-    """
-    found = f"m-{_ulid(now)}"
+def _id_after(kind: str, now: datetime, newest: str) -> str:
+    """Return a new id that sorts after `newest`, even in the same millisecond or if the clock was set back."""
+    found = f"{kind}-{_ulid(now)}"
     return found if found > newest else _next(newest)
+
+
+def mission_id(now: datetime, newest: str = "") -> str:
+    """Return a new mission's id, which sorts after `newest`."""
+    return _id_after("m", now, newest)
 
 
 def _next(name: str) -> str:
@@ -72,9 +75,18 @@ def approval_id(now: datetime) -> str:
 
 
 def trial_id(now: datetime, newest: str = "") -> str:
-    """Return a new trial's id, which sorts after `newest` as a mission's does."""
-    found = f"t-{_ulid(now)}"
-    return found if found > newest else _next(newest)
+    """Return a new trial's id, which sorts after `newest`."""
+    return _id_after("t", now, newest)
+
+
+def schedule_id(now: datetime, newest: str = "") -> str:
+    """Return a new schedule's id, which sorts after `newest`."""
+    return _id_after("s", now, newest)
+
+
+def entry_id(now: datetime, newest: str = "") -> str:
+    """Return the id of a new entry of the inbox, which sorts after `newest`."""
+    return _id_after("i", now, newest)
 
 
 def utc_now() -> datetime:
@@ -108,7 +120,9 @@ def oid_text(oid: bytes) -> str:
 _BACK: Final = re.compile(r"last(?:-([0-9]{1,6}))?", re.IGNORECASE)
 _BEGINNING: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{1,26}")
 #: Ids begin with the first letter of their kind.
-_KINDS: Final = {"t": "trial", "m": "mission", "c": "conversation", "a": "approval"}
+_KINDS: Final = {
+    "t": "trial", "m": "mission", "c": "conversation", "a": "approval", "s": "schedule", "i": "entry",
+}  # fmt: skip
 #: Ids that are named where a beginning is that of several.
 _SHOWN: Final = 3
 

@@ -26,7 +26,7 @@ from batos.image.readable import ReadableImage, is_complete
 from batos.image.records import Brief, Status, StatusWord, check_move
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction, Voter, refuse_unchecked, snapshot
-from batos.image.writer import Writer
+from batos.image.writer import Noted, Writer
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import BatosError, Busy, DiskFull, ImageError, InternalError, Refused
 from batos.protocol.event_payloads import (
@@ -187,12 +187,13 @@ class LivingImage(ReadableImage):
         files: Mapping[str, bytes] | None = None,
         limit: int | None = None,
         begin: Callable[[str], bool] | None = None,
+        noted: Noted | None = None,
     ) -> str:
         """Write brief, status and thought; the mission is durable when its id is returned.
 
         `files` are the attachments' contents by sha256, as the brief names them. A brief with the idempotency key of
         an earlier one of its user writes nothing: it is that mission. `begin` is called with the id before anything is
-        written; where it returns True, the same commit makes the mission run.
+        written; where it returns True, the same commit makes the mission run. `noted` writes in that commit too.
 
         Raises: Busy: `limit` missions wait already.
         """
@@ -200,11 +201,16 @@ class LivingImage(ReadableImage):
             raise type(self.refusing)(self.refusing.message, remedy=self.refusing.remedy) from self.refusing
         now = self._clock()
         self._newest = name = mission_id(now, self._newest)
-        told, contents, at = dict(brief, id=name), dict(files or {}), iso(now)
-        runs = begin is not None and begin(name)
+        told, contents, at, runs = dict(brief, id=name), dict(files or {}), iso(now), begin is not None and begin(name)
 
         # A refusal is returned and not raised, so that it fails nobody else's part of the same commit.
-        given = await self.writer.apply(lambda root: self._admit(root, told, at, contents, limit, runs=runs))
+        def admit(root: Root) -> tuple[str, int] | Busy:
+            admitted = self._admit(root, told, at, contents, limit, runs=runs)
+            if noted is not None and not isinstance(admitted, Busy):
+                noted(root, admitted[0])
+            return admitted
+
+        given = await self.writer.apply(admit)
         if isinstance(given, BatosError):
             self._events.emit(QUEUE_BUSY, QueueBusy(user=brief["user"]))
             raise given

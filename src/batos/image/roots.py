@@ -88,6 +88,10 @@ ITEMS: Final = "items"
 REDEFINITIONS: Final = "redefinitions"
 #: trial id -> PersistentMapping: a change that was tried on known questions (autotelic/trials.py)
 TRIALS: Final = "trials"
+#: schedule id -> PersistentMapping: what is done at a time (agency/records/schedule_records.py)
+SCHEDULES: Final = "schedules"
+#: entry id -> what a schedule brought (agency/records/schedule_records.py)
+INBOX: Final = "inbox"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
@@ -119,39 +123,10 @@ SUSPECTED: Final = "suspected"
 PAIR: Final = "pair"
 
 RECORDS: Final = (
-    MISSIONS,
-    UNFOLDED,
-    QUEUED,
-    ATTACHMENTS,
-    CONVERSATIONS,
-    STATISTICS,
-    GENESIS,
-    TALLY,
-    REPEATS,
-    COUNTERS,
-    ROUTER,
-    METHODS,
-    APPROVALS,
-    AWAITED,
-    ASKED,
-    WISHES,
-    DOCUMENTS,
-    MEMORIES,
-    UNREMEMBERED,
-    UNDONE,
-    GRANTS,
-    EFFECTS,
-    FIRED,
-    STAGED,
-    EFFECT_LOG,
-    EFFECT_LINES,
-    OUTCOMES,
-    ENTROPY,
-    HEARTBEAT,
-    ITEMS,
-    REDEFINITIONS,
-    TRIALS,
-)
+    MISSIONS, UNFOLDED, QUEUED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS, ROUTER,
+    METHODS, APPROVALS, AWAITED, ASKED, WISHES, DOCUMENTS, MEMORIES, UNREMEMBERED, UNDONE, GRANTS, EFFECTS, FIRED,
+    STAGED, EFFECT_LOG, EFFECT_LINES, OUTCOMES, ENTROPY, HEARTBEAT, ITEMS, REDEFINITIONS, TRIALS, SCHEDULES, INBOX,
+)  # fmt: skip
 
 #: The trees among the records of memories: by numbers, and by words.
 _MEMORY_TREES: Final[Mapping[str, type]] = {
@@ -234,6 +209,8 @@ class Root(TypedDict, total=False):
     items: PersistentMapping[str, Any]
     redefinitions: OOBTree[str, tuple[tuple[Any, ...], ...]]
     trials: OOBTree[str, PersistentMapping[str, Any]]
+    schedules: OOBTree[str, PersistentMapping[str, Any]]
+    inbox: OOBTree[str, Any]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

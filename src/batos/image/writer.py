@@ -26,6 +26,9 @@ from batos.protocol.errors import BatosError, InternalError
 T = TypeVar("T")
 R = TypeVar("R")
 
+#: Writes more about a mission, by its id, in the commit that accepts it.
+Noted: TypeAlias = Callable[[Root, str], None]
+
 #: Times that a batch is tried whose commits meet those of other nodes.
 _ATTEMPTS: Final = 20
 

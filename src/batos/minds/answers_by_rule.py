@@ -1,7 +1,8 @@
 """Answers by rule, without a call: to who only tells a fact or an order, and that nothing remembered was used.
 
 A noted fact is remembered after the mission as every statement is; here it is only said, with what it takes the place
-of. Nothing is forgotten here: the memories that say it are named, with the command that forgets them. Anything else, a
+of. Nothing is forgotten here: the memories that say it are named, with the command that forgets them; nor is anybody
+reminded without a command of their own. Anything else, a
 feeling, a problem, a wish or another order, is for the model.
 """
 
@@ -18,9 +19,10 @@ from batos.gate import languages
 from batos.memory.claims.claim_statements import facts_in
 from batos.memory.claims.restatements import LONGEST, find_replaced
 from batos.memory.evidence import PERHAPS, Evidence, Passage
-from batos.memory.exchanges import FORGETS, NOTED, is_memorable, scope_of, statements_of
+from batos.memory.exchanges import FORGETS, NOTED, REMINDS, is_memorable, scope_of, statements_of
 from batos.memory.search.recollection import Recollection
 from batos.memory.segmentation import clip_line, line_of, sentence_spans, stems
+from batos.minds import reminders
 from batos.minds.context import MindContext
 from batos.minds.question_kind import Kind, kind_of
 from batos.minds.trace import ToldAnswer
@@ -36,7 +38,7 @@ _LEAST_WORDS: Final = 2
 
 
 def answer(context: MindContext, recalled: Evidence) -> ToldAnswer | None:
-    """Return the answer to a mission that only tells a fact, or orders one to be forgotten; None for any other.
+    """Return the answer to a mission that only tells a fact, or orders to forget or to remind; None for any other.
 
     `recalled` is what its words brought up in memory.
     """
@@ -47,6 +49,8 @@ def answer(context: MindContext, recalled: Evidence) -> ToldAnswer | None:
     )
     if context.io.recollection is None or not is_plain or not is_memorable(brief):
         return None
+    if offered := reminders.offer(brief.text):
+        return ToldAnswer(REMINDS, offered)
     return _note(context, context.io.recollection) or _offer_to_forget(brief.text, recalled)
 
 

@@ -16,7 +16,7 @@ from batos.image.image import LivingImage
 from batos.image.nodes import claims
 from batos.image.records import OPEN, UNDER_WAY, StatusWord
 from batos.image.roots import Root
-from batos.image.writer import PAUSE
+from batos.image.writer import PAUSE, Noted
 from batos.minds.stopping import cancelled_error, ended_error, paused_error
 from batos.missions import acceptance, messages
 from batos.missions.readings import Readings
@@ -59,15 +59,20 @@ class Missions:
 
     # -- accepting and running
 
-    async def submit(self, brief: Mapping[str, object], files: Sequence[File] = (), *, begin: bool = False) -> str:
+    async def submit(
+        self,
+        brief: Mapping[str, object],
+        files: Sequence[File] = (),
+        *,
+        begin: bool = False,
+        noted: Noted | None = None,
+    ) -> str:
         """Validate and store a brief, and return the mission's id once it is durable.
 
         With `begin`, a brief without an idempotency key is begun at once if a worker is free: one commit stores the
         mission as one that runs. Every other mission is not begun.
-
-        The user and the effort are those of the settings unless the brief names others.
-
-        A brief with the idempotency key of an earlier one returns that mission.
+        The user and the effort are those of the settings unless the brief names others. A brief with the idempotency
+        key of an earlier one returns that mission. `noted` writes in the commit that stores the brief.
 
         Raises: BriefError, NotFound, Refused: as `acceptance.resolve_brief`. MessageNotUnderstood, ObjectError: as
         `messages.check`. Busy: no more missions may wait.
@@ -88,12 +93,12 @@ class Missions:
             parsed = acceptance.with_kept_files(root, parsed) if first is None else parsed
             if first is None:
                 messages.check(root, parsed)
-        if first is not None:
+        if first is not None and noted is None:
             return first
         document, content = parsed.as_document(), {file.ref.sha256: file.data for file in files}
         if begin and parsed.idempotency_key is None:
             return await self._accept_and_begin(document, content)
-        mission = await self._image.accept(document, content, self._settings.queue)
+        mission = await self._image.accept(document, content, self._settings.queue, noted=noted)
         if parsed.idempotency_key is not None:
             with self._image.snapshot() as root:  # another with this key may have been stored meanwhile
                 acceptance.find_repeat(root, parsed, asked)

@@ -9,7 +9,8 @@ from typing import Any, TypedDict
 class GrantDocument(TypedDict):
     """A grant: its name, what it reaches, the class of its sink, whose it is, and its object.
 
-    `host` is the machine on which its effects happen, of an image on a server.
+    `host` is the machine on which its effects happen, of an image on a server. `unattended`: missions that nobody
+    watches, those of schedules, may act by it too.
     """
 
     name: str
@@ -21,6 +22,7 @@ class GrantDocument(TypedDict):
     oid: str
     selector: str
     host: str
+    unattended: bool
 
 
 class EffectDocument(TypedDict):

@@ -297,6 +297,16 @@ class MemoryFolded(TypedDict):
     left: int
 
 
+class ScheduleFired(TypedDict):
+    """A moment of a schedule has come; `mission` is absent of a reminder, `skipped` counts what was missed before."""
+
+    schedule: str
+    due: str
+    skipped: int
+    text: str
+    mission: NotRequired[str]
+
+
 class EffectReleased(MissionPayload):
     """An effect on the world that a mission staged has happened; `outcome` is as `batos effects` shows it."""
 
@@ -360,6 +370,7 @@ VRAM_SPILL: Final = Event("vram.spill", PlacementDocument)
 APPROVAL_ASKED: Final = Event("approval.asked", ApprovalAsked)
 APPROVAL_ANSWERED: Final = Event("approval.answered", ApprovalAnswered)
 MEMORY_VECTORS: Final = Event("memory.vectors", MemoryVectors)
+SCHEDULE_FIRED: Final = Event("schedule.fired", ScheduleFired)
 MEMORY_FOLDED: Final = Event("memory.folded", MemoryFolded)
 IMAGE_PACKED: Final = Event("image.packed", ImagePacked)
 EFFECT_RELEASED: Final = Event("effect.released", EffectReleased)

@@ -17,6 +17,7 @@ from batos.verbs import (
     method_verbs,
     mission_verbs,
     motion_verbs,
+    schedule_verbs,
     server_verbs,
     trial_verbs,
 )
@@ -25,7 +26,7 @@ from batos.verbs.wire_verb import WireVerb
 #: The files of declarations, in the order in which the pages have them.
 NOUNS: Final = (
     server_verbs, mission_verbs, approval_verbs, method_verbs, history_verbs, effect_verbs, memory_verbs,
-    correction_verbs, motion_verbs, trial_verbs,
+    correction_verbs, motion_verbs, trial_verbs, schedule_verbs,
 )  # fmt: skip
 #: Every verb that is declared.
 VERBS: Final[Mapping[str, WireVerb[Any, Any]]] = {

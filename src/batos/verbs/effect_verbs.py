@@ -39,6 +39,7 @@ def grants_text(told: GrantList) -> str:
     columns: Mapping[str, Column] = {
         "grant": "name", "answers": "selector", "target": "target", "sink": "sink", "of": "user",
         "since": lambda each: local_time(each["granted_at"]),
+        "for": lambda each: "schedules too" if each["unattended"] else "",
     }  # fmt: skip
     none = "Nothing is granted: missions cannot act on the world. `batos grants add file DIR` grants a folder."
     return listing(told["grants"], columns, none)
@@ -56,6 +57,7 @@ class GrantsAddArgs(StrictModel):
     target: Place = Field(description="The whole path of a folder, or an http address.")
     name: Name | None = Field(default=None, description="The grant's name; absent: made of the target's.")
     blind: bool = Field(default=False, description="The program does not know keys: after a crash a person is asked.")
+    unattended: bool = Field(default=False, description="Missions of schedules may act by it too.")
     user: Asker = Field(default=None, description="The user whose missions may name it; absent: the server's.")
 
 
@@ -70,8 +72,9 @@ def granted_text(told: AddedGrant) -> str:
             "It makes new files there and appends to any that is there, but for hidden ones, links, programs and "
             "scripts, and files from which builds and systems take orders."
         )
+    whose = ", also those of schedules" if grant["unattended"] else ""
     return (
-        f"{grant['name']} {does} {plain(grant['target'])}, for missions that name it:\n"
+        f"{grant['name']} {does} {plain(grant['target'])}, for missions that name it{whose}:\n"
         f"batos send {grant['name']} {grant['selector']} {example} --grant {grant['name']}\n{touches}"
     )
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from batos.cli.doors.door import Door
-from batos.cli.remembering.memory_files import FoundFile, SkippedFile, TextToSend
 from batos.cli.remembering.remember_verb import KEPT, TEXTS, MemorySender
 from batos.cli.render.memory_texts import RememberProgress
+from batos.memory.reading.folder_files import FoundFile, SkippedFile, TextToSend
 from batos.protocol.brief import File
 from batos.protocol.errors import Busy
 from batos.terminal.console import Console

@@ -19,13 +19,14 @@ from batos.cli import standard_input
 from batos.cli.command_line import file_names, given_name, given_names
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
-from batos.cli.remembering.memory_files import MANY, FileReader, FoundFile, SkippedFile, TextToSend, count
 from batos.cli.render.memory_texts import RememberProgress, remembered_text
 from batos.cli.typed_names import exists
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.memory.reading.folder_files import MANY, FileReader, FoundFile, SkippedFile, TextToSend, count
 from batos.protocol.brief import AttachmentRef, File
 from batos.protocol.errors import BriefError, Busy, UsageError
+from batos.verbs.schedule_verbs import added_text
 
 #: Texts in one commit, bytes of them, and bytes of what is told of them: a message has room for 1 MiB.
 TEXTS: Final = 128
@@ -199,8 +200,9 @@ _TAKEN: Final = 16
 @click.option("--supersedes", metavar="KEY|ID", type=given_name, help="Another fact that this one takes the place of.")
 @click.option("--depends-on", metavar="KEY,..", type=given_names, help="Facts without which this one does not hold.")
 @click.option("--all", "every", is_flag=True, help="Also files that are hidden, or that .gitignore leaves out.")
+@click.option("--watch", is_flag=True, help="Remember a FOLDER from now on as it changes; `batos schedule` lists it.")
 @with_server
-def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: object) -> int:
+def remember(called: VerbCall, what: tuple[str, ...], every: bool, watch: bool, **options: object) -> int:
     """Remember files, the files of a folder, stdin (`-`), or a TEXT of several words.
 
     Text, Markdown, source code, HTML, PDF, mails, mailboxes, and chat logs are read. Later questions are answered from
@@ -217,14 +219,16 @@ def remember(called: VerbCall, what: tuple[str, ...], every: bool, **options: ob
     if given and (len(what) > 1 or (exists(what[0]) and Path(what[0]).is_dir())):
         named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(f"{named} are for one thing", field=next(iter(given)), remedy="Remember one at a time.")
+    if watch and (every or about.keys() > {"owner"} or not all(map(os.path.isdir, what))):
+        raise UsageError("--watch is for folders alone", field="watch", remedy="Leave --scope and --all out.")
     if "key" not in given and given.keys() & {"supersedes", "depends_on"}:
         raise UsageError("only a fact supersedes or depends on others", field="key", remedy="Name its key: --key K.")
     progress = RememberProgress(called.console, quiet=called.quiet)
     for each in what if "key" not in given else ():
         _check(each)
     work = _remember_fact if "key" in given else _remember
-    told = run(work(open_door(called), _Order(called, what, given, every), about, progress))
-    called.answer(told, remembered_text)
+    told = run(work(open_door(called), _Order(called, what, given, every, watch), about, progress))
+    called.answer(told, _remembered_text)
     counts = told["counts"]
     nothing = counts["skipped"] and not counts["new"] + counts["replaced"] + counts["known"]
     return 1 if counts["failed"] or nothing else 0
@@ -238,6 +242,7 @@ class _Order:
     what: Sequence[str]
     own: Mapping[str, object]
     every: bool
+    watch: bool
 
     @property
     def paths(self) -> list[Path]:
@@ -287,8 +292,20 @@ async def _remember(
                 raise
         any_left = sender.counts["new"] + sender.counts["replaced"] + sender.counts["known"] > 0
         vectors = await _embed(way, progress) if any_left else None
+        watching = [await way.call("schedule_add", _watching(each, about)) for each in wanted.paths if wanted.watch]
     told = sender.document(reader.left_out)
-    return {**told, **({} if vectors is None else {"vectors": vectors})}
+    return {
+        **told, **({} if vectors is None else {"vectors": vectors}), **({"watching": watching} if watching else {}),
+    }  # fmt: skip
+
+
+def _watching(folder: Path, about: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of the verb by which a folder is remembered as it changes."""
+    return {"when": f"on file {folder.resolve()}", "remember": True, "user": about["owner"]}
+
+
+def _remembered_text(told: Mapping[str, Any]) -> str:
+    return "\n".join([remembered_text(told), *map(added_text, told.get("watching", ()))])
 
 
 async def _send_all(wanted: _Order, reader: FileReader, sender: MemorySender, progress: RememberProgress) -> None:

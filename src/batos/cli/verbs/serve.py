@@ -13,7 +13,7 @@ import click
 import structlog
 
 from batos import __version__
-from batos.agency.records import effect_records
+from batos.agency.records import effect_records, schedule_records
 from batos.cli import user_unit
 from batos.cli.verb_options import VerbCall, common, run
 from batos.client import addresses, server_life
@@ -173,6 +173,7 @@ async def open_server(
         dispatcher = Dispatcher(uvm, uploads, background_genesis=background_genesis)
         uvm.packer.keep_packed()
         uvm.heartbeat.keep()
+        uvm.schedules.keep(dispatcher.folders)
         server = Server(dispatcher, ring)
         async with server.serving(bind, events) as places:
             mine = _note(places, by, server_life.digest(settings))
@@ -246,12 +247,13 @@ class IdleEnd:
 
 
 def has_work(root: Root) -> bool:
-    """Test if something waits in the image: a mission, a method that is to be made, an effect or an erasure."""
+    """Test if something waits in the image: a mission, a schedule, a method to be made, an effect or an erasure."""
     return bool(
         roots.waiting_count(root)
         or root[roots.TALLY].get("running")
         or len(root[roots.WISHES])
         or effect_records.list_waiting(root)
+        or any(each["state"] == "active" for each in schedule_records.list_all(root))
         or redaction.describe_erasure(root)
     )
 

@@ -262,7 +262,7 @@ def names_from_source(root: Root, source: str, user: str) -> list[str]:
     names = [each.document for each in memory_records.all_ranges(root) if each.source == source]
     documents = root[roots.DOCUMENTS]
     found = dict.fromkeys(
-        (*names, *memory_places.names_at(root, source), *memory_records.messages_of(root, source, user))
+        (*names, *memory_places.names_at(root, source), *memory_places.messages_of(root, source, user))
     )
     return [each for each in found if each in documents and own_slots(documents[each])["user"] == user]
 

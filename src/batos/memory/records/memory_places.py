@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from batos.image import roots
 from batos.image.roots import Root
 from batos.memory.records.memory_segments import find_tree, items_beginning, make_tree, trees_of
+from batos.objects.prototype import own_slots
 
 
 def find_by_source(root: Root, user: str, scope: str, source: str) -> str | None:
@@ -45,9 +47,22 @@ def _find(root: Root, tree: str, user: str, scope: str, value: str) -> str | Non
 
 def names_below(root: Root, beginning: str, user: str | None = None) -> Iterator[str]:
     """Yield the names of the documents whose sources begin so; a user's, or everybody's."""
+    yield from (name for _, name in list_below(root, beginning, user))
+
+
+def list_below(root: Root, beginning: str, user: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the places that begin so, with the names of their documents; a user's, or everybody's."""
     sources = trees_of(root)["sources"]
     for whose, scope in _scopes(sources, user):
-        yield from (name for _, name in items_beginning(sources, place_key(whose, scope, beginning)))
+        for key, name in items_beginning(sources, place_key(whose, scope, beginning)):
+            yield key.split("\0", 2)[2], name
+
+
+def messages_of(root: Root, source: str, user: str | None = None) -> Iterator[str]:
+    """Yield the names of the mails of a mailbox, or of the messages of a file of chats."""
+    for name in names_below(root, f"{source}#", user):
+        if own_slots(root[roots.DOCUMENTS][name])["kind"] == "turn":
+            yield name
 
 
 def place_key(user: str, scope: str, value: str) -> str:

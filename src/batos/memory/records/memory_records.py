@@ -181,17 +181,14 @@ def add(root: Root, documents: Sequence[NewDocument], first: int, segments: Mapp
 
 def add_places(root: Root, places: Sequence[tuple[str, str]]) -> None:
     """Note that contents of documents, by their names, came from further places; what came from there before goes."""
-    kept, documents = trees_of(root), root[roots.DOCUMENTS]
-    fresh: dict[str, tuple[str, str]] = {}
+    kept, documents, fresh = trees_of(root), root[roots.DOCUMENTS], dict[str, tuple[str, str]]()
     for name, place in places:
         slots = own_slots(documents[name]) if name in documents else None
         if slots is not None and find_by_source(root, slots["user"], slots["scope"], place) != name:
             memory_places.note_place(root, name, place)
             fresh[place_key(slots["user"], slots["scope"], place)] = name, place
-    if not fresh:
-        return
-    # Only now, as files may have changed places: one may be given up where another has just taken it.
     old = []
+    # Only now, as files may have changed places: one may be given up where another has just taken it.
     for key, (name, place) in fresh.items():
         if key in kept["sources"]:
             former = kept["sources"][key]
@@ -201,13 +198,21 @@ def add_places(root: Root, places: Sequence[tuple[str, str]]) -> None:
                 memory_standings.pin(root, name, own_slots(documents[name])["remembered_at"])
     kept["sources"].update({key: name for key, (name, _) in fresh.items()})
     take_out(root, [each for each in old if each])
-    count_change(root, [(each.start, each.start) for each in old])
+    if fresh:
+        count_change(root, [(each.start, each.start) for each in old])
+
+
+def leave_place(root: Root, name: str, place: str) -> None:
+    """Take one of several places from a document."""
+    slots = own_slots(root[roots.DOCUMENTS][name])
+    trees_of(root)["sources"].pop(place_key(slots["user"], slots["scope"], place), None)
+    count_change(root, [(first := _leave(root, name, place).start, first)])
 
 
 def _leave(root: Root, name: str, place: str) -> range:
     """Take a place from a document, and the document itself where it was the only one and no history.
 
-    Returns the numbers of the chunks that went: an empty range from the document's first one where it stays.
+    Returns the numbers of the chunks that went; empty, from the document's first one, where it stays.
     """
     document = root[roots.DOCUMENTS][name]
     slots = own_slots(document)
@@ -350,7 +355,9 @@ def find_documents(root: Root, named: str, user: str | None = None) -> list[UvmO
     try:
         return [find_document(root, named, user)]
     except NotFound:
-        if names := sorted(messages_of(root, named, user)) or memory_claims.names_saying(root, named, user or ""):
+        if names := sorted(memory_places.messages_of(root, named, user)) or memory_claims.names_saying(
+            root, named, user or ""
+        ):
             return [root[roots.DOCUMENTS][name] for name in names]
         raise
 
@@ -360,15 +367,8 @@ def documents_of_mission(root: Root, mission: str, user: str | None = None) -> l
     names = {name for each in (mission, f"{mission}{SAID}") for name in names_with_source(root, each, user)}
     if mission.startswith("m-"):
         names.update(names_below(root, BY_METHOD, user))
-    found: list[UvmObject] = [root[roots.DOCUMENTS][name] for name in sorted(names)]
+    found: Iterator[UvmObject] = (root[roots.DOCUMENTS][name] for name in sorted(names))
     return [each for each in found if mission and own_slots(each)["mission"] == mission]
-
-
-def messages_of(root: Root, source: str, user: str | None = None) -> Iterator[str]:
-    """Yield the names of the mails of a mailbox, or of the messages of a file of chats."""
-    for name in names_below(root, f"{source}#", user):
-        if own_slots(root[roots.DOCUMENTS][name])["kind"] == "turn":
-            yield name
 
 
 def chunks_of(root: Root, document: UvmObject) -> Iterable[UvmObject]:

@@ -44,6 +44,7 @@ from batos.server.dispatch import (
     memory_changes,
     method_changes,
     motion_changes,
+    scheduling,
     trial_changes,
 )
 from batos.server.dispatch.effect_changes import EffectChanges
@@ -53,6 +54,7 @@ from batos.server.dispatch.history_changes import Dreaming
 from batos.server.dispatch.memory_changes import MemoryChanges
 from batos.server.dispatch.reads import Reader
 from batos.server.dispatch.sent_files import SentFiles
+from batos.server.dispatch.watched_folders import WatchedFolders
 from batos.uvm import UVM, open_copy
 from batos.verbs.all_verbs import VERBS
 from batos.verbs.approval_verbs import APPROVE, REJECT
@@ -88,7 +90,7 @@ if TYPE_CHECKING:
     from batos.server.dispatch.uploads import Uploads
 
 T = TypeVar("T")
-#: Nobody goes on with these by themselves while no server runs.
+#: Nobody goes on with these while no server runs.
 _IDLE: Final = frozenset({"queued", "running", "waiting", "paused"})
 
 
@@ -108,8 +110,7 @@ class Dispatcher:
 
         `background_genesis` is what a server begins by itself, if it does, `places` are those for copies of the mind.
         """
-        self.uvm, self.uploads = uvm, uploads
-        self._works = works
+        self.uvm, self.uploads, self._works = uvm, uploads, works
         if works:
             uvm.follow_ups.keep()
             uvm.approvals.keep(uvm.missions.enqueue)
@@ -122,25 +123,25 @@ class Dispatcher:
                 uvm.heartbeat.heed_person,
             )
         )  # fmt: skip
-        #: Works that are under way, each with what lets it end soon.
+        #: Works under way, each with what lets it end soon.
         self._unfinished: dict[asyncio.Future[Any], Callable[[], object] | None] = {}
         #: The part of `hello` and `status` that is about the server.
-        self._about = ServerDocument()
-        self._background_genesis = background_genesis
-        self._sent = SentFiles(self._content, self.uploads.forget)
-        dreaming = Dreaming(uvm, self._past, self._reader, self._files, self._run_shielded)
+        self._about, self._background_genesis = ServerDocument(), background_genesis
+        shield, self._sent = self._run_shielded, SentFiles(self._content, self.uploads.forget)
+        self.folders = WatchedFolders(uvm, self._sent)
         self._verbs: Mapping[str, Handler] = {
             **self._own_verbs(),
             **self._reader.verbs(),
-            **dreaming.verbs(),
-            **method_changes.verbs(uvm, self._run_shielded),
-            **EffectChanges(uvm, self._run_shielded).verbs(),
-            **history_changes.undo_verbs(uvm, self._run_shielded),
-            **motion_changes.verbs(uvm, self._run_shielded),
-            **trial_changes.verbs(uvm, self._past, self._run_shielded),
-            **erasing.verbs(uvm, self._run_shielded, self._past.leave),
-            **memory_changes.correction_verbs(uvm, self._run_shielded),
-            **MemoryChanges(uvm, self._reader, self._sent, self._run_shielded).verbs(),
+            **Dreaming(uvm, self._past, self._reader, self._files, shield).verbs(),
+            **method_changes.verbs(uvm, shield),
+            **EffectChanges(uvm, shield).verbs(),
+            **history_changes.undo_verbs(uvm, shield),
+            **motion_changes.verbs(uvm, shield),
+            **trial_changes.verbs(uvm, self._past, shield),
+            **scheduling.changes(uvm, shield),
+            **erasing.verbs(uvm, shield, self._past.leave),
+            **memory_changes.correction_verbs(uvm, shield),
+            **MemoryChanges(uvm, self._reader, self._sent, shield).verbs(),
         }
 
     def _own_verbs(self) -> Mapping[str, Handler]:

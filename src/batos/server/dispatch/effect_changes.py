@@ -55,6 +55,8 @@ class EffectChanges:
 
         def change(root: Root) -> AddedGrant:
             made = effect_records.add_capability(root, name, given.kind, target, sink, told)
+            if given.unattended:
+                made.unattended = True
             if host is not None:
                 effect_records.bind_capability(made, host)
             roots.connection_of(root).add(made)  # it has a reference from now on

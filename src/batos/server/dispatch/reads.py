@@ -33,7 +33,7 @@ from batos.protocol.method_documents import (
     MethodList,
 )
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument
-from batos.server.dispatch import motion_reads
+from batos.server.dispatch import motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
 from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs
@@ -100,7 +100,11 @@ class Reader:
 
     def verbs(self) -> Mapping[str, Handler]:
         """Return the function of each verb, by name."""
-        return {**motion_reads.verbs(self._of, self.read), **self._own_verbs()}
+        return {
+            **motion_reads.verbs(self._of, self.read),
+            **scheduling.reads(self._of, self.read),
+            **self._own_verbs(),
+        }
 
     def _own_verbs(self) -> Mapping[str, Handler]:
         of, read = self._of, self.read

@@ -169,9 +169,9 @@ def _slices(files: Sequence[RememberedFile], sent: dict[str, bytes], owned: Owne
     for file in files:
         data = sent[file.sha256]
         if file.span is not None:
-            found.append(_sent_text(file, data[slice(*file.span)], owned))
+            found.append(sent_text(file, data[slice(*file.span)], owned))
         else:
-            found.append(_sent_text(file, data, owned) if _is_plain(file.name, data) else None)
+            found.append(sent_text(file, data, owned) if _is_plain(file.name, data) else None)
     return found
 
 
@@ -186,7 +186,7 @@ def _decode(data: bytes) -> str | None:
         return None
 
 
-def _sent_text(file: RememberedFile, data: bytes, owned: OwnedPlace) -> Incoming:
+def sent_text(file: RememberedFile, data: bytes, owned: OwnedPlace) -> Incoming:
     """Return a text that was sent as UTF-8. Raises: BriefError: it is none."""
     text = _decode(data)
     if text is None or not text.strip():

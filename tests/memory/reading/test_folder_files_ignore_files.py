@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.cli.remembering.memory_files import IgnoreFiles
+from batos.memory.reading.folder_files import IgnoreFiles
 
 
 def test_rules_hold_in_the_folders_below(tmp_path: Path) -> None:

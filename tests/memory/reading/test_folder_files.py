@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from batos.cli.remembering.memory_files import FileReader, SkippedFile, TextToSend, count
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
+from batos.memory.reading.folder_files import FileReader, SkippedFile, TextToSend, count
 
 
 @pytest.fixture

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-from batos.cli.typed_names import shorten_source, source_of
+from pathspec import GitIgnoreSpec
+
+from batos.memory.reading.file_sources import shorten_source, source_of
 from batos.memory.reading.file_texts import FileTexts
 from batos.memory.reading.read_text import (
     HEAD,
@@ -28,9 +30,6 @@ from batos.memory.reading.read_text import (
     text_format,
 )
 from batos.protocol.brief import NAME_LIMIT
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 #: Files of rules: a later one's go before an earlier one's.
 _NAMES: Final = (".gitignore", ".batosignore")
@@ -81,8 +80,6 @@ class IgnoreFiles:
                 return None
             with path.open("rb") as file:
                 lines = file.read(_MOST).decode("utf-8", "replace").splitlines()
-            from pathspec import GitIgnoreSpec  # takes 45 ms, which only folders with rules need
-
             rules = list(_quick_rules(lines))
             if len(rules) < len(lines):
                 self.on_refused(path, f"{len(lines) - len(rules)} of its rules have too many `*`: they ignore nothing")

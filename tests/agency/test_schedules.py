@@ -1,0 +1,310 @@
+"""Schedules: each moment begins once, what was missed is told, and what fails is tried again and then parked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from batos.agency import schedule_rules
+from batos.agency.records import effect_records, schedule_records
+from batos.agency.records.schedule_records import (
+    MOST_ENTRIES,
+    EntryData,
+    Firing,
+    ScheduleBrief,
+    ScheduleData,
+    ScheduleOrder,
+)
+from batos.agency.schedule_rules import CatchUp
+from batos.agency.schedule_steps import BACKOFF
+from batos.agency.schedules import LOOK
+from batos.care import foreign_minds
+from batos.image import roots
+from batos.image.ids import iso
+from batos.image.roots import Root
+from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.errors import BatosError, NotFound, OllamaTimeout, Refused
+from batos.protocol.schedule_documents import ScheduleWork
+from batos.records.erased_words import MARK
+from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM, Seams
+
+START = datetime(2026, 11, 30, 17, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class World:
+    """A mind, its clock, and what its model says; `failing`: it says that it failed."""
+
+    now: datetime = START
+    seconds: float = 0.0
+    failing: bool = False
+    bridge: ScriptedBridge = field(init=False)
+    uvm: UVM = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bridge = ScriptedBridge(self.respond)
+
+    def respond(self, request: ChatRequest) -> str | BatosError:
+        """Answer, or fail."""
+        return OllamaTimeout("load", seconds=1.0) if self.failing else "Seven."
+
+    async def add(
+        self, when: str = "every hour", *, work: ScheduleWork = "ask", text: str = "What is due?",
+        catch_up: CatchUp = "one", **brief: object,
+    ) -> str:  # fmt: skip
+        """Add a schedule; return its id."""
+        rule = schedule_rules.parse(when, "Europe/Berlin", self.now)
+        return await self.uvm.schedules.add(
+            ScheduleOrder("tester", rule, work, text, "", catch_up, ScheduleBrief(**brief))  # type: ignore[typeddict-item]
+        )
+
+    async def at(self, moment: datetime) -> float | None:
+        """Begin what is due at a moment, and wait for its end; return when it looks again."""
+        self.now = moment
+        pause = await self.uvm.schedules._work()
+        for mission in tuple(self.uvm.schedules._own):
+            await self.uvm.missions.wait_for_end(mission)
+        return pause
+
+    def schedule(self, name: str) -> ScheduleData:
+        """Return a schedule as it is."""
+        with self.uvm.image.snapshot() as root:
+            return schedule_records.data_of(schedule_records.find(root, name))
+
+    def missions(self) -> dict[str, str]:
+        """Return the missions that schedules began, the oldest first, with their statuses."""
+        with self.uvm.image.snapshot() as root:
+            return {
+                name: record.status.word
+                for name, record in roots.records_of(root)
+                if record.brief.value["origin"]["door"] == "schedule"
+            }
+
+    def inbox(self) -> list[EntryData]:
+        """Return the inbox, the newest entry first."""
+        with self.uvm.image.snapshot() as root:
+            return [kept for _, kept in schedule_records.list_inbox(root, None)]
+
+
+@asynccontextmanager
+async def world(home: Path) -> AsyncIterator[World]:
+    """A mind with nothing planned."""
+    told = World()
+    async with scripted_uvm(home, told.bridge, seams=Seams(clock=lambda: told.now)) as uvm:
+        told.uvm = uvm
+        yield told
+
+
+async def test_a_moment_begins_once(tmp_path: Path) -> None:
+    """Neither before it comes, nor again; the answer is in the inbox, and the wait is never longer than a look."""
+    async with world(tmp_path) as told:
+        assert await told.uvm.schedules._work() is None  # nothing is planned: nothing looks at the clock
+        name = await told.add()
+        assert await told.at(START + HOUR - timedelta(seconds=20)) == pytest.approx(20)
+        assert told.missions() == {}
+        assert await told.at(START + HOUR) == LOOK
+        assert await told.at(START + HOUR) == LOOK
+        (mission,) = told.missions()
+        found = told.schedule(name)
+        assert (found["runs"], found["skipped"], found["mission"]) == (1, 0, mission)
+        assert (found["last"], found["next"]) == (iso(START + HOUR), iso(START + 2 * HOUR))
+        (entry,) = told.inbox()
+        assert (entry["mission"], entry["due"], entry["is_read"]) == (mission, iso(START + HOUR), False)
+        brief = told.uvm.readings.mission(mission)["brief"]
+        assert brief["text"] == "What is due?"
+        assert brief["origin"] == {"door": "schedule", "client": name}
+
+
+async def test_what_was_missed_is_told(tmp_path: Path) -> None:
+    """Three days asleep, and set back afterwards: one run, 68 left out, and nothing again."""
+    async with world(tmp_path) as told:
+        name = await told.add()
+        await told.at(START + 69.5 * HOUR)
+        await told.at(START + 3 * HOUR)
+        await told.at(START + 69.5 * HOUR)
+        assert len(told.missions()) == 1
+        assert told.inbox()[0]["skipped"] == told.schedule(name)["skipped"] == 68
+
+
+@pytest.mark.parametrize(("catch_up", "runs", "skipped"), [("none", 0, 3), ("one", 1, 2), ("all", 3, 0)])
+async def test_how_much_is_made_up_for(tmp_path: Path, catch_up: CatchUp, runs: int, skipped: int) -> None:
+    """As the schedule says; each run has its moment."""
+    async with world(tmp_path) as told:
+        name = await told.add(catch_up=catch_up)
+        await told.at(START + 3.5 * HOUR)
+        found = told.schedule(name)
+        assert (len(told.missions()), found["runs"], found["skipped"]) == (runs, runs, skipped)
+        assert [each["due"] for each in told.inbox()] == [iso(START + n * HOUR) for n in (3, 2, 1)[:runs]]
+        assert found["next"] == iso(START + 4 * HOUR)
+
+
+async def test_a_reminder_asks_no_model(tmp_path: Path) -> None:
+    """It stands in the inbox, late if nothing ran; then the schedule has ended, and cannot be resumed."""
+    async with world(tmp_path) as told:
+        name = await told.add("once in 1 hour", work="remind", text="Call the dentist.")
+        assert await told.at(START + 5 * HOUR) is None
+        (entry,) = told.inbox()
+        assert (entry["text"], entry["mission"]) == ("Call the dentist.", None)
+        assert (entry["due"], entry["came"]) == (iso(START + HOUR), iso(START + 5 * HOUR))
+        assert told.bridge.history == []
+        assert told.schedule(name)["state"] == "ended"
+        with pytest.raises(Refused):
+            await told.uvm.schedules.set_state(name, None, on=True)
+
+
+async def test_what_fails_is_tried_again_and_then_parked(tmp_path: Path) -> None:
+    """After 1, 5 and 30 minutes, by a retry; a person lets it go on, and one failure is forgotten by success."""
+    async with world(tmp_path) as told:
+        name = await told.add()
+        told.failing, now = True, START + HOUR
+        await told.at(now)
+        for number, pause in enumerate(BACKOFF, start=1):
+            await told.at(now)  # it is seen to have failed
+            assert len(told.missions()) == number
+            await told.at(now + timedelta(seconds=pause - 1))
+            assert len(told.missions()) == number
+            now += timedelta(seconds=pause)
+            await told.at(now)
+        assert set(told.missions().values()) == {"failed"}
+        assert len(told.missions()) == 1 + len(BACKOFF)
+        await told.at(now)
+        assert told.schedule(name)["state"] == "parked"
+        assert "4 times" in told.schedule(name)["reason"]
+        (entry,) = told.inbox()  # one moment, one entry: that of the newest try
+        ancestors = [told.uvm.readings.mission(each)["brief"].get("ancestor") for each in told.missions()]
+        assert ancestors == [None, *list(told.missions())[:-1]]
+        assert entry["mission"] == list(told.missions())[-1] == told.schedule(name)["mission"]
+        await told.at(now + 10 * HOUR)
+        assert len(told.missions()) == 4
+        told.failing = False
+        await told.uvm.schedules.set_state(name, None, on=True)
+        await told.at(told.now + HOUR)
+        assert list(told.missions().values())[-1] == "done"
+        assert (told.schedule(name)["state"], told.schedule(name)["failures"]) == ("active", 0)
+
+
+async def test_two_that_begin_the_same_moment_begin_one_mission(tmp_path: Path) -> None:
+    """As when two nodes hold themselves for the one that publishes."""
+    async with world(tmp_path) as told:
+        found = told.schedule(await told.add())
+        firing = Firing(found["id"], START + HOUR, START + HOUR, START + 2 * HOUR)
+        begun = await asyncio.gather(*(told.uvm.schedules._fire(found, firing) for _ in range(3)))
+        assert len(set(begun)) == len(told.missions()) == len(told.inbox()) == 1
+        assert told.schedule(found["id"])["runs"] == 1
+
+
+async def test_a_person_pauses_runs_and_removes(tmp_path: Path) -> None:
+    """What came in a pause is left out; what is run by hand leaves the rule as it is."""
+    async with world(tmp_path) as told:
+        name = await told.add()
+        await told.uvm.schedules.set_state(name, None, on=False)
+        assert await told.at(START + 5 * HOUR) is None
+        assert told.schedule(name)["next"] is None
+        await told.uvm.schedules.set_state(name, None, on=True)
+        await told.at(START + 5.5 * HOUR)
+        assert told.missions() == {}
+        assert told.schedule(name)["next"] == iso(START + 6 * HOUR)
+        mission = await told.uvm.schedules.run_now(name[:8], None)
+        assert mission is not None
+        await told.uvm.missions.wait_for_end(mission)
+        assert told.missions() == {mission: "done"}
+        assert told.schedule(name)["next"] == iso(START + 6 * HOUR)
+        with pytest.raises(NotFound):
+            await told.uvm.schedules.run_now(name, "somebody else")
+        await told.uvm.image.shared.apply(lambda root: schedule_records.remove(root, name, "tester"))
+        assert await told.at(START + 9 * HOUR) is None
+        assert len(told.missions()) == 1
+        assert len(told.inbox()) == 1
+
+
+async def test_quiet_is_used_once(tmp_path: Path) -> None:
+    """A rule for quiet hours runs when nobody has asked for so long, and again only after somebody has."""
+    async with world(tmp_path) as told:
+        await told.add("on idle 10 minutes")
+        seconds = iter([599.0, 601.0, 5_000.0, 0.0, 601.0])
+        told.uvm.schedules._asked_at = 0.0
+        told.uvm.schedules._parts = replace(told.uvm.schedules._parts, monotonic=lambda: told.seconds)
+        runs = []
+        for number, told.seconds in enumerate(seconds):
+            if told.seconds == 0.0:
+                told.now += HOUR
+                await told.uvm.missions.ask({"text": "Hello?"})
+                told.uvm.schedules._asked_at = 0.0
+            await told.at(told.now + timedelta(minutes=number + 1))
+            runs.append(len(told.missions()))
+        assert runs == [0, 1, 1, 1, 2]
+
+
+async def test_nobody_acts_without_a_grant_for_it(tmp_path: Path) -> None:
+    """A schedule names only grants for missions that nobody watches; one that is taken back parks it."""
+    async with world(tmp_path) as told:
+
+        def grant(root: Root, *, unattended: bool) -> None:
+            made = effect_records.add_capability(root, "notes", "file", "/notes", "queryable", ("tester", iso(START)))
+            made.unattended = unattended
+
+        for unattended in (False, True):
+            await told.uvm.image.shared.apply(partial(grant, unattended=unattended))
+            if not unattended:
+                with pytest.raises(Refused, match="notes"):
+                    await told.add(grants=["notes"])
+                await told.uvm.image.shared.apply(lambda root: effect_records.revoke_capability(root, "notes"))
+        name = await told.add(grants=["notes"])
+        await told.at(START + HOUR)
+        assert list(told.missions().values()) == ["done"]
+        await told.uvm.image.shared.apply(lambda root: effect_records.revoke_capability(root, "notes"))
+        await told.at(START + 2 * HOUR)
+        found = told.schedule(name)
+        assert (found["state"], len(told.missions())) == ("parked", 1)
+        assert "notes" in found["reason"]
+
+
+async def test_erased_words_are_not_asked(tmp_path: Path) -> None:
+    """A question of which words were erased is parked."""
+    async with world(tmp_path) as told:
+        name = await told.add(text=f"What does {MARK} owe me?")
+        await told.at(START + HOUR)
+        assert told.schedule(name)["state"] == "parked"
+        assert told.missions() == {}
+
+
+async def test_a_copied_mind_begins_nothing(tmp_path: Path) -> None:
+    """Schedules of a mind from a backup or an export rest until a person lets them go on."""
+    async with world(tmp_path) as told:
+        name = await told.add()
+        await told.uvm.image.shared.apply(lambda root: foreign_minds.disarm(root, iso(START)))
+        await told.at(START + 2 * HOUR)
+        assert (told.schedule(name)["state"], told.missions()) == ("paused", {})
+
+
+async def test_the_inbox_is_bounded(tmp_path: Path) -> None:
+    """The oldest that were read go first, then the oldest."""
+    async with world(tmp_path) as told:
+        name = await told.add("every 1 minute", work="remind", text="Breathe.")
+
+        def fill(root: Root) -> None:
+            for number in range(1, MOST_ENTRIES + 1):
+                at = START + timedelta(minutes=number)
+                schedule_records.note_firing(root, None, Firing(name, at, at, None, text="Breathe."))
+
+        await told.uvm.image.shared.apply(fill)
+        newest = told.inbox()[0]["due"]
+        with told.uvm.image.snapshot() as root:
+            entry = next(each for each, kept in schedule_records.list_inbox(root, None) if kept["due"] == newest)
+        assert await told.uvm.image.shared.apply(lambda root: schedule_records.mark_read(root, entry, None)) == 1
+        with pytest.raises(NotFound):
+            await told.uvm.image.shared.apply(lambda root: schedule_records.mark_read(root, entry, "another"))
+        await told.at(START + timedelta(minutes=MOST_ENTRIES + 1))
+        assert len(told.inbox()) == MOST_ENTRIES
+        assert newest not in [each["due"] for each in told.inbox()]
+        with told.uvm.image.snapshot() as root:
+            assert schedule_records.count_unread(root, "tester") == MOST_ENTRIES
