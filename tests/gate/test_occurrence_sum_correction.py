@@ -61,6 +61,40 @@ def test_what_is_not_sure_stays(answer: str) -> None:
     assert corrected(answer) == ""
 
 
+def told_apart(answer: str, question: str = "Wie groß ist der Unterschied?") -> str:
+    """The answer to a question for a difference, put right."""
+    return correct_sums(draft(answer, evidence=COSTS, question=question))
+
+
+def test_a_difference_that_a_sentence_names_is_put_right() -> None:
+    """Of the two numbers that are all that stands before it; a right one raises no alarm."""
+    wrong = (
+        "Zu zahlen sind 7.738,45 Euro.\nDie Versicherung zahlt 3.337,50 Euro.\nDer Unterschied beträgt 4.390,95 Euro."
+    )
+    right = wrong.replace("4.390,95", "4.400,95")
+    question = "Wie groß ist der Unterschied?"
+    assert told_apart(wrong) == right
+    assert told_apart(right) == ""
+    assert checks.judge(draft(right, evidence=COSTS, question=question)).verdict.faults == ()
+    assert "sum" in {each.code for each in checks.judge(draft(wrong, evidence=COSTS, question=question)).verdict.faults}
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("7.738,45 Euro und 3.337,50 Euro. Der Unterschied beträgt 4.390,95 Euro.", "Was ist zu zahlen?"),
+        ("7.738,45 Euro, 3.337,50 Euro und 300 Euro. Der Unterschied beträgt 4.390,95 Euro.", "Der Unterschied?"),
+        ("7.738,45 Euro und 12,50 Euro. Der Unterschied beträgt 4.390,95 Euro.", "Der Unterschied?"),
+        ("Der Unterschied beträgt 4.390,95 Euro.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. Das sind 4.390,95 Euro.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. Der Unterschied beträgt 4.400 Euro.", "Der Unterschied?"),
+    ],
+)
+def test_what_may_be_another_difference_stays(answer: str, question: str) -> None:
+    """It was not asked for, or its numbers are others or unknown, or it is only rounded."""
+    assert told_apart(answer, question) in {"", answer.replace("4.400 ", "4.400,95 ")}
+
+
 @given(st.integers(1, 10**7), st.sampled_from(["1.234,50", "1,234.50", "1 234,50", "12", "1'234.5"]))
 def test_a_number_is_written_as_others_are(number: int, example: str) -> None:
     """It is read back as the same number, with the same marks."""

@@ -132,7 +132,7 @@ def _blank_placeholder(found: re.Match[str]) -> str:
 
 def written_sums(draft: Draft) -> list[Spot] | None:
     """Check that the sums which an answer writes out with their results are right, units included."""
-    text, made = sums_of(draft.answer)
+    text, made = sums_of(draft)
     found = [
         Spot(
             "sum",
@@ -145,11 +145,16 @@ def written_sums(draft: Draft) -> list[Spot] | None:
     return found if made else None
 
 
-def sums_of(answer: str) -> tuple[str, list[WrittenSum]]:
-    """Return what an answer claims, without its dates, and the sums that it writes out, by their places there."""
-    text = claims(answer)
+def sums_of(draft: Draft) -> tuple[str, list[WrittenSum]]:
+    """Return what an answer claims, without its dates, and the sums that it writes out, by their places there.
+
+    Where a difference is asked for, one that it names is a sum too.
+    """
+    text = claims(draft.answer)
     text = _without(text, [(day.start, day.end) for day in dates.find(text)])
-    return text, list(sums.written_sums(text, figures.find(text)))
+    found = figures.find(text)
+    named = sums.named_differences(text, found) if sums.asks_for_difference(draft.ground.question) else ()
+    return text, [*sums.written_sums(text, found), *named]
 
 
 def _short_text(result: Decimal) -> str:
@@ -312,7 +317,7 @@ def correct_sums(draft: Draft) -> str:
     if "```" in draft.answer:
         return ""
     answer = draft.answer
-    for each in sums_of(draft.answer)[1]:
+    for each in sums_of(draft)[1]:
         if _is_sure(draft, each):
             right = write_like(each.grouped, [figure.text for figure in (*each.terms, each.stated)])
             answer = re.sub(rf"(?<![\d.,]){re.escape(each.stated.text)}(?![.,]?\d)", right, answer)

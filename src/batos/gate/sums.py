@@ -117,6 +117,30 @@ def written_sums(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
             yield WrittenSum(tuple(terms), stated, results, values[-1], right, adds)
 
 
+#: Words for a difference, in a question and in a sentence that states one.
+_DIFFERENCE = re.compile(
+    r"\bdifferences?\b|\bdiffers?\b|\bunterschied|\bdifferenz|\bdifférences?\b|\bécart\b|\bdiferencia"
+    r"|\bdifferenz[ae]\b|\bdiferença|\bverschil|разниц|差额|差异|相差|差は|差額",
+    re.IGNORECASE,
+)
+
+
+def asks_for_difference(text: str) -> bool:
+    """Test if a text has a word for a difference."""
+    return _DIFFERENCE.search(text) is not None
+
+
+def named_differences(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
+    """Yield the difference that a sentence names, of the two numbers that are all that a text says before it."""
+    for place, stated in enumerate(figures[2:3], start=2):
+        begin, end = _sentence(text, stated)
+        terms, alone = figures[:place], not any(begin <= each.start < end for each in figures if each is not stated)
+        results = [abs(value) for value in _values([terms[0], "-", terms[1]])]
+        if alone and results and stated.values and _DIFFERENCE.search(text[begin:end]):
+            right = any(_is_stated(result, stated, "", near=stated.is_approximate) for result in results)
+            yield WrittenSum(tuple(terms), stated, tuple(dict.fromkeys(results)), results[-1], right, is_addition=True)
+
+
 def _is_stated(result: Decimal, stated: Figure, units: str, *, near: bool) -> bool:
     """Test if a result is what is stated: rounded or cut to its digits, as a share, or in another unit."""
     named = re.search(r"\d\s?[^\W\d_]", units) is not None
@@ -132,7 +156,8 @@ def _is_stated(result: Decimal, stated: Figure, units: str, *, near: bool) -> bo
 def follows_from_others(figures: Sequence[Figure], place: int, sure: Container[int], text: str) -> bool:
     """Test if the number at a place follows from sure ones beside it.
 
-    The number may be a total of those before it, or a sum, difference, product, share or change of two in its sentence.
+    The number may be a total of those before it, the difference of the only two, or a sum, difference, product, share
+    or change of two in its sentence.
     """
     target = figures[place]
     before = [
@@ -144,6 +169,9 @@ def follows_from_others(figures: Sequence[Figure], place: int, sure: Container[i
         if count > 1 and total in target.values:
             return True
     start, end = _sentence(text, target)
+    apart = [abs(one - other) for one, other in product(*(each.values for each in before))] if len(before) == 2 else []
+    if target.values.intersection(apart) and _DIFFERENCE.search(text[start:end]):
+        return True
     window = range(max(0, place - _NEAR), min(len(figures), place + _NEAR + 1))
     near = [figures[each] for each in window if each != place and each in sure]
     values = [value for each in near if start <= each.start < end for value in each.values]

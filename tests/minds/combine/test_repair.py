@@ -152,3 +152,39 @@ async def test_what_may_be_right_is_not_withheld(mind: Mind, question: str, answ
     mind.script.woven = answer
     shown = await ask(mind.uvm, question, **({} if files else {"files": ()}), effort="reflex")
     assert shown["answer"] == answer
+
+
+CODE = "```python\ndef mean(x):\n    return sum(x) / len(x)\n```"
+
+
+@pytest.mark.parametrize(
+    ("question", "is_alone"),
+    [
+        ("Write a function mean(x). Only the code.", True),
+        ("Write mean(x): just the function, no explanation.", True),
+        ("Schreib eine Funktion mean(x). Gib nur den Code aus.", True),
+        ("Écris une fonction mean(x), uniquement le code s'il te plaît.", True),
+        ("Escribe mean(x), solo el código.", True),
+        ("写一个函数 mean(x)，只要代码", True),
+        ("mean(x) という関数のコードだけ書いてください。", True),
+        ("Write a function mean(x).", False),
+        ("Write the code of mean(x) only once, and explain it.", False),
+        ("Explain mean(x) without code.", False),
+    ],
+)
+async def test_only_the_code_where_nothing_else_is_asked_for(mind: Mind, question: str, is_alone: bool) -> None:
+    """What a model says around it is left out; the text as it came is kept."""
+    mind.bridge.respond = lambda request: f"Here it is:\n\n{CODE}\n\nThis returns the mean."
+    shown = await mind.uvm.missions.ask({"text": question, "effort": "reflex"})
+    assert (shown["answer"] == CODE) == is_alone
+    if is_alone:
+        assert shown["provenance"]["withdrawn"][0]["reason"] == repair.ALONE
+
+
+@given(st.lists(st.sampled_from(["```", "```python", "x = 1", "", "Text.", "  ```"]), max_size=12))
+def test_code_alone_is_a_part_of_the_answer(lines: list[str]) -> None:
+    """No line is made, and what is alone once stays so."""
+    answer = "\n".join(lines)
+    if code := repair.code_alone(answer):
+        assert all(line in lines for line in code.split("\n"))
+        assert repair.code_alone(code) == code

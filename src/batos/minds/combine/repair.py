@@ -38,10 +38,29 @@ LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
 #: Reasons for which an answer is withdrawn.
 LEFT_OUT, REVISING = "sentences at fault are left out", "the gate found a fault; it is being revised"
 CORRECTED: Final = "a sum is worked out again"
+#: The reason for which what is said around code is left out.
+ALONE: Final = "only the code was asked for"
 #: The reason for which an answer is withheld.
 WITHHELD: Final = "no document says it"
 #: The fault of a revision that says less than the answer, and its reason.
 LOST: Final = GateFault("kept", "it leaves out what had no fault")
+
+#: Words by which a person wants code, or data, and nothing beside it; they end what is asked.
+_ONLY_CODE = re.compile(
+    r"(?:\b(?:only|just|nothing but) (?:the |a |its |your )?(?:\w+ )?(?:code|json|function|script|command|query)"
+    r"|\b(?:code|json) only|\b(?:without|no) (?:any )?(?:explanations?|prose|other text)"
+    r"|\b(?:nur|ausschließlich|nichts als) (?:den |das |die |der )?(?:\w+-)?(?:quell)?(?:code|json|funktion|skript)"
+    r"|\b(?:nur|ausschließlich) (?:den |der )?befehl|\bohne (?:jede )?(?:erklärung|erläuterung)(?:en)?"
+    r"|\b(?:uniquement|seulement|rien que) (?:le |la |du )?(?:code|json|fonction|script|commande)"
+    r"|\bsans explications?|\b(?:solo|sólo|solamente|únicamente) (?:el |la )?(?:código|json|función|script|comando)"
+    r"|\bsin explicaci(?:ón|ones)|\b(?:solo|soltanto) (?:il |la )?(?:codice|json|funzione)|\bsenza spiegazion[ei]"
+    r"|\b(?:só|somente|apenas) (?:o |a )?(?:código|json|função)|\balleen (?:de |het )?(?:code|json|functie)"
+    r"|\bтолько (?:код|json|функци[юя])|(?:只|仅)(?:要|给|输出|返回|写)?(?:代码|JSON)|(?:コード|JSON)(?:だけ|のみ))"
+    r"(?=\W*(?:please|bitte|aus|zurück|s['’]il (?:te|vous) pla[iî]t|por favor)?\W*(?:$|[.!?;,:。！？、(をで書出示返]))",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"^[^\S\n]*```", re.MULTILINE)
+_BLOCK = re.compile(r"^```[^\n]*\n.*?^```(?=\s|\Z)", re.MULTILINE | re.DOTALL)
 
 #: A name and nothing else: a word with a capital in it, or two to four words that begin with one.
 _BARE_NAME = re.compile(r"(?:[A-Z][a-z]+[A-Z]\w*|[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+){1,3})[.!]?")
@@ -56,11 +75,13 @@ async def mend(
 ) -> None:
     """Put a better answer in the place of one that is not final: its sums are corrected, the other faults repaired.
 
-    The answer of one call has no question that a revision could go on from: words of the prompt are left out of it.
+    Where only code was asked for, only code is left. The answer of one call has no question that a revision could go
+    on from: words of the prompt are left out of it.
     """
     if question is None:
         await leave_out(context, synthesis, ground, FOREIGN)
     await correct_sums(context, synthesis, ground)
+    await keep_code_alone(context, synthesis, ground)
     if question is not None and not synthesis.standing.verdict.ok:
         await repair(interpreter, context, synthesis, question, ground)
 
@@ -93,6 +114,26 @@ async def correct_sums(context: MindContext, synthesis: Synthesis, ground: Groun
         right := occurrence.correct_sums(Draft(before.answer.answer, ground))
     ):
         await _stand_if_better(context, synthesis, ground, right, "answer", CORRECTED)
+
+
+async def keep_code_alone(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
+    """Let the code of an answer stand without what is said around it, where a person asked for nothing else."""
+    before, path = synthesis.standing, answers.revising_path(context)
+    code = code_alone(before.answer.answer) if _ONLY_CODE.search(context.mind.question) else ""
+    if code and code != before.answer.answer.strip():
+        context.decide_by_rule(path, "answer", ALONE)
+        synthesis.revised = before.verdict
+        synthesis.drafts.append(await answers.judge(context, synthesis, replace(before.answer, answer=code), ground))
+        answers.tell_again(context, path, code, ALONE)
+
+
+def code_alone(answer: str) -> str:
+    """Return the blocks of code of an answer; "" where there are none, or one has no end.
+
+    >>> code_alone("Here it is:\\n\\n```python\\nx = 1\\n```\\n\\nThis sets x.")
+    '```python\\nx = 1\\n```'
+    """
+    return "\n\n".join(_BLOCK.findall(answer)) if len(_FENCE.findall(answer)) % 2 == 0 else ""
 
 
 async def _stand_if_better(
