@@ -19,6 +19,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.ids import mission_id, utc_now
 from batos.image.image import LivingImage
+from batos.image.ownership import DOOR
 from batos.missions import counters
 from batos.missions.counters import DAYS, FAILURES, FIRST_TOKEN, MISSION, SAMPLES, Counters, add_counts
 from batos.protocol.errors import BatosError, Busy, DiskFull, StreamCut
@@ -82,6 +83,24 @@ async def test_what_missions_do_is_counted(tmp_path: Path) -> None:
         (day,) = found["days"].values()
         assert day["calls"] == total["calls"]
         assert day["missions"] == total["missions"]
+
+
+async def test_what_people_asked_is_kept_apart_by_day(tmp_path: Path) -> None:
+    """Of a mission that the mind asked itself nothing is in it, whether it was answered or failed."""
+    script = Script()
+    bridge = ScriptedBridge(script)
+    origin = {"door": DOOR, "client": "items d-1"}
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        asked = [await ask(uvm) for script.woven in (script.woven, BAD)]
+        await ask(uvm, origin=origin)
+        bridge.respond = lambda request: StreamCut("it was cut")
+        for of in ({"door": "api"}, origin):
+            with pytest.raises(StreamCut):
+                await ask(uvm, origin=of)
+        (day,) = uvm.status()["days"].values()
+        assert day["missions"] == {"BRICK": {"done": 3, "failed": 2}}
+        tokens = sum(each["cost"]["prompt_tokens"] + each["cost"]["answer_tokens"] for each in asked)
+        assert day["asked"] == {"ended": 3, "tokens": tokens, "loads": 0, "revised": 1, "failures": {"stream_cut": 1}}
 
 
 async def test_what_becomes_of_intents_is_counted() -> None:

@@ -42,7 +42,7 @@ _BESIDE: Final = frozenset({"txn.commit"})
 #: The counters that are kept for each day too.
 _DAILY: Final = frozenset({
     "missions", "accepted", "busy", "calls", "prompt_tokens", "answer_tokens", "wasted", "installs", "repairs",
-    "from_journal", "loads", "spills", "conflicts", "verdicts", "retired", "first_token",
+    "from_journal", "loads", "spills", "conflicts", "verdicts", "retired", "first_token", "asked",
 })  # fmt: skip
 
 
@@ -148,12 +148,15 @@ class Counters:
         if word == "cancelled":
             return
         self._count("failures", 1, reason["code"])
+        if not keys.get("own"):
+            self._count("asked", 1, "failures", reason["code"])
         failure = {"at": iso(self._clock()), "mission": keys["mission"], "status": word, "reason": reason}
         self._pending["failures"].append(failure)
 
     def _count_end(self, keys: MissionDone | MissionEnded, word: str) -> None:
         persona = (keys.get("personas") or ("none",))[0]
         self._count("missions", 1, persona, word)
+        self._count_asked(keys)
         cost = keys.get("cost")
         if cost is None:
             return
@@ -163,6 +166,20 @@ class Counters:
             self._count("wasted", wasted)
         if loads := cost.get("loads"):
             self._count("loads", loads)
+
+    def _count_asked(self, keys: MissionDone | MissionEnded) -> None:
+        """Count what came of a mission that a person asked: days are compared by it, and own work comes in bursts."""
+        if keys.get("own"):
+            return
+        cost, gate = keys.get("cost"), keys.get("gate")
+        self._count("asked", 1, "ended")
+        if cost:
+            self._count("asked", cost["prompt_tokens"] + cost["answer_tokens"], "tokens")
+            self._count("asked", cost["loads"], "loads")
+        for check in {fault["check"] for fault in gate.get("faults", ())} if gate else ():
+            self._count("asked", 1, "gate", check)
+        if gate and gate.get("revised"):
+            self._count("asked", 1, "revised")
 
     def _on_verdict(self, keys: GuardianVerdict) -> None:
         self._count("verdicts", 1, "accepted" if keys["accepted"] else "refused")

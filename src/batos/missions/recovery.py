@@ -14,6 +14,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.nodes import claims
+from batos.image.ownership import DOOR
 from batos.image.records import StatusWord
 from batos.image.writer import Publisher
 from batos.inference.journal import Journal
@@ -149,9 +150,9 @@ class Recovery:
             slots, tid = own_slots(thought), status.tid
             route, made = (dict(slots.get(name) or {}) for name in ("route", "provenance"))
             cost: Any = dict(slots.get("cost") or {})
-            conversation = brief.value.get("conversation")
+            conversation, own = brief.value.get("conversation"), brief.value.get("origin", {}).get("door") == DOOR
         told = MissionSummary(
-            personas=route.get("personas"), cost=cost, gate=made.get("gate"), conversation=conversation
+            own=own, personas=route.get("personas"), cost=cost, gate=made.get("gate"), conversation=conversation
         )
         self._events.emit(MISSION_DONE, MissionDone(mission=mission, tid=tid, **told))
         self._events.emit(MISSION_STATUS, MissionStatus(mission=mission, status="done", reason=None))

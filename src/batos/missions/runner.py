@@ -20,6 +20,7 @@ from batos.genesis import measuring
 from batos.genesis.state_steps import steps_of
 from batos.image.ids import iso, serial_of, tid_text
 from batos.image.image import LivingImage
+from batos.image.ownership import DOOR
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
@@ -97,12 +98,13 @@ class Attempt:
     gate: GateDocument | None = None
 
     def summary(self) -> MissionSummary:
-        """Return the fields of the final event: conversation, personas, cost, and the gate's verdict on the answer."""
+        """Return the fields of the final event: whose, conversation, personas, cost, and the verdict on the answer."""
         if self.context is None:
             return {}
         personas, cost = list(self.context.mission.route.personas), self.context.io.session.cost.as_dict()
-        conversation = self.context.mission.brief.conversation
-        return {"conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
+        brief = self.context.mission.brief
+        own, conversation = brief.origin.door == DOOR, brief.conversation
+        return {"own": own, "conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
 
     def report(self) -> AttemptDocument:
         """Return the report for the status of a mission that failed, whose thought is not committed."""

@@ -99,8 +99,9 @@ class MissionPartial(MissionPayload):
 
 
 class MissionSummary(TypedDict):
-    """The summary of a mission's last attempt; absent if it has not begun."""
+    """The summary of a mission's last attempt; absent if it has not begun. `own`: the mind asked it itself."""
 
+    own: NotRequired[bool]
     conversation: NotRequired[str | None]
     personas: NotRequired[Sequence[str] | None]
     cost: NotRequired[CostDocument]
