@@ -55,6 +55,26 @@ def test_a_mission_is_answered_and_read_back(user: User, harbour: Path) -> None:
     assert as_answered(again.document["data"]) == as_answered(mission)
 
 
+def test_a_person_has_the_system_audited(user: User) -> None:
+    """Progress, findings and both answers; 1 where a check does not hold, 3 with the findings alone without Ollama."""
+    told = user.run("trials", "audit", "now")
+    assert told.code == 0, told.err
+    assert "Cognitive Efficiency Audit ..." in told.err
+    for part in ("codex.digest", "In the last 7 days", "System Integrity Audit (m-", "Cognitive Efficiency Audit (m-"):
+        assert part in told.out
+    codex = user.home / "codex" / "alfred.toml"
+    codex.write_text(codex.read_text("utf-8").replace('"Is that your opinion', '"Is this your opinion'), "utf-8")
+    wrong = user.run("trials", "audit", "--json")
+    assert wrong.code == 1, wrong.err
+    found = wrong.document["data"]
+    assert [each["id"] for each in found["findings"] if not each["ok"]] == ["codex.digest"]
+    assert [len(found["audits"]), found["error"]] == [2, None]
+    away = User(user.home, "http://127.0.0.1:9").run("trials", "audit", "now")
+    assert away.code == 3, away.err
+    assert "models.listed" in away.out
+    assert "ALFRED gives no answer" in away.out
+
+
 def test_two_voices_are_told(user: User, harbour: Path) -> None:
     """Where two personas are nearly as likely both answer and one call joins them; every view of it names both."""
     near = {"BATOS_SECOND_VOICE_MARGIN": "1"}

@@ -101,7 +101,7 @@ class ScriptedUvm:
     def heartbeat(self) -> ScriptedUvm:
         return self
 
-    def describe(self) -> HeartbeatDocument:
+    def describe(self, user: str | None = None) -> HeartbeatDocument:
         """It is off."""
         return HeartbeatDocument(
             on=False,
@@ -114,10 +114,22 @@ class ScriptedUvm:
             most_calls=300,
             tokens=0,
             most_tokens=7,
+            alarms=[],
         )
 
     def add(self, *_duty: object) -> None:
         """Do no duty."""
+
+    @property
+    def reconciler(self) -> ScriptedUvm:
+        return self
+
+    @property
+    def counters(self) -> ScriptedUvm:
+        return self
+
+    def rates(self, *_user: object) -> None:
+        """Nothing is counted."""
 
     @property
     def mission_memory(self) -> ScriptedUvm:

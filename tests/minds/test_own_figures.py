@@ -18,7 +18,7 @@ from tests.minds.test_trace_choices import died
 from batos.autotelic.model_missions import MissionTask
 from batos.genesis.codex import codex as codices
 from batos.minds import own_figures
-from batos.minds.own_figures import OwnSentence
+from batos.minds.own_sentences import OwnSentence
 from batos.objects.method import Intent
 from batos.objects.prototype import own_slots
 from batos.testing import emulated_uvm

@@ -6,6 +6,7 @@ import pytest
 
 from batos.protocol.errors import ProtocolError
 from batos.protocol.motion_documents import (
+    AlarmDocument,
     EntropyDay,
     EntropyFinding,
     EntropyMark,
@@ -13,11 +14,12 @@ from batos.protocol.motion_documents import (
     EntropyPage,
     EntropyParts,
     EntropyReasons,
+    HeartbeatDocument,
     OutcomeDocument,
     RatedPage,
 )
 from batos.verbs.all_verbs import read_args
-from batos.verbs.motion_verbs import CEM, CEM_WHY, RATE, RateArgs
+from batos.verbs.motion_verbs import CEM, CEM_WHY, HEARTBEAT, RATE, RateArgs
 
 
 def test_one_word_is_the_verdict_of_the_last_answer() -> None:
@@ -67,3 +69,20 @@ def test_before_the_first_answer_nothing_is_drawn() -> None:
     mission = EntropyMission(mission="m-1", text="Who?", parts={"Hrel": 0.5}, uses=1.0, outcome=None)
     told: EntropyReasons = {"day": day("2026-11-30", {}), "missions": [mission]}
     assert CEM_WHY.in_words(told).splitlines()[1].split() == ["m-1", "0.50", "1.0", "Who?"]
+
+
+def test_alarms_stand_below_what_the_heartbeat_did() -> None:
+    """A line each, with the mission to read, or that there is no answer yet."""
+    alarm = AlarmDocument(
+        figure="spills", day="2026-11-30", facts=["On 2026-11-30 there were 9 spills.", "Before, none."], lever="",
+        mission="m-1", answered=True, standing=True,
+    )  # fmt: skip
+    told = HeartbeatDocument(
+        on=True, by="ann", ran=None, did=["alarms: spills rose"], spent=1.0, budget=1_200.0, calls=1, most_calls=300,
+        tokens=90, most_tokens=1_000, alarms=[alarm, {**alarm, "figure": "loads", "mission": None, "answered": False}],
+    )  # fmt: skip
+    assert [line.split(maxsplit=1) for line in HEARTBEAT.in_words(told).splitlines()[3:]] == [
+        ["did", "alarms: spills rose"],
+        ["alarm", "spills: On 2026-11-30 there were 9 spills. `batos show m-1`"],
+        ["alarm", "loads: On 2026-11-30 there were 9 spills. ALFRED has not answered yet"],
+    ]

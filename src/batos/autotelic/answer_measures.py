@@ -31,11 +31,11 @@ from batos.records import outcomes
 from batos.records.outcomes import NotedAct
 
 #: Earlier answers that an answer is compared with.
-COMPARED: Final = 8
+_COMPARED: Final = 8
 #: The time within which an equal question asks again, and a word of correction means the answer before it.
 SOON: Final = timedelta(minutes=10)
 #: The newest missions among which a person's one before is looked for.
-NEAREST: Final = 32
+_NEAREST: Final = 32
 #: Decimals that are kept of a part.
 _DECIMALS: Final = 4
 
@@ -99,8 +99,8 @@ class AnswerMeter:
     def _earlier(self, root: Root, text: str, user: str, question: Content) -> Iterator[tuple[float, Content]]:
         """Yield the answers to similar questions of the same person, each behind the likeness of the questions."""
         reach = MemoryReach(user, kinds=ANSWERED, standings=None)
-        found = self.recollection.search.recall(root, RecallQuery(text, None, "text"), reach, COMPARED)
-        for each in found.best(COMPARED):
+        found = self.recollection.search.recall(root, RecallQuery(text, None, "text"), reach, _COMPARED)
+        for each in found.best(_COMPARED):
             slots = own_slots(each.chunk)
             near = likeness(question, content(own_slots(slots["document"])["title"]))
             if near >= entropy.SIMILAR:
@@ -194,7 +194,7 @@ def _acts_of(root: Root, mission: str, record: MissionRecord, question: Content)
 def _one_before(root: Root, mission: str, user: str) -> tuple[str, Brief] | None:
     """Return the id and the brief of the answered mission that the same person asked right before."""
     older = (each for each in ids.newest_first(root[roots.MISSIONS]) if each < mission)
-    for name in islice(older, NEAREST):
+    for name in islice(older, _NEAREST):
         found = roots.mission_record(root, name)
         if found.brief.value["user"] == user and not ownership.is_own_work(found):
             return (name, found.brief) if found.status.word == "done" else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 from typing import Final, NamedTuple
 
@@ -10,9 +11,9 @@ from typing import Final, NamedTuple
 BASE: Final = 30
 #: The drop that is no drop, and the sum of larger ones that is an alarm, in standard deviations (Page 1954): once in
 #: some 540 days where nothing falls, within 9 days at the median where the mean falls by one deviation.
-SLACK, ALARM = 0.5, 5.0
+_SLACK, _ALARM = 0.5, 5.0
 #: The days without a change from which on a line stands still, and the slope that is none, in deviations a week.
-STILL_DAYS, STILL_SLOPE = 21, 0.1
+STILL_DAYS, _STILL_SLOPE = 21, 0.1
 #: The least deviation, of a line that never moved.
 _LEAST: Final = 1e-9
 
@@ -24,10 +25,21 @@ class Beginning(NamedTuple):
     deviation: float
 
 
-def read_beginning(values: Sequence[float]) -> Beginning | None:
-    """Return the baseline of a line of day values; None while it is too short."""
-    first = values[:BASE]
-    return Beginning(fmean(first), stdev(first) or _LEAST) if len(first) == BASE else None
+def read_beginning(values: Sequence[float], days: int = BASE, least: float = _LEAST) -> Beginning | None:
+    """Return the baseline of a line of day values, its first days; None while it is too short.
+
+    A deviation below the `least` one counts as that.
+    """
+    first = values[:days]
+    return Beginning(fmean(first), max(stdev(first), least)) if len(first) == days else None
+
+
+def cumulate(values: Sequence[float], beginning: Beginning, most: float = math.inf) -> Iterator[float]:
+    """Yield after each value the cumulative sum of the falls below a beginning, from 0 to `most`, in deviations."""
+    fallen = 0.0
+    for value in values:
+        fallen = min(most, max(0.0, fallen + (beginning.mean - value) / beginning.deviation - _SLACK))
+        yield fallen
 
 
 def find_dip(values: Sequence[float]) -> int | None:
@@ -39,13 +51,12 @@ def find_dip(values: Sequence[float]) -> int | None:
     found = read_beginning(values)
     if found is None:
         return None
-    fallen, began = 0.0, BASE
-    for place in range(BASE, len(values)):
-        if not fallen:
-            began = place
-        fallen = max(0.0, fallen + (found.mean - values[place]) / found.deviation - SLACK)
-        if fallen > ALARM:
+    began = BASE
+    for place, fallen in enumerate(cumulate(values[BASE:], found), BASE):
+        if fallen > _ALARM:
             return began
+        if not fallen:
+            began = place + 1
     return None
 
 
@@ -62,4 +73,4 @@ def stands_still(values: Sequence[float]) -> bool:
     middle, mean = (len(last) - 1) / 2, fmean(last)
     spread = sum((day - middle) ** 2 for day in range(len(last)))
     slope = sum((day - middle) * (value - mean) for day, value in enumerate(last)) / spread
-    return abs(7 * slope) <= STILL_SLOPE * found.deviation
+    return abs(7 * slope) <= _STILL_SLOPE * found.deviation

@@ -23,11 +23,11 @@ WEIGHTS: Final[Mapping[EntropyPart, float]] = {"Hrel": 0.4, "Hcog": 0.2, "Hsol":
 #: The share of a sentence's words that the question has too, from which on it only says the question back.
 ECHO: Final = 0.8
 #: The unlikeness of sentences from which on more of it is no more diversity: the rest would reward drift.
-MOST_UNLIKE: Final = 0.8
+_MOST_UNLIKE: Final = 0.8
 #: The likeness of two questions from which on their answers are compared, and from which on they are one question.
 SIMILAR, SAME = 0.6, 0.8
 #: The days after which a use of structure counts half, and the uses in 100 missions that give 1 - 1/e.
-HALF_LIFE, USUAL_USES = 30.0, 50.0
+HALF_LIFE, _USUAL_USES = 30.0, 50.0
 
 
 class SentenceFacts(NamedTuple):
@@ -122,7 +122,7 @@ def diversity(answer: AnswerFacts) -> float | None:
     shares = [count / len(carried) for count in counts if count]
     evenness = -sum(share * math.log(share) for share in shares) / math.log(len(answer.parts))
     pairs = [1 - likeness(one, other) for at, one in enumerate(carried) for other in carried[at + 1 :]]
-    return min(1.0, max(0.0, evenness * min(fmean(pairs), MOST_UNLIKE) / MOST_UNLIKE))
+    return min(1.0, max(0.0, evenness * min(fmean(pairs), _MOST_UNLIKE) / _MOST_UNLIKE))
 
 
 def novelty(answer: AnswerFacts, earlier: Collection[float]) -> float | None:
@@ -147,7 +147,7 @@ def structure(used: float, missions: float) -> float | None:
     >>> structure(0.0, 1.0), round(structure(1.0, 2.0), 3), structure(0.0, 0.0)
     (0.0, 0.632, None)
     """
-    return 1 - math.exp(-max(0.0, 100 * used / missions) / USUAL_USES) if missions else None
+    return 1 - math.exp(-max(0.0, 100 * used / missions) / _USUAL_USES) if missions else None
 
 
 def parts_of(values: Mapping[EntropyPart, float | None], decimals: int = 4) -> EntropyParts:

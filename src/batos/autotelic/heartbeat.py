@@ -23,13 +23,14 @@ from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.protocol.motion_documents import HeartbeatDocument
+from batos.records import own_briefs
 
 #: Seconds without a mission after which nobody asks.
 IDLE: Final = 600.0
 #: Seconds until a machine on its battery is looked at again.
 _POWER: Final = 600.0
 #: The most regions of memories that one beat folds.
-REGIONS: Final = 100
+_REGIONS: Final = 100
 _DAY: Final = 86_400.0
 #: Where Linux lists what a machine gets its power from.
 SUPPLIES: Final = Path("/sys/class/power_supply")
@@ -156,10 +157,11 @@ class Heartbeat:
         async with self._working:
             yield
 
-    def describe(self) -> HeartbeatDocument:
-        """Return whether it beats, when it last did and what, and what it spent today."""
+    def describe(self, user: str | None = None) -> HeartbeatDocument:
+        """Return whether it beats, when it last did and what, what it spent today, and what stands, but for a guest."""
         with self._parts.image.snapshot() as root:
-            return _document(root, self._parts.budget, iso(self._parts.clock()))
+            told = _document(root, self._parts.budget, iso(self._parts.clock()))
+            return {**told, "alarms": [] if ownership.is_guest(user) else own_briefs.list_standing(root)}
 
     async def turn(self, by: str, *, on: bool) -> HeartbeatDocument:
         """Let it beat from now on, or no more."""
@@ -217,13 +219,13 @@ class Heartbeat:
                     did, failure = "it failed", error
                 taken = Expense(time.monotonic() - begun, allowance.calls - before[0], allowance.tokens - before[1])
                 whole = failure is None and allowance.go_on()
-                done = DoneDuty(duty, did, taken, iso(self._parts.clock()), whole)
+                done = _DoneDuty(duty, did, taken, iso(self._parts.clock()), whole)
                 await self._parts.image.shared.apply(partial(_note, done=done))
                 if failure is not None:
                     raise failure
 
 
-class DoneDuty(NamedTuple):
+class _DoneDuty(NamedTuple):
     """A duty that was done: in words what it did, what it spent, when it ended, and whether it did all of it."""
 
     duty: Duty
@@ -233,7 +235,7 @@ class DoneDuty(NamedTuple):
     whole: bool
 
 
-def _note(root: Root, done: DoneDuty) -> None:
+def _note(root: Root, done: _DoneDuty) -> None:
     kept, duty, at = root[roots.HEARTBEAT], done.duty, done.at
     before = _read_expense(kept, at)
     lines: list[str] = [line for line in kept.get("did", ()) if not line.startswith(f"{duty.name}: ")]
@@ -270,6 +272,7 @@ def _document(root: Root, budget: Expense, now: str) -> HeartbeatDocument:
         most_calls=budget.calls,
         tokens=spent.tokens,
         most_tokens=budget.tokens,
+        alarms=[],
     )
 
 
@@ -306,7 +309,7 @@ def curating(curator: Curator, cold_days: float, clock: Callable[[], datetime]) 
     """
 
     async def work(allowance: Allowance) -> str:
-        wish = CurationWish(None, cold_days, REGIONS, by_rule=True, go_on=allowance.go_on)
+        wish = CurationWish(None, cold_days, _REGIONS, by_rule=True, go_on=allowance.go_on)
         folded = (await curator.curate(wish))["regions"]
         return f"{len(folded)} region{'s' * (len(folded) != 1)} of memories folded" if folded else ""
 

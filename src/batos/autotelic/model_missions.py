@@ -28,7 +28,8 @@ _log = structlog.get_logger("batos.memory")
 class MissionTask(NamedTuple):
     """A task for a model: what is asked, for whom, by which part of the mind, and the text of a file that it is shown.
 
-    That text is a document's: it is shown as evidence is, and is no part of what is asked. `schema` is the reply's.
+    That text is a document's: it is shown as evidence is, and is no part of what is asked. `schema` is the reply's,
+    `persona` the one that answers.
     """
 
     text: str
@@ -36,6 +37,7 @@ class MissionTask(NamedTuple):
     client: str
     shown: str = ""
     schema: Mapping[str, object] | None = None
+    persona: str = ""
 
     def brief(self, before: int = 0) -> tuple[dict[str, object], list[File]]:
         """Return the brief, the same each time: what a killed process paid for is not paid again.
@@ -56,6 +58,8 @@ class MissionTask(NamedTuple):
         }
         if self.schema is not None:
             brief["schema"] = self.schema
+        if self.persona:
+            brief["persona"] = self.persona
         return brief, [as_file("notes.txt", data, len(data))] if data else []
 
 
@@ -63,9 +67,11 @@ class ModelMissions:
     """Asks a model by missions that neither use nor leave memories."""
 
     def __init__(self, ask: Ask, answers: Callable[[], Awaitable[bool]], check: Callable[[], Awaitable[None]]) -> None:
-        self._ask = ask
+        #: Asks a mission whether any would be answered or not.
+        self.ask = ask
         self._answers = answers
-        self._check = check
+        #: Raises a BatosError if no model would be asked, though Ollama answers.
+        self.check = check
         self._failed = 0
         #: The calls that were made so far, and their tokens.
         self.calls = self.tokens = 0
@@ -81,7 +87,7 @@ class ModelMissions:
         if not await self._answers():
             return False
         try:
-            await self._check()
+            await self.check()
         except BatosError as error:
             _log.info("model.not_ready", reason=error.as_dict())
             return False
@@ -104,7 +110,7 @@ class ModelMissions:
         """Ask by the first mission of a task that has not ended without an answer; None: there is no answer."""
         for before in range(TIMES):
             try:
-                return await self._ask(*task.brief(before))
+                return await self.ask(*task.brief(before))
             except BatosError as error:
                 _log.warning("model.no_answer", client=task.client, reason=error.as_dict())
                 has_ended = error.code == Refused.code and error.field == "mission"

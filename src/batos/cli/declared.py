@@ -21,7 +21,7 @@ from batos.cli.typed_names import ask_of_memories, past_moment, place_of, tell_m
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.client.pending import OnEvent
 from batos.protocol.brief_checks import utc_moment
-from batos.protocol.wire_messages import Meaning
+from batos.protocol.wire_messages import Meaning, error_of
 from batos.verbs.wire_verb import Args, Noun, Reply, WireVerb
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -62,9 +62,14 @@ def command(verb: WireVerb[Any, Any]) -> click.Command:
 
 
 def tell(called: VerbCall, verb: WireVerb[Any, Reply], found: Reply) -> int:
-    """Write the reply of a verb, and return its exit code: 4 where a part of what was asked for is refused."""
+    """Write the reply of a verb, and return its exit code.
+
+    4: a part of what was asked for is refused. 1: it is not `ok`. Else that of the error which it has with it, if any.
+    """
     called.answer(found, lambda told: verb.in_words(told, whole=called.verbose))
-    return 4 if found.get("refused") else 0
+    if told := cast("Mapping[str, object] | None", found.get("error")):
+        return error_of(told).exit_code
+    return 4 if found.get("refused") else int(found.get("ok") is False)
 
 
 def take(verb: WireVerb[Any, Any], *left: str) -> Callable[[Callable[..., int]], click.Command]:

@@ -102,7 +102,8 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
     if record is None:
         return make_node("mission", _ANOTHERS)
     brief, slots = record.brief.value, own_slots(record.thought)
-    text = f"{brief['text']} ({record.status.word}, asked by {brief['user']})"
+    asker = f"the mind itself: {brief['origin']['client']}" if ownership.is_own_work(record) else brief["user"]
+    text = f"{brief['text']} ({record.status.word}, asked by {asker})"
     because: list[WhyNode] = []
     if asking.is_new(mission) and record.status.word != "undone":
         known: ProvenanceDocument = slots.get("provenance") or ProvenanceDocument()
@@ -140,12 +141,13 @@ def make_calls(asking: Asking, mission: str) -> Iterator[WhyNode]:
 
 def explain_recalled(asking: Asking, brief: Mapping[str, object], known: ProvenanceDocument) -> Iterator[WhyNode]:
     """Yield what the models were shown: files, memories, earlier turns and their summaries."""
+    quotes = {row["name"]: f": {row['quote']}" for each in known.get("computed", ()) for row in each["rows"]}
     for each in known.get("recalled", ()):
-        yield explain_evidence(asking, brief, each)
+        yield explain_evidence(asking, brief, each, quotes.get(each["name"], "") if "name" in each else "")
 
 
-def explain_evidence(asking: Asking, brief: Mapping[str, Any], told: Mapping[str, Any]) -> WhyNode:
-    """Return one thing that the models were shown, and where it came from."""
+def explain_evidence(asking: Asking, brief: Mapping[str, Any], told: Mapping[str, Any], quote: str = "") -> WhyNode:
+    """Return one thing that the models were shown, and where it came from; `quote`: of figures, behind their source."""
     if "mission" in told:
         return make_node("turn", f"turn {told['turn']} of the conversation", [explain_mission(asking, told["mission"])])
     if "turns" in told:
@@ -158,7 +160,7 @@ def explain_evidence(asking: Asking, brief: Mapping[str, Any], told: Mapping[str
         found = explain_memory(asking, document)
         return {**found, "text": f"{found['text']}; found by {told['why']}"} if told.get("why") else found
     if told.get("trust") == "tool":
-        return make_node("figures", f"{told['name']}, counted from the mind's own records for this question")
+        return make_node("figures", f"{told['name']}, counted from the mind's own records for this question{quote}")
     text = f"{told['name']}, characters {told['start']} to {told['start'] + told['length']}, came with the question"
     return make_node("file", text, ref=told["sha256"])
 

@@ -10,16 +10,16 @@ import asyncio
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from batos.concurrency.threads import finish_despite_cancel
-from batos.gate import figures, languages, numerals
+from batos.gate import languages
 from batos.genesis.codex.declarations import fold, mentions
 from batos.image import ids, roots
 from batos.image.ownership import is_own_work
@@ -28,12 +28,15 @@ from batos.memory.evidence import Passage
 from batos.memory.segmentation import words
 from batos.minds import context_building
 from batos.minds.context import MindContext, Rates
+from batos.minds.own_sentences import OwnSentence
 from batos.minds.trace import MissionChoices
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import MissionBrief
 from batos.protocol.mission_documents import CostDocument, MissionDocument
 from batos.protocol.motion_documents import RatesDocument, RateSpan, RateWindow
 from batos.reckoning.reckonings import CitedRow, Reckoning, write_number
+from batos.records import own_briefs
+from batos.records.own_briefs import Fact
 from batos.routing.router import Route
 
 #: The value of a figure: a number, or a word such as a model's name; None: there is none.
@@ -54,8 +57,6 @@ _LEDGER: Final = frozenset({
     "calls_median", "tokens_median", "retries",
 })  # fmt: skip
 _PLACE: Final = re.compile(r"\{(\w+)(?:\|([^|}]*)\|([^}]*))?\}")
-#: Words behind a figure that tell what it counts, and letters of each that are compared.
-_UNITS, _LETTERS = 3, 4
 _TRUST: Final = "tool"
 #: Seconds from which on no hundredths are told.
 _LONG: Final = 10
@@ -70,22 +71,14 @@ class WantedFacts(NamedTuple):
 
 
 class OwnFact(NamedTuple):
-    """A sentence with the figure that it is about, "" where none is recorded, and the source that it is of."""
+    """A sentence with the source that it is of, and the figure that it is about: "" where none is recorded.
+
+    None: an answer does not have to say one of it.
+    """
 
     source: str
     text: str
-    figure: str
-
-
-@dataclass(frozen=True, slots=True)
-class OwnSentence(Reckoning):
-    """Facts as the computed result of a question: an answer stands if it says the figures and no other ones."""
-
-    figures: tuple[str, ...] = ()
-
-    def lead_answer(self, question: str, answer: str) -> str:
-        """Return the answer if all that it counts is right and what was asked for is said; else the sentences."""
-        return answer if _agrees(answer, self) else self.lead
+    figure: str | None
 
 
 class OwnEvidence(NamedTuple):
@@ -143,10 +136,12 @@ async def find(
     noted = next((note[NOTE] for note in decided.notes() if NOTE in note), None)
     if noted is not None:
         return _as_evidence(brief.text, [OwnFact(*each) for each in noted])
-    wanted = choose(brief.text)
-    if wanted is None or _brings_files(root, brief):
-        return OwnEvidence()
-    told = await _tell_aside(rates, root, mission, brief, wanted)
+    told = [OwnFact(*each) for each in own_briefs.find_facts(root, brief)]
+    if not told:
+        wanted = choose(brief.text)
+        if wanted is None or _brings_files(root, brief):
+            return OwnEvidence()
+        told = await _tell_aside(rates, root, mission, brief, wanted)
     decided.note(**{NOTE: [list(each) for each in told]})
     return _as_evidence(brief.text, told)
 
@@ -181,6 +176,14 @@ async def read_given(context: MindContext, source: str) -> str:
     text = "\n".join((f"Measured ({source}):", *found))
     decided.note(**{GIVEN_NOTE: {"source": source, "text": text}})
     return text
+
+
+def tell_week(found: RatesDocument) -> list[Fact]:
+    """Return all facts of the ledger and the counters in the last seven days, without one that an answer has to say."""
+    told = _table()["English"]
+    values = {"when": told["when_week"], **_values_of_window(found["windows"]["week"]), **_values_of_mind(found)}
+    every = (_fill(_source(name), str(each[0]), values, "English") for name, each in told["facts"].items())
+    return [(each.source, each.text, None) for each in every if each is not None and each.source != "cem"]
 
 
 def _source(fact: str) -> str:
@@ -234,7 +237,9 @@ def _as_evidence(question: str, facts: Sequence[OwnFact]) -> OwnEvidence:
         passages.append(Passage(number, source, hashlib.sha256(text.encode()).hexdigest(), 0, text, _TRUST))
     lead = " ".join(dict.fromkeys(each.text for each in facts))
     rows = tuple(CitedRow(each.name, each.sha256, 0, len(each.text), each.text) for each in passages)
-    asked = tuple(each.figure for each in facts)
+    asked = tuple(each.figure for each in facts if each.figure is not None)
+    if not asked:
+        return OwnEvidence(tuple(passages))
     return OwnEvidence(tuple(passages), {question: OwnSentence(", ".join(asked), lead, lead, rows, figures=asked)})
 
 
@@ -343,48 +348,6 @@ def _number(value: float | None, decimals: int = 1) -> Decimal | None:
         return None
     text = f"{value:.{decimals}f}"
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
-
-
-# -- the check of an answer
-
-
-def _agrees(answer: str, told: OwnSentence) -> bool:
-    """Test if an answer says each figure that was asked for, and counts nothing that the sentences do not."""
-    said, known = list(_counts(answer)), list(_counts(told.lead))
-    values = frozenset(value for figure, _ in known for value in figure)
-    spelled = numerals.numbers_in_words(answer)
-    alone = len(said) == 1
-    return (
-        all(_is_said(each, answer, said, spelled) for each in told.figures)
-        and spelled <= values | {Decimal(1)}
-        and all(
-            any(
-                value & other and (bool(units & mine) or not (units or mine) or (alone and not mine))
-                for other, units in known
-            )
-            for value, mine in said
-        )
-    )
-
-
-def _is_said(
-    figure: str, answer: str, said: Iterable[tuple[frozenset[Decimal], frozenset[str]]], spelled: frozenset[Decimal]
-) -> bool:
-    try:
-        value = Decimal(figure)
-    except InvalidOperation:
-        return bool(figure) and figure.casefold() in answer.casefold()
-    return value in spelled or any(value in values for values, _ in said)
-
-
-def _counts(text: str) -> Iterator[tuple[frozenset[Decimal], frozenset[str]]]:
-    """Yield each number of a text, with the beginnings of the words right behind it that tell what it counts."""
-    text = figures.plain(text)
-    found = figures.find(text)
-    ends = [*(each.start for each in found[1:]), len(text)]
-    for each, end in zip(found, ends, strict=False):
-        behind = re.split(r"[^\w\s-]|\n", text[each.end : end], maxsplit=1)[0]
-        yield each.values, frozenset(word[:_LETTERS] for word in words(behind)[:_UNITS])
 
 
 @lru_cache(maxsize=1)

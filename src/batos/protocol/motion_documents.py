@@ -110,10 +110,27 @@ class TrainingReport(TypedDict):
     left_out: dict[str, int]
 
 
+class AlarmDocument(TypedDict):
+    """A figure of the mind's own work that rose on a day beside the days before, in `facts`, and what came of it.
+
+    `lever` is what a trial would vary first, "" if nothing that it could. `mission` is ALFRED's about it, None until it
+    ended. The alarm is `standing` until the figure is as usual again.
+    """
+
+    figure: str
+    day: str
+    facts: list[str]
+    lever: str
+    mission: str | None
+    answered: bool
+    standing: bool
+
+
 class HeartbeatDocument(TypedDict):
     """The heartbeat: whether it beats, who said so, when it last did and what, seconds `spent` of a day's `budget`.
 
-    Of calls and tokens likewise: those of today, and the most a day.
+    Of calls and tokens likewise: those of today, and the most a day. `alarms` are those that stand, the newest first; a
+    guest is told of none.
     """
 
     on: bool
@@ -126,6 +143,7 @@ class HeartbeatDocument(TypedDict):
     most_calls: int
     tokens: int
     most_tokens: int
+    alarms: list[AlarmDocument]
 
 
 @final

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict, final
 
+from batos.protocol.mission_documents import ErrorDocument
+from batos.protocol.server_documents import FindingDocument
+
 #: The states of a trial. `screening` chooses among the values of its lever, `trying` compares the best with the acting
 #: one, `waiting` is better and wants a person, `promoted` is kept on probation, `kept` has passed that.
 TrialWord: TypeAlias = Literal[
@@ -95,3 +98,27 @@ class TrialPage(TypedDict):
     tried: int
     kept: int
     false: float
+
+
+class SelfAuditAnswer(TypedDict):
+    """An audit of ALFRED's: its name, its mission, its answer, and the gate's word for that."""
+
+    name: str
+    mission: str
+    answer: str
+    verdict: str
+
+
+@final
+class SelfAuditDocument(TypedDict):
+    """ALFRED's audits of the running system: what was computed, and what he said of it.
+
+    `ok`: all `findings` hold. `figures` are sentences of the counters and the ledger. `error` says why an audit is
+    missing among `audits`.
+    """
+
+    ok: bool
+    findings: list[FindingDocument]
+    figures: list[str]
+    audits: list[SelfAuditAnswer]
+    error: ErrorDocument | None

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, model_validator
 
 from batos.protocol.motion_documents import (
+    AlarmDocument,
     EntropyDay,
     EntropyFinding,
     EntropyPage,
@@ -149,7 +150,9 @@ HEARTBEAT_NOUN: Final = Noun(
 
 
 class HeartbeatArgs(StrictModel):
-    """Show whether the mind wakes by itself, when it last did, what it did, and what it spent today."""
+    """Show whether the mind wakes by itself, when it last did, what it did and spent today, and figures that rose."""
+
+    user: Name | None = Field(default=None, description="A guest's own name: no figures of the whole mind are shown.")
 
 
 class HeartbeatTurnArgs(StrictModel):
@@ -166,7 +169,7 @@ class HeartbeatPauseArgs(HeartbeatTurnArgs):
     """Let the mind no more wake by itself; what it is doing ends at its next step."""
 
 
-class HeartbeatNowArgs(HeartbeatArgs):
+class HeartbeatNowArgs(StrictModel):
     """Let the mind do its duties now, whatever changed and was spent; it stops when you ask something."""
 
 
@@ -177,7 +180,15 @@ def heartbeat_text(told: HeartbeatDocument) -> str:
     spent = f"{seconds}, {calls}, {told['tokens']:,} of {told['most_tokens']:,} tokens"
     begin = "on" if told["on"] else "off; `batos heartbeat resume` lets the mind wake by itself"
     rows = [("state", begin), ("last", local_time(told["ran"]) if told["ran"] else "never"), ("spent", spent)]
-    return card([*rows, *(("did", each.replace("; ", "\n")) for each in told["did"])])
+    rows += [("did", each.replace("; ", "\n")) for each in told["did"]]
+    return card([*rows, *(("alarm", alarm_text(each)) for each in told["alarms"])])
+
+
+def alarm_text(told: AlarmDocument) -> str:
+    """Write an alarm that stands: what rose, the lever against it, and what came of its mission."""
+    answer = f"`batos show {told['mission']}`" if told["answered"] else "ALFRED has not answered yet"
+    lever = f" Its lever is {told['lever']}." if told["lever"] else ""
+    return f"{told['figure']}: {told['facts'][0]}{lever} {answer}"
 
 
 HEARTBEAT: Final = WireVerb("heartbeat", HeartbeatArgs, "heartbeat show", heartbeat_text)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from textwrap import shorten
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
-from batos.protocol.trial_documents import SlotLineage, SlotPage, TrialDocument, TrialPage
+from batos.protocol.trial_documents import SelfAuditDocument, SlotLineage, SlotPage, TrialDocument, TrialPage
 from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.layout import Column, card, listing
 from batos.terminal.short_names import local_time
@@ -73,6 +73,16 @@ class TrialUndoArgs(TrialArgs):
 
     why: str = Field(default="", max_length=500, description="The reason, in a sentence.")
     user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
+
+
+class TrialAuditArgs(StrictModel):
+    """Have ALFRED audit the running system: what is computed of integrity and costs, and his answer to each.
+
+    Exit 1 when a check does not hold; 3 when no model answers: then what was computed is shown alone.
+    """
+
+    when: Literal["now"] = Field(default="now", description="`now`: at once, also while the heartbeat is off.")
+    user: Asker = Field(default=None, description="The user who asks for it; absent: the server's own user.")
 
 
 SLOT_NOUN: Final = Noun(
@@ -176,6 +186,20 @@ def _example_texts(told: TrialDocument) -> Iterator[str]:
         )
 
 
+def audit_text(told: SelfAuditDocument) -> str:
+    """Write what was computed, with ALFRED's answers beside it."""
+    columns: Mapping[str, Column] = {
+        "check": "id", "holds": lambda each: "yes" if each["ok"] else "no",
+        "what": lambda each: f"{each['what']}{'. ' * bool(each['remedy'])}{each['remedy']}",
+    }  # fmt: skip
+    parts = [listing(told["findings"], columns), "\n".join(told["figures"])]
+    parts += [f"{each['name']} ({each['mission']}, {each['verdict']})\n{each['answer']}" for each in told["audits"]]
+    if told["error"] is not None:
+        reason = f"{told['error']['message']}. {told['error']['remedy']}"
+        parts.append(f"ALFRED gives no answer, so what was computed stands alone: {reason}")
+    return "\n\n".join(filter(None, parts))
+
+
 def slots_text(told: SlotPage) -> str:
     """Write slots, a line each."""
     columns: Mapping[str, Column] = {
@@ -208,6 +232,10 @@ TRIALS_TRY: Final = WireVerb(
 )  # fmt: skip
 TRIALS_KEEP: Final = WireVerb("trials_keep", TrialKeepArgs, "trials keep TRIAL", trial_text, governs=True)
 TRIALS_UNDO: Final = WireVerb("trials_undo", TrialUndoArgs, "trials undo TRIAL", trial_text, governs=True)
+TRIALS_AUDIT: Final = WireVerb(
+    "trials_audit", TrialAuditArgs, "trials audit [WHEN]", audit_text, governs=True, progress="{step}",
+    examples=("batos trials audit now",),
+)  # fmt: skip
 SLOTS: Final = WireVerb("slots", SlotsArgs, "slot list", slots_text, reads=True)
 SLOT_SHOW: Final = WireVerb("slot_show", SlotShowArgs, "slot show SLOT", slot_text, reads=True)
 SLOT_REDEFINE: Final = WireVerb(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.cli.verbs.status import status_text
+from batos.protocol.motion_documents import AlarmDocument
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
 
@@ -215,3 +216,18 @@ def test_no_control_characters(text: str) -> None:
     console = Console(said, said, as_json=False, has_colour=False)
     console.write(status_text({**FOUND, "running": running, "failures": failures}, NOW))
     assert plain(said.getvalue()) == said.getvalue()
+
+
+def test_an_alarm_that_stands_is_a_line() -> None:
+    """The newest one with what rose, its lever and its mission, and how many more there are."""
+    alarm: AlarmDocument = {
+        "figure": "gate.numbers", "day": "2026-11-30", "lever": "mind.form", "mission": "m-7", "answered": True,
+        "facts": ["On 2026-11-30 there were 9 faults in numbers in 14 missions.", "Before, 0.5."], "standing": True,
+    }  # fmt: skip
+    beat = {"on": False, "alarms": [alarm, alarm]}
+    (line,) = [each for each in status_text({**FOUND, "heartbeat": beat}, NOW).splitlines() if each[:5] == "alarm"]
+    said = "gate.numbers: On 2026-11-30 there were 9 faults in numbers in 14 missions. Its lever is mind.form."
+    assert line == f"alarm    {said} `batos show m-7`; 1 more: `batos heartbeat`"
+    waiting: AlarmDocument = {**alarm, "mission": None, "answered": False, "lever": ""}
+    told = status_text({**FOUND, "heartbeat": {"on": False, "alarms": [waiting]}}, NOW)
+    assert "missions. ALFRED has not answered yet\n" in told

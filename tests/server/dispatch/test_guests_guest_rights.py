@@ -35,7 +35,7 @@ GUEST, OWNER, HOME = "key laptop 0a1b", "token 0a1b", "key home 0a1b"
 OWNERS = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke",
                     "effects_settle", "pack", "heartbeat_resume", "heartbeat_pause",
                     "heartbeat_now", "trials_try", "trials_keep", "trials_undo", "slot_redefine",
-                    "slot_rollback"})  # fmt: skip
+                    "slot_rollback", "trials_audit"})  # fmt: skip
 SECRET = "the blue heron nests at noon"
 
 
@@ -77,7 +77,6 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
     of_none = {
         "hello",
         "genesis",
-        "heartbeat",
         "heartbeat_now",
         "adapters_use",
         "embed_memories",

@@ -13,12 +13,13 @@ from batos.cli.doors.choosing import chosen_server, open_door
 from batos.cli.render.mission import placement_text
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.image_documents import CountsDocument, ErasureLine, NodeLine, RunningLine, genesis_text
-from batos.protocol.motion_documents import RatesDocument, RateSpan, RateWindow
+from batos.protocol.motion_documents import HeartbeatDocument, RatesDocument, RateSpan, RateWindow
 from batos.protocol.server_documents import JobLine
 from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, duration_text, size
 from batos.terminal.layout import table
 from batos.terminal.short_names import local_time, short
+from batos.verbs.motion_verbs import alarm_text
 from batos.verbs.server_verbs import STATUS
 
 #: The most running missions, and failures, that fit a screen.
@@ -121,10 +122,7 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if asked:
         yield f"asked    {count_text(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
     yield from _learning(found.get("learning") or {}, now)
-    beat = found.get("heartbeat")
-    if beat and beat["on"]:
-        last = f"last {_since(beat['ran'], now)} ago" if beat["ran"] else "not yet"
-        yield f"beat     {last}, {beat['spent']:.0f} s of {beat['budget']:,.0f} s today"
+    yield from _heartbeat(found.get("heartbeat"), now)
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)
     yield f"missions {told or 'none yet'}"
 
@@ -144,6 +142,16 @@ def _learning(learning: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if making or waiting:
         doing = f"; {making['selector']} since {_since(making['since'], now)}" if making else ""
         yield f"learning {count_text(waiting, 'method')} to be made{doing}"
+
+
+def _heartbeat(beat: HeartbeatDocument | None, now: datetime) -> Iterator[str]:
+    """Yield a line on the heartbeat if it is on, and one on the newest alarm that stands."""
+    if beat and beat["on"]:
+        last = f"last {_since(beat['ran'], now)} ago" if beat["ran"] else "not yet"
+        yield f"beat     {last}, {beat['spent']:.0f} s of {beat['budget']:,.0f} s today"
+    if beat and (alarms := beat.get("alarms")):
+        more = f"; {len(alarms) - 1} more: `batos heartbeat`" if len(alarms) > 1 else ""
+        yield f"alarm    {alarm_text(alarms[0])}{more}"
 
 
 def _jobs(jobs: Iterable[JobLine], now: datetime) -> Iterator[str]:

@@ -351,7 +351,7 @@ class Dispatcher:
         if self._background_genesis is not None and (told := self._background_genesis.progress()) is not None:
             shown["genesis"], shown["ready"] = told, False
             shown["reasons"] = [self._background_genesis.refusal().as_dict(), *found["reasons"]]
-        shown["heartbeat"] = await self._reader.read(self.uvm.heartbeat.describe)
+        shown["heartbeat"] = await self._reader.read(self.uvm.heartbeat.describe, given.user)
         shown["server"] = self._about or None
         if given.rates:
             shown["rates"] = await self._reader.read(self.uvm.rates, given.user)

@@ -1,4 +1,4 @@
-"""The verbs by which a person says what an answer was worth, and lets the mind wake by itself."""
+"""The verbs by which a person says what an answer was worth, lets the mind wake by itself, and has it audited."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
+from batos.autotelic.model_missions import ModelMissions
+from batos.autotelic.self_audits import SelfAudits
+from batos.client.pending import OnEvent
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -15,6 +18,7 @@ from batos.protocol.motion_documents import (
     OutcomeAct,
     RatedPage,
 )
+from batos.protocol.trial_documents import SelfAuditDocument
 from batos.records import outcomes
 from batos.records.outcomes import NotedAct
 from batos.server.dispatch.handling import Handler, Shield, bind
@@ -25,13 +29,20 @@ from batos.verbs.motion_verbs import (
     HEARTBEAT_PAUSE,
     HEARTBEAT_RESUME,
     RATE,
+    HeartbeatArgs,
     HeartbeatTurnArgs,
     RateArgs,
 )
+from batos.verbs.trial_verbs import TRIALS_AUDIT, TrialAuditArgs
 
 
 def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
-    """Return the function of each verb, by name."""
+    """Return the function of each verb, by name. From here on the heartbeat asks ALFRED about figures that rose."""
+    missions = ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check)
+    audits = SelfAudits(
+        uvm.image, uvm.clock, uvm.reconciler, uvm.counters.snapshot, uvm.rates, missions, uvm.settings.asker
+    )  # fmt: skip
+    uvm.heartbeat.add(audits.duty())
 
     async def rate(given: RateArgs, *_told: object) -> RatedPage:
         if given.verdict is None:
@@ -44,11 +55,15 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
     async def turn(given: HeartbeatTurnArgs, *_told: object, on: bool) -> HeartbeatDocument:
         return await shield(uvm.heartbeat.turn(given.user or uvm.settings.asker, on=on))
 
-    async def show(*_told: object) -> HeartbeatDocument:
-        return await asyncio.to_thread(uvm.heartbeat.describe)
+    async def show(given: HeartbeatArgs, *_told: object) -> HeartbeatDocument:
+        return await asyncio.to_thread(uvm.heartbeat.describe, given.user)
 
     async def beat(*_told: object) -> HeartbeatDocument:
         return await shield(uvm.heartbeat.beat(), uvm.heartbeat.give_way)
+
+    async def audit(given: TrialAuditArgs, on_event: OnEvent, *_told: object) -> SelfAuditDocument:
+        uvm.heartbeat.give_way()
+        return await shield(audits.run(lambda step: on_event("audit.step", {"step": step}), given.user))
 
     return dict(
         (
@@ -57,6 +72,7 @@ def verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
             bind(HEARTBEAT_RESUME, partial(turn, on=True)),
             bind(HEARTBEAT_PAUSE, partial(turn, on=False)),
             bind(HEARTBEAT_NOW, beat),
+            bind(TRIALS_AUDIT, audit),
         )
     )
 
