@@ -172,11 +172,6 @@ def as_of_option(verb: Callable[..., Any]) -> Callable[..., Any]:
     )(verb)
 
 
-def with_moment(args: Mapping[str, object], as_of: str | None) -> dict[str, object]:
-    """Return a verb's arguments with the moment that is asked about, if it is not now."""
-    return {**args} if as_of is None else {**args, "as_of": as_of}
-
-
 def tell_moment(called: VerbCall, found: Mapping[str, Any]) -> None:
     """Say of which moment the result is, where it is not of now."""
     said = found.get("as_of")
