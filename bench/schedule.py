@@ -93,7 +93,7 @@ class Life:
         chance, real = random.Random(self.seed), self.now
         while real < until:
             hours = chance.choice([0.02, 0.5, 1, 3, 8, 20])
-            real += timedelta(hours=72 if chance.random() < 0.02 else hours)
+            real = min(until, real + timedelta(hours=72 if chance.random() < 0.02 else hours))
             yield real - timedelta(hours=chance.choice([1, 2, 30])) if chance.random() < 0.1 else real
         yield until
 
