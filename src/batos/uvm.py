@@ -289,7 +289,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         rates=partial(_rates_for, opened, counters),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
-    late = LearningParts(settings, image, method_runtime.generator, workers, clock, readiness.ready)
+    late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
     finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
     writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
     built = UVM(

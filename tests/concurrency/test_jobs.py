@@ -280,16 +280,6 @@ async def test_who_waits_for_it_hears_of_the_last_run_that_was_due() -> None:
     await job.stop()
 
 
-async def test_a_question_makes_all_give_way_that_do() -> None:
-    """Each decides how; the signal is theirs, no event is."""
-    signals, left = Signals(), list[str]()
-    for job in (Job("one", Work(), give_way=lambda: left.append("one")), Job("two", Work())):
-        job.obey(signals)
-    signals.asked.give("m-1")
-    signals.begun.give("m-1")
-    assert left == ["one", "one"]
-
-
 async def test_what_another_node_publishes_is_held_until_this_one_does() -> None:
     """The wake is kept for then."""
     timer, work, here = ManualTimer(), Work(), False

@@ -27,7 +27,7 @@ from batos.objects.prototype import own_slots
 from batos.protocol.evidence_documents import RecalledPassage
 from batos.protocol.mission_documents import ProvenanceDocument, VoiceDocument
 from batos.protocol.motion_documents import EntropyParts, OutcomeAct
-from batos.records import outcomes
+from batos.records import outcomes, tools
 from batos.records.outcomes import NotedAct
 
 #: Earlier answers that an answer is compared with.
@@ -79,6 +79,8 @@ class AnswerMeter:
 
     def measure(self, root: Root, mission: str, record: MissionRecord) -> EntropyMeasure:
         """Return the measure of a mission that is done and not remembered yet."""
+        if tools.sender_in(record):  # what is made counts when it runs
+            return EntropyMeasure((None, None, None, 0.0))
         slots, text = own_slots(record.thought), str(record.brief.value["text"])
         question, said = content(text), content(str(slots["answer"]))
         provenance: ProvenanceDocument = slots["provenance"]

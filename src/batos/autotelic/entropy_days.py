@@ -26,7 +26,7 @@ from batos.protocol.motion_documents import (
     EntropyReasons,
     value_of,
 )
-from batos.records import outcomes
+from batos.records import outcomes, tools
 
 #: The fewest missions of a day that has a value of its own.
 LEAST: Final = 5
@@ -47,6 +47,8 @@ class _MissionRow(NamedTuple):
     uses: float
     outcome: float | None
     is_undone: bool
+    #: A person asked it; else it fulfilled a wish.
+    is_asked: bool
 
 
 def describe(root: Root, days: int, user: str | None = None) -> EntropyPage:
@@ -123,7 +125,7 @@ def _days(every: Iterable[_MissionRow]) -> Iterator[EntropyDay]:
         used = used * fading + sum(-each.uses if each.is_undone else each.uses for each in rows)
         missions = missions * fading + len(rows)
         standing = [each.parts for each in rows if not each.is_undone]
-        carried = len(rows) < LEAST
+        carried = sum(each.is_asked for each in rows) < LEAST
         if not carried:
             parts, cem = _measure_day(standing, entropy.structure(used, missions))
         known = [each.outcome for each in rows if each.outcome is not None]
@@ -150,7 +152,8 @@ def _read_rows(root: Root, user: str | None) -> Iterator[_MissionRow]:
             told = outcomes.mean(outcomes.list_outcomes(root, name))
             brief = record.brief.value
             text, is_undone = clip_line(brief["text"], _LINE), record.status.word == "undone"
-            yield _MissionRow(name, text, read_parts(values), values[3] or 0.0, told, is_undone)
+            is_asked = not tools.sender_in(record)
+            yield _MissionRow(name, text, read_parts(values), values[3] or 0.0, told, is_undone, is_asked)
 
 
 def _days_between(one: str, other: str) -> int:

@@ -22,7 +22,7 @@ from batos.objects.method import Behaviour
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import BriefError, NotFound, Refused
 from batos.protocol.server_documents import RemainingPlace
-from batos.records import gold_items
+from batos.records import gold_items, tools
 from batos.records.erased_words import ErasedWords, passages_of
 
 #: The kinds of things that are erased.
@@ -312,7 +312,7 @@ def _quoting(root: Root, names: Collection[str], words: ErasedWords) -> dict[str
 
 
 def _clients_of(root: Root, plan: ErasurePlan) -> set[str]:
-    """Return the clients that made or asked items of what goes."""
+    """Return the clients that made or asked items of what goes, or made methods for it."""
     of_missions = (memory_records.documents_of_mission(root, each) for each in plan.missions)
     names = [*plan.memories, *(own_slots(each)["name"] for several in of_missions for each in several)]
     going = [*names, *going_with(root, names)]
@@ -320,11 +320,12 @@ def _clients_of(root: Root, plan: ErasurePlan) -> set[str]:
     answered = {
         str(own_slots(each)["mission"]) for each in kept if each is not None and own_slots(each)["kind"] == "mission"
     }
-    return {gold_items.client_of(each) for each in (*going, *answered, *plan.missions)}
+    clients = {gold_items.client_of(each) for each in (*going, *answered, *plan.missions)}
+    return clients | {tools.client_of(each) for each in plan.missions}
 
 
 def _find_asked_about(root: Root, plan: ErasurePlan) -> dict[str, str]:
-    """Return the missions by which a model made items of the memories that go: nobody else asked for them."""
+    """Return the missions by which a model made items of what goes, or methods: nobody else asked for them."""
     origins = {name: each.brief.value.get("origin", {}) for name, each in roots.records_of(root)}
     found = (name for name, origin in origins.items() if origin.get("client") in plan.clients)
     return {name: "a model was asked about it" for name in found if name not in plan.missions}
@@ -348,7 +349,7 @@ def refuse_open(root: Root) -> None:
 
 def _is_open(root: Root, mission: str) -> bool:
     record = roots.find_record(root, mission)
-    return record is not None and record.status.word in OPEN
+    return record is not None and record.status.word in OPEN and not tools.rests(record)
 
 
 def _dependence_error(plan: ErasurePlan) -> Refused:

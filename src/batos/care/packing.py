@@ -36,6 +36,7 @@ from batos.image.transactions import snapshot
 from batos.inference.journal import MISSIONS, MissionLog
 from batos.protocol.event_payloads import IMAGE_PACKED, ImagePacked
 from batos.protocol.server_documents import PackedPage, StoredSizes
+from batos.records import tools
 
 #: States that no pack takes away, in the time before now.
 LEAST_KEPT: Final = timedelta(hours=1)
@@ -201,7 +202,7 @@ def _limit(root: Root, wished: datetime) -> tuple[datetime, str]:
     until, held_by = wished, ""
     for name in root[roots.UNFOLDED]:
         record = roots.find_record(root, name)
-        if record is not None:
+        if record is not None and not tools.rests(record):
             accepted = datetime.fromisoformat(record.brief.accepted_at)
             if accepted < until:
                 until, held_by = accepted, name

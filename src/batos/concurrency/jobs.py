@@ -89,8 +89,6 @@ class Job:
     ends_itself: bool = False
     #: Runs once more when it is stopped.
     runs_last: bool = False
-    #: Leaves what it does at once, because a person asks something.
-    give_way: Callable[[], None] | None = None
     retry: tuple[float, float] = RETRY
     _timer: Timer | None = None
     _handle: asyncio.TimerHandle | None = None
@@ -107,12 +105,8 @@ class Job:
     # -- what is said to it
 
     def obey(self, signals: Signals) -> None:
-        """Give way to missions, if it does; run what was held when this node publishes."""
+        """Run what was held when this node publishes."""
         signals.published.call(self.release)
-        give_way = self.give_way
-        if give_way is not None:
-            signals.asked.call(lambda _mission: give_way())
-            signals.begun.call(lambda _mission: give_way())
 
     def start(self, timer: Timer | None = None) -> None:
         """Run from now on when it is woken; what was woken before runs now."""

@@ -71,7 +71,8 @@ def find_traces(root: Root, mission: str, also: Collection[str], keeping: Keepin
     if not keeping.memories:
         found.memories = _memories(root, mission, gone)
     if not keeping.methods:
-        found.methods = [key for key, missions in _list_made_methods(root) if mission in missions and missions <= gone]
+        made = (key for key, missions in _list_made_methods(root) if mission in missions and missions <= gone)
+        found.methods = list(dict.fromkeys(made))
         found.tools = _tools(root, slots, gone)
     if not keeping.slots:
         found.slots = first_writes(slots)
@@ -113,14 +114,18 @@ def _given_by_others(root: Root, gone: Collection[str]) -> frozenset[str]:
 
 
 def _list_made_methods(root: Root) -> Iterator[tuple[tuple[str, int], frozenset[str]]]:
-    """Yield each revision that was made for missions and is not retired, and those of the missions that stand."""
+    """Yield each revision that was made for missions and is not retired, and those of the missions that stand.
+
+    A revision that a mission of its own made comes twice: with those that wished for it, and with that one alone.
+    """
     for key, lineage in root[roots.METHODS].items():
         for number, method in lineage.revisions.items():
-            missions = frozenset(
-                each for each in method.provenance.get("missions", ()) if each not in root[roots.UNDONE]
-            )
-            if missions and (number not in lineage.retired or lineage.active == number):
-                yield (key, number), missions
+            if number in lineage.retired and lineage.active != number:
+                continue
+            for named in (method.provenance.get("missions", ()), (method.provenance.get("mission", ""),)):
+                missions = frozenset(each for each in named if each and each not in root[roots.UNDONE])
+                if missions:
+                    yield (key, number), missions
 
 
 def first_writes(thought: Mapping[str, Any]) -> list[WrittenSlot]:

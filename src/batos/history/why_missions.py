@@ -17,11 +17,12 @@ from batos.inference.journal import Entries, Record, is_embedding
 from batos.memory.records import memory_claims, memory_records
 from batos.memory.segmentation import clip_line
 from batos.methods.lifecycle.method_reports import change_for, provenance_for
+from batos.objects.method import Method
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
-from batos.records import methods
+from batos.records import methods, tools
 from batos.records.memory_lineage import EDITS
 
 #: Longest text of a node, in characters.
@@ -109,6 +110,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
         known: ProvenanceDocument = slots.get("provenance") or ProvenanceDocument()
         because = [
             *_explain_options(brief),
+            *_explain_wish(asking, record, known),
             *make_calls(asking, mission),
             *explain_recalled(asking, brief, known),
             *_explain_methods(asking, known),
@@ -124,6 +126,34 @@ def _explain_options(brief: Mapping[str, object]) -> Iterator[WhyNode]:
         if name in brief:
             value = brief[name]
             yield make_node("option", f"{name} {value if isinstance(value, str) else json.dumps(value)}")
+
+
+def _explain_wish(asking: Asking, record: MissionRecord, known: ProvenanceDocument) -> Iterator[WhyNode]:
+    """Yield, for a mission that made a method, the one that did without it, what the audit found, and the method."""
+    sender, message = tools.sender_in(record), record.brief.value.get("message")
+    if not sender or message is None:
+        return
+    told = (known or (record.status.report or {}).get("provenance") or {}).get("generated", ())
+    text = f"{message['selector']} was sent, and had no method"
+    yield make_node("wish", text, [explain_mission(asking, sender)], sender)
+    if record.status.reason is not None:
+        yield make_node("reason", record.status.reason["message"], at=record.status.at)
+    lineage = asking.root[roots.METHODS].get(f"{message['receiver']} {message['selector']}")
+    if known and lineage is not None:
+        name, made = record.brief.value["id"], lineage.revisions.values()
+        yield from (_explain_audit(each) for each in made if each.provenance.get("mission") == name)
+        yield explain_method(asking, lineage)
+    elif told and "generation" in told[0]:
+        yield from map(make_call, asking.journal.sound([told[0]["generation"]]))
+
+
+def _explain_audit(method: Method) -> WhyNode:
+    """Return the node of what guardian and rehearsal found of a method."""
+    told, mutants = method.provenance, method.provenance.get("mutants") or {}
+    word = "accepted" if method.verdict.get("accepted") else "refused"
+    found = f"{word} by {method.verdict.get('policy', 'the guardian')} at draft {told.get('attempts', 1)}"
+    killed = f"{mutants.get('killed', 0)} of {mutants.get('made', 0)}"
+    return make_node("audit", f"{found}, {len(method.checks)} checks passed, which find {killed} broken variants")
 
 
 def records_of(asking: Asking, mission: str) -> list[Record]:
@@ -266,8 +296,9 @@ def _explain_revision(asking: Asking, lineage: Lineage, number: int) -> Iterator
         yield make_node("person", f"redefined by {told['by']}", at=told.get("at", ""))
     for each in asking.journal.sound([told["generation"]]) if told.get("generation") else ():
         yield make_call(each)
-    for mission in method.provenance.get("missions", ()):
-        yield explain_mission(asking, mission)
+    for mission in (*method.provenance.get("missions", ()), method.provenance.get("mission", "")):
+        if mission:
+            yield explain_mission(asking, mission)
     if told.get("approved_by"):
         yield make_node(
             "approval",

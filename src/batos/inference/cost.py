@@ -141,9 +141,9 @@ class Spending:
         return Spending(self.answers - other.answers, self.tokens - other.tokens, self.seconds - other.seconds)
 
 
-def cost_of(records: Iterable[Record]) -> Cost:
-    """Sum up what was spent, as the journal tells it: a call that failed is one, with the tokens that were counted."""
-    cost = Cost()
+def cost_of(records: Iterable[Record], cost: Cost | None = None) -> Cost:
+    """Sum up what was spent, as the journal tells it: a call that failed is one, with its tokens; add it to `cost`."""
+    cost = Cost() if cost is None else cost
     for record in records:
         if is_embedding(record):
             cost.begin_embed()

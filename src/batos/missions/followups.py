@@ -154,6 +154,7 @@ APPLIERS: Mapping[str, Applier] = {
     MEMORABLE: fold_memorable,
     tool_declarations.KIND: tool_declarations.fold,
     tools.WISH_KIND: tools.fold_wishes,
+    tools.SETTLED_KIND: tool_declarations.settle,
     effect_records.KIND: effect_records.fold,
 }
 
@@ -250,7 +251,8 @@ class MissionMemory:
                     thought = own_slots(record.thought)
                     made.extend(documents_of(mission, record.brief, thought, now))
                     recalled.update(set(regions.shown_memories(thought.get("provenance", {}))))
-                    if self._measure is not None and is_memorable(MissionBrief.from_document(record.brief.value)):
+                    brief = MissionBrief.from_document(record.brief.value)
+                    if self._measure is not None and (is_memorable(brief) or tools.sender_in(record)):
                         measured.append(self._measure(root, mission, record))
             documents = _drop_known(root, made)
         return _Batch(missions, documents, recalled, measured)

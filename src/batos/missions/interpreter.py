@@ -31,6 +31,7 @@ from batos.methods.execution.resolution import (
 )
 from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, with_references
+from batos.methods.generation import growth
 from batos.minds import context_building, provenance, states
 from batos.minds.calls import answers, questions
 from batos.minds.context import MindContext
@@ -95,7 +96,7 @@ class MissionInterpreter:
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run a kernel function by its name. Raises: ObjectError: this kernel has no such function."""
-        state = states.STATES.get(name)
+        state = (growth.GROWING if growth.is_wish(self.context.mission.brief) else states.STATES).get(name)
         if state is not None:
             return await state(self.context, self, receiver, args)
         kernel = KERNEL.get(name)

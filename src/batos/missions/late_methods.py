@@ -1,8 +1,8 @@
-"""Methods that are made after the answer, for intents that missions interpreted for want of a method.
+"""Missions that make methods after the answer, for intents that others interpreted for want of a method.
 
-The wishes are stored in the image (records/tools.py), so that another process can continue. Methods are made one after
-the other while no mission runs. A new question cancels the running generation at once; the coder's answers so far are
-in the journal and are not paid for again.
+The wishes are stored in the image (records/tools.py), so that another process can continue. Each gets a mission of its
+own (methods/generation/growth.py) while no other runs. A new question puts that mission back at once; the coder's
+answers so far are in the journal and are not paid for again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,24 @@ from batos.config import Settings
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
+from batos.image.records import OPEN, UNDER_WAY
 from batos.image.roots import Root
+from batos.methods.generation import growth
 from batos.methods.generation.generator import MethodGenerator
 from batos.minds.stopping import as_batos_error
+from batos.missions.missions import Missions
 from batos.missions.workers import Workers
-from batos.protocol.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError
+from batos.protocol.errors import AnswerError, BatosError, ModelMissing, NotFound, OllamaError, Refused
 from batos.protocol.method_documents import LateReport
-from batos.protocol.mission_documents import CostDocument, LearntDocument, WishDocument
+from batos.protocol.mission_documents import (
+    CostDocument,
+    LearntDocument,
+    MissionDocument,
+    ProvenanceDocument,
+    WishDocument,
+)  # fmt: skip
 from batos.protocol.server_documents import LearningStatus, MakingLine
+from batos.protocol.wire_messages import error_of
 from batos.records import methods, tool_declarations, tools
 
 _log = structlog.get_logger("batos")
@@ -39,10 +49,10 @@ _log = structlog.get_logger("batos")
 #: The tokens of a small method.
 METHOD_TOKENS: Final = 300
 
-#: Outcomes after which a wish is kept and tried again later.
-_LATER: Final = frozenset({"budget"})
-#: Outcomes with a method, or with one that waits for a person's approval.
-_MADE: Final = frozenset({"installed", "made", "asked"})
+#: The reason of a mission that makes a method when something else goes first.
+_GIVES_WAY: Final = BatosError("something else went first", remedy="It goes on when no mission runs.")
+#: The reason of a mission whose wish is gone.
+_FORSAKEN: Final = Refused("what wished for it is undone", remedy="`batos redo` brings that back, and the wish.")
 #: The most seconds between two attempts while Ollama fails: each may load a model, and fills the journal. After so many
 #: a run is left, and goes on later from the journal.
 _LONGEST: Final = 3_600.0
@@ -55,6 +65,7 @@ class LearningParts:
     settings: Settings
     image: LivingImage
     generator: MethodGenerator
+    missions: Missions
     workers: Workers
     clock: Callable[[], datetime]
     ready: Callable[[], Awaitable[object]]
@@ -79,27 +90,44 @@ class LateMethods:
         self._parts = parts
         self._pause = pause
         self.job = Job(
-            "methods", self._work, lambda: parts.image.publishing.is_here, budget=_LONGEST,
-            give_way=self._yield, retry=(pause, _LONGEST),
-        )  # fmt: skip
+            "methods", self._work, lambda: parts.image.publishing.is_here, budget=_LONGEST, retry=(pause, _LONGEST)
+        )
         #: The reason why the last wish could not be made, if it is to be tried again.
         self._failure: BaseException | None = None
         self._making: MakingLine | None = None
         #: The number of those who ask that no method be made now.
         self._resting = 0
-        #: The mission that the running generation is for.
-        self._for = ""
-        self._task: asyncio.Task[LearntDocument] | None = None
-        parts.workers.rested.call(self.job.wake)
-        parts.image.signals.undone.call(self._forsake)
+        #: The mission for which a method is being made.
+        self._sender = ""
+        self._task: asyncio.Task[LearntDocument | None] | None = None
+        parts.workers.rested.call(self._go_on)
+        signals = parts.image.signals
+        signals.undone.call(self._forsake)
+        signals.asked.call(self._heed)
+        signals.begun.call(self._heed)
+
+    def _go_on(self) -> None:
+        """Look for wishes now that no mission runs, unless it is a mission of this that has just ended."""
+        if self._task is None:
+            self.job.wake()
 
     def _forsake(self, mission: str) -> None:
-        """Cancel the running generation if it is for a mission that was undone."""
-        if mission == self._for:
+        """Leave what is made for a mission that was undone."""
+        if mission == self._sender:
             self._yield()
+        self.job.wake()
+
+    def _heed(self, mission: str) -> None:
+        """Give way to a mission that came or begins, but for one that makes a method."""
+        if self._task is not None:
+            with self._parts.image.snapshot() as root:
+                record = roots.find_record(root, mission)
+                is_wish = record is not None and bool(tools.sender_in(record))
+            if not is_wish:
+                self._yield()
 
     def _yield(self) -> None:
-        """Cancel the running generation."""
+        """Put the mission back that makes a method now."""
         if self._task is not None:
             self._task.cancel()
 
@@ -144,9 +172,14 @@ class LateMethods:
         left: set[str] = set()
         # A single node makes them; at the others the wishes wait.
         may = self._parts.settings.install != "never" and self._parts.image.publishing.is_here
+        if may and not self._resting:
+            await self._cancel_forsaken()
         while may and not self._resting and self._task is None and self._parts.workers.is_idle() and most():
             wish = self._next(left)
             if wish is None:
+                break
+            if self._parts.generator.generations.limit.refusal(0):  # those of the hour are used up
+                self.job.wake(self._pause)
                 break
             left.add(tools.name_of_wish(wish))
             more, outcome = await self._one(wish)
@@ -190,13 +223,13 @@ class LateMethods:
             return next((each for each in tools.list_wishes(root) if tools.name_of_wish(each) not in left), None)
 
     async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
-        """Make one wish. Return True if the next may follow, and the result; None if there is no result.
+        """Fulfil one wish. Return True if the next may follow, and the result; None if there is no result.
 
         A question, or a failure of Ollama, ends the series. An unusable answer of the coder does not: it says nothing
         about the other wishes.
         """
         self._making = {"object": wish["holder"], "selector": wish["selector"], "since": iso(self._parts.clock())}
-        self._for = wish["mission"]
+        self._sender = wish["mission"]
         self._task = asyncio.ensure_future(self._make(wish))
         try:
             await asyncio.wait({self._task})
@@ -216,28 +249,68 @@ class LateMethods:
             return isinstance(error, AnswerError), None
         return True, task.result()
 
-    async def _make(self, wish: WishDocument) -> LearntDocument:
-        """Make the method of a wish, and drop the wish from the image unless it is to be tried again."""
-        await self._parts.ready()
+    async def _make(self, wish: WishDocument) -> LearntDocument | None:
+        """Run the mission of a wish to its end, and return what came of it; None if it stands still.
+
+        A wish is dropped unless it is to be tried again. Raises: what another try may not meet, errors of Ollama.
+        """
+        parts = self._parts
         try:
-            installs = self._parts.settings.install != "ask" and not wish.get("asks")
-            told = await self._parts.generator.fulfil(wish, installs=installs)
-        except BatosError as error:
-            if error.retry or (isinstance(error, OllamaError) and not isinstance(error, ModelMissing)):
+            await parts.ready()
+        except BatosError as error:  # for any other reason the mission fails by itself
+            if _passes(error):
                 raise
-            told = LearntDocument(
-                receiver=wish["holder"],
-                selector=wish["selector"],
-                calls=0,
-                tokens=0,
-                outcome="failed",
-                failure=error.as_dict(),
-            )
-        if told["outcome"] in _LATER:
-            self.job.wake(self._pause)
-        else:
-            await self._parts.image.shared.apply(partial(_drop_wish, wish, told["outcome"]))
+        mission = await self._accept(wish)
+        word = parts.missions.recovery.look(mission).word
+        try:
+            if word in UNDER_WAY or word == "waiting":
+                await parts.missions.resume(mission)
+            found = await parts.missions.wait_for_end(mission)
+        except asyncio.CancelledError:
+            await finish_despite_cancel(asyncio.ensure_future(self._put_back(mission)))
+            raise
+        if found["status"] in OPEN:
+            return None
+        told = _outcome_of(found)
+        if found["status"] == "failed":
+            failure = error_of(found["reason"])
+            if _passes(failure) or told["outcome"] == "budget":
+                raise failure
+        payload = wish, told["outcome"]
+        await parts.image.shared.apply(partial(tool_declarations.settle, mission=mission, payload=payload))
         return told
+
+    async def _accept(self, wish: WishDocument) -> str:
+        """Return the mission of a wish, accepted now or by an earlier process; after one that ended in vain the next.
+
+        A mission that a person has cancelled is the last.
+        """
+        before = ""
+        while True:
+            with self._parts.image.snapshot() as root:
+                brief = growth.brief_of(root, wish, before)
+            mission = await self._parts.missions.submit(brief)
+            with self._parts.image.snapshot() as root:
+                status = roots.mission_record(root, mission).status
+                was_forsaken = status.reason is not None and status.reason["code"] == _FORSAKEN.code
+            if status.word in OPEN or (status.word == "cancelled" and not was_forsaken):
+                return mission
+            before = mission
+
+    async def _put_back(self, mission: str) -> None:
+        """Let the mission wait again, unless it has ended; nothing of it is lost."""
+        with suppress(Refused):
+            await self._parts.workers.stop_as(mission, "queued", _GIVES_WAY, force=True)
+
+    async def _cancel_forsaken(self) -> None:
+        """Cancel missions that wait to make what nobody wishes for any more."""
+        with self._parts.image.snapshot() as root:
+            wished = {each["mission"] for each in tools.list_wishes(root)}
+            queued = [(name, tools.sender_in(record)) for name, record in roots.list_oldest_queued(root)]
+        for name, sender in queued:
+            if sender and sender not in wished:
+                with suppress(Refused):
+                    await self._parts.workers.stop_as(name, "cancelled", _FORSAKEN, force=True)
 
     # -- telling
 
@@ -258,8 +331,19 @@ class LateMethods:
             await asyncio.wait({self._task})  # its error does not matter at the end
 
 
-def _drop_wish(wish: WishDocument, outcome: str, root: Root) -> None:
-    """Drop a wish that has its outcome. A forged tool that was not made is forgotten too."""
-    tools.drop_wish(root, [wish])
-    if wish.get("forged") and outcome not in _MADE:
-        tool_declarations.forget(root, wish["selector"], wish["intent"])
+def _passes(error: BatosError) -> bool:
+    """Test if an error tells nothing of the wish: the same may be made later."""
+    return error.retry or (isinstance(error, OllamaError) and not isinstance(error, ModelMissing))
+
+
+def _outcome_of(found: MissionDocument) -> LearntDocument:
+    """Return what came of a mission that fulfilled a wish, with its own cost."""
+    message, cost = found["brief"]["message"], found["cost"]
+    told = LearntDocument(receiver=message["receiver"], selector=message["selector"], outcome="", calls=0, tokens=0)
+    for known in found.get("provenance", ProvenanceDocument()).get("generated", ()):
+        told.update(known)
+    told["outcome"] = told["outcome"] or ("gone" if found["status"] == "done" else "failed")
+    told["calls"], told["tokens"] = cost["calls"], cost["prompt_tokens"] + cost["answer_tokens"]
+    if "reason" in found:
+        told["failure"] = found["reason"]
+    return {**told, "mission": found["id"]}

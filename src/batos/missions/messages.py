@@ -16,7 +16,7 @@ from batos.inference.decide import FreeText
 from batos.memory.evidence import Evidence
 from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, list_shared, trust_of, with_references
-from batos.methods.generation import attempt
+from batos.methods.generation import attempt, growth
 from batos.minds import context_building, prompt, provenance, states
 from batos.minds.calls import answers, decisions, questions
 from batos.minds.calls.questions import WORDLESS
@@ -58,7 +58,7 @@ def direct(root: Root, brief: MissionBrief) -> tuple[MissionBrief, Route | None]
     message = brief.message
     if message is None:
         return brief, None
-    if attempt.absent_intent(root, message) is not None:
+    if growth.is_wish(brief) or attempt.absent_intent(root, message) is not None:
         return brief, _route(brief.persona or _STEWARD, message)
     addressed = address(root, message, brief.user)
     if addressed.found.value == Primitive(START):

@@ -92,7 +92,7 @@ class Recovery:
             except BatosError as error:  # no reason to leave the others
                 _log.warning("mission.unsettled", mission=seen.place.mission, reason=error.as_dict())
                 continue
-            if place is not None:
+            if place is not None and not seen.is_wish:  # who makes methods begins it
                 waiting.append(place)
         return LeftBehind(tuple(waiting), tuple(standing))
 

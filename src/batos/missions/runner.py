@@ -32,7 +32,7 @@ from batos.inference.journal import Journal, is_embedding
 from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
 from batos.memory.search.recollection import Recollection
-from batos.methods.generation import generation_limits
+from batos.methods.generation import generation_limits, growth
 from batos.methods.generation.attempt import Appeared
 from batos.minds import context_building, own_figures, provenance
 from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
@@ -233,7 +233,7 @@ class MissionRunner:
             cycle = begin(orchestrator)
             interpreter = MissionInterpreter(context, cycle, self.image.writer.apply)
             message = context.mission.brief.message
-            if message is None:
+            if message is None or growth.is_wish(context.mission.brief):
                 await send(interpreter, orchestrator, "start_cognitive_cycle_for_", context.mission.brief.text)
             else:
                 await messages.deliver(context, interpreter, message)

@@ -26,6 +26,7 @@ from batos.protocol.errors import BatosError
 from batos.protocol.event_payloads import MISSION_STATUS, MissionStatus
 from batos.protocol.mission_documents import ErrorDocument
 from batos.protocol.wire_messages import error_of
+from batos.records import tools
 
 _log = structlog.get_logger("batos.nodes")
 
@@ -229,7 +230,8 @@ def _is_elsewhere(root: Root, mission: str, fence: int) -> bool:
 
 
 def _choose(root: Root, free: int) -> list[QueueEntry]:
-    """Return queued missions for free workers: out of the first in order, some at random."""
-    places = [entry_of(name, record.brief, record.status) for name, record in roots.list_oldest_queued(root)]
+    """Return queued missions for free workers: out of the first in order, some at random; none that fulfils a wish."""
+    queued = ((name, each) for name, each in roots.list_oldest_queued(root) if not tools.sender_in(each))
+    places = [entry_of(name, record.brief, record.status) for name, record in queued]
     first = sorted(places, key=lambda each: (each.runs_alone, -each.priority, each.mission))[: _SPREAD * free]
     return random.sample(first, min(free, len(first)))

@@ -21,7 +21,7 @@ from batos.minds.stopping import StopRequest, cancelled_error
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, OllamaBusy, OllamaError
 from batos.protocol.event_payloads import MISSION_FAILED, MissionEnded
-from batos.records import approvals
+from batos.records import approvals, tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class SeenMission:
     """The state of a mission in its records.
 
     `is_answered`: committed but not folded in. `awaits`: waits for a person's answer. `is_elsewhere`: another node runs
-    it. `attempt` counts how often it began to run; `claim` is the fence of the node that ran it last.
+    it. `attempt` counts how often it began to run; `claim` is the fence of the node that ran it last. `is_wish`: it
+    makes a method that another did without.
     """
 
     place: QueueEntry
@@ -71,17 +72,19 @@ class SeenMission:
     awaits: bool = False
     is_elsewhere: bool = False
     claim: int = 0
+    is_wish: bool = False
 
 
 def see_in(root: Root, image: LivingImage, mission: str) -> SeenMission:
     """Return the state of a mission in this root of an image. Raises: NotFound."""
-    brief, status, thought = image.find(root, mission)
+    found = brief, status, thought = image.find(root, mission)
     # Only a mission that began can have been committed.
     answered = status.word == "running" and "answer" in own_slots(thought)
     awaits = status.word == "waiting" and approvals.is_waiting(root, status.reason)
     elsewhere = claims.is_elsewhere(root, status, image.fence)
     place = entry_of(mission, brief, status)
-    return SeenMission(place, status.word, status.attempts, answered, awaits, elsewhere, status.claim)
+    wish = bool(tools.sender_in(found))
+    return SeenMission(place, status.word, status.attempts, answered, awaits, elsewhere, status.claim, wish)
 
 
 def look(image: LivingImage, mission: str) -> SeenMission:

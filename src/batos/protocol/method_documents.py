@@ -57,7 +57,7 @@ class MethodProvenance(TypedDict, total=False):
     """The origin of a method; `image.methods.PROVENANCE` names the keys that every candidate has.
 
     `digest` and `intent` come with its installation, `approval` to `approved_at` with a person's yes. `by` is the
-    person who redefined it. `written` has the changes by which its source was read from the model's reply.
+    person who redefined it, `mission` made it for `missions`. `written` has the changes by which its source was read.
     """
 
     generation: str
@@ -70,6 +70,7 @@ class MethodProvenance(TypedDict, total=False):
     written: list[str]
     trust: str
     missions: list[str]
+    mission: str
     by: str
     at: str
     mutants: MutantsDocument

@@ -195,7 +195,7 @@ class WishDocument(TypedDict):
 
 
 class LearntDocument(LearningDocument):
-    """The outcome of a generation for one mission: `calls` and `tokens` are what the mission began and paid."""
+    """The outcome of a generation for one mission, with what that began and paid; `mission` made it later and paid."""
 
     receiver: str
     selector: str
@@ -206,6 +206,7 @@ class LearntDocument(LearningDocument):
     wish: NotRequired[WishDocument]
     began: NotRequired[bool]
     after: NotRequired[bool]
+    mission: NotRequired[str]
 
 
 class ProvenanceDocument(TypedDict, total=False):
@@ -329,8 +330,7 @@ class AsOfDocument(TypedDict):
 class ReplayDocument(TypedDict):
     """The differences of a replay: calls by their steps, then pairs (before, after), then lines with a minus or a plus.
 
-    `same` calls were served from the journal, `made` ones were asked of a model, `gone` ones were not needed. The words
-    of so many calls of the mission are `erased`: these could not be served.
+    `same` calls were served from the journal, `made` ones asked of a model, `gone` not needed; `erased` have no words.
     """
 
     of: str

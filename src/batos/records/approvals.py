@@ -237,11 +237,13 @@ def _close(root: Root, approval: Approval, word: ApprovalWord, at: str, by: str 
 
 
 def list_made_for(root: Root, mission: str, also: Collection[str]) -> list[str]:
-    """List the open questions of a mission, by their ids, for which no mission but it and these asked or waits."""
+    """List the open questions of a mission, by their ids, that it asked, or for which none but it and these did."""
     found: list[str] = []
     for approval in open_approvals(root):
-        made_for = approval.candidate["provenance"].get("missions", ())
-        if mission in made_for and all(each in (mission, *also) for each in (*made_for, *approval.missions)):
+        provenance = approval.candidate["provenance"]
+        made_for = provenance.get("missions", ())
+        is_alone = mission in made_for and all(each in (mission, *also) for each in (*made_for, *approval.missions))
+        if is_alone or mission == provenance.get("mission"):
             found.append(approval.name)
     return found
 

@@ -12,6 +12,7 @@ from batos.image.roots import Root
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, lookup, own_slots
 from batos.protocol.errors import Refused
+from batos.protocol.mission_documents import WishDocument
 from batos.records import methods, tools
 from batos.records.approval_subjects import Candidate
 from batos.records.methods import digest_of, lineage_of
@@ -75,6 +76,18 @@ def forget(root: Root, selector: str, intent: str) -> None:
     trusts = {slot: trust for slot, trust in before.items() if slot != selector}
     if trusts != before:
         setattr(holder, SLOT_TRUST, trusts)
+
+
+#: Outcomes with a method, or with one that waits for a person's approval.
+_MADE: Final = frozenset({"installed", "made", "asked"})
+
+
+def settle(root: Root, mission: str, payload: tuple[WishDocument, str]) -> None:
+    """Drop a wish of which a mission has the outcome. A forged tool that was not made is forgotten too."""
+    wish, outcome = payload
+    tools.drop_wish(root, [wish])
+    if wish.get("forged") and outcome not in _MADE:
+        forget(root, wish["selector"], wish["intent"])
 
 
 def install_object(root: Root, candidate: Candidate, at: str) -> list[Method]:

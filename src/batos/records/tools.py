@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from batos.image import roots
+from batos.image.ownership import DOOR
+from batos.image.records import MissionRecord
 from batos.image.roots import Root
 from batos.objects.method import Behaviour, Intent
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -94,6 +96,38 @@ def _slots(root: Root) -> Mapping[str, object]:
 WISH_KIND = "wish"
 #: The form in which a mission asks for a method, under the key `wish`.
 LATER = "later"
+
+
+#: The kind of contribution by which a mission that fulfils a wish settles it: (wish, outcome).
+SETTLED_KIND = "settled"
+#: The client of missions that fulfil a wish, before the mission that wished.
+_CLIENT: Final = "wish"
+
+
+def client_of(sender: str) -> str:
+    """Return the client of the missions that fulfil a mission's wishes."""
+    return f"{_CLIENT} {sender}"
+
+
+def sender_of(door: str, client: str) -> str:
+    """Return the mission whose wish a mission of this origin fulfils; "" of any other origin.
+
+    >>> sender_of("kernel", "wish m-1"), sender_of("api", "wish m-1"), sender_of("kernel", "compaction")
+    ('m-1', '', '')
+    """
+    kind, _, sender = client.partition(" ")
+    return sender if door == DOOR and kind == _CLIENT else ""
+
+
+def sender_in(record: MissionRecord) -> str:
+    """Return the mission whose wish a mission fulfils; "" of any other mission."""
+    origin = record.brief.value.get("origin") or {}
+    return sender_of(origin.get("door", ""), origin.get("client", ""))
+
+
+def rests(record: MissionRecord) -> bool:
+    """Test if a mission waits to fulfil a wish: it reads nothing of the mind before it begins."""
+    return record.status.word == "queued" and bool(sender_in(record))
 
 
 def wishes_in(told: Iterable[LearntDocument]) -> list[WishDocument]:

@@ -81,9 +81,10 @@ def _reason_text(told: LearntDocument) -> str:
 
 
 def _cost(generated: Iterable[LearntDocument]) -> str:
-    """Tell the cost of generations to the mission that began them; a mission that only waited for one paid nothing."""
+    """Tell the cost of generations to the mission that began them, else the missions whose own cost it is."""
     told = list(generated)
     calls, tokens = sum(each["calls"] for each in told), sum(each["tokens"] for each in told)
     if calls:
         return f"{count_text(calls, 'call')}, {count_text(tokens, 'token')}, beside what was spent"
-    return "nothing was paid"
+    makers = dict.fromkeys(each["mission"] for each in told if "mission" in each)
+    return f"paid by {', '.join(makers)}" if makers else "nothing was paid"

@@ -23,6 +23,7 @@ from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.method import Method
 from batos.protocol.errors import BatosError, CovenantViolation, GenerationFailed, InternalError, MethodFailed, Refused
 from batos.protocol.event_payloads import METHOD_GENERATING, MethodGenerating
+from batos.protocol.method_documents import MethodProvenance
 from batos.protocol.mission_documents import LearningDocument, LearntDocument
 from batos.records.approval_subjects import Candidate
 
@@ -41,7 +42,7 @@ class GenerationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """A request for a method, by a mission that waits for it or by the kernel after a mission's answer."""
+    """A request for a method, by a mission that waits for it or by one that is there to make it."""
 
     wanted: MethodSpec
     log: str
@@ -59,6 +60,13 @@ class GenerationRequest:
     read_at: bytes | None = None
     #: Raises if the mission was asked to stop.
     check_stop: Callable[[], None] = lambda: None
+    #: The mission that wished for the method, where another is only there to make it; "": its mission needs it.
+    sender: str = ""
+
+    @property
+    def owner(self) -> str:
+        """Return the owner of the method: the mission that it is made for."""
+        return self.sender or self.mission
 
     @property
     def waits(self) -> str | None:
@@ -110,6 +118,16 @@ class Generations:
     async def obtain(self, request: GenerationRequest) -> Method | None:
         """Return the installed method after joining or starting its generation; None if a person has to approve it.
 
+        Raises: as `draft` and `settle`.
+        """
+        found = await self.draft(request)
+        return await self.settle(request, found) if isinstance(found, Candidate) else found
+
+    async def draft(self, request: GenerationRequest) -> Candidate | Method | None:
+        """Return what passed its checks after joining or starting its generation; None if a person was asked before.
+
+        Where another that shares the generation had it installed, the method is returned.
+
         Raises: GenerationFailed, CovenantViolation: the generation failed, now or lately. Refused: the quota is used
         up. ApprovalNeeded: the request insists on a method, and a person has not answered.
         """
@@ -136,8 +154,7 @@ class Generations:
             if isinstance(made.result, Method):
                 return made.result
             candidate = made.result
-        made_for = {*candidate.provenance.get("missions", ()), request.mission}
-        return await self._install_or_ask(request, candidate.with_missions(made_for))
+        return candidate.with_missions({*candidate.provenance.get("missions", ()), request.owner})
 
     def failed_lately(self, log: str) -> BatosError | None:
         """Return the error of a recent failure of this log, from memory or the journal; None if there is none."""
@@ -167,13 +184,17 @@ class Generations:
                 generation=request.log,
             ),
         )
+        installs = request.installs and not request.sender  # who only makes it installs it in a step of its own
         made: GenerationOutcome = await self.single_flight.run_once(
-            wanted.key, lambda flight: self._fly(flight, request), (request.mission, request.installs)
+            wanted.key, lambda flight: self._fly(flight, request), (request.owner, installs)
         )
         return made if request.told.get("began") else replace(made, spent=LearningDocument(calls=0, tokens=0))
 
-    async def _install_or_ask(self, request: GenerationRequest, candidate: Candidate) -> Method | None:
-        """Install a candidate, or ask a person about it and return None."""
+    async def settle(self, request: GenerationRequest, candidate: Candidate) -> Method | None:
+        """Install a candidate, or ask a person about it and return None.
+
+        Raises: GenerationFailed: a person refused this source. ApprovalNeeded: as `draft`.
+        """
         opened = self.current(request.log)
         if request.installs:
             method = await self._install(candidate, opened)
@@ -208,8 +229,11 @@ class Generations:
         """Run one generation in its own session, and install its candidate if a waiting request may install."""
         opened = self.current(request.log)
         session = self.deps.session(request.wanted, opened, flight.raise_if_abandoned, request.turns, request.read_at)
+        about = MethodProvenance(missions=[request.owner])
+        if request.sender:
+            about["mission"] = request.mission
         try:
-            candidate = await self.deps.make(request.wanted, opened, session, {"missions": [request.mission]})
+            candidate = await self.deps.make(request.wanted, opened, session, about)
             await asyncio.to_thread(session.journal.check_words)  # the source may quote what was erased
         except (CovenantViolation, GenerationFailed) as error:
             await self._fail(opened, error, session.journal)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from batos.concurrency.threads import finish_despite_cancel
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.past import newest_commit
@@ -26,11 +25,9 @@ from batos.protocol.errors import (
     BatosError,
     CovenantViolation,
     GenerationFailed,
-    MethodFailed,
     NotFound,
     Refused,
     UsageError,
-    WordsErased,
 )
 from batos.protocol.method_documents import MethodProvenance
 from batos.protocol.mission_documents import LearntDocument, WishDocument
@@ -134,48 +131,38 @@ class MethodGenerator:
             wanted = wants.spec_of_intent(root, there, selector, intent, digests=self.deps.digests)
         return self.generations.failed_lately(wanted.log(self.deps.dialect_digest))
 
-    async def fulfil(self, wish: WishDocument, *, installs: bool) -> LearntDocument:
-        """Make the method that a mission wished for: return {receiver, selector, outcome, calls, tokens, failure?}.
+    async def specify(
+        self, wish: WishDocument, mission: str, *, installs: bool
+    ) -> tuple[LearntDocument, GenerationRequest | Method | None]:
+        """Return the account of a wish, and the request by which a mission makes what another wished for.
 
-        `outcome` is one of those of a waiting mission, or `gone` if there is nothing to make any more. A cancelled call
-        leaves the generation to other waiting requests, otherwise the generation ends. Errors of Ollama pass through.
+        In its place stands the method if the same mission made it before its process ended, and None if nothing is to
+        be made any more. Raises: Refused: another mission forged a tool of that name.
         """
         read_at = await asyncio.to_thread(newest_commit, self.image.db)
         with self.image.snapshot() as root:
             wanted = wants.spec_of_wish(root, wish, self.deps.digests)
             taken = bool(wish.get("forged")) and tool_declarations.is_taken(root, wish["selector"], wish["intent"])
-        told = LearntDocument(receiver=wish["holder"], selector=wish["selector"], outcome="gone", calls=0, tokens=0)
+            named = (each for each in roots.OBJECTS if each in root and reference(root[each]) == wish["holder"])
+            receiver = next(named, wish["holder"])
         if taken:
-            error = Refused(
+            raise Refused(
                 f"another mission forged a tool named {wish['selector']} first, for something else",
                 remedy="Ask again: a tool of another name can be forged.",
             )
-            told["receiver"], told["outcome"], told["failure"] = roots.TOOLS, "failed", error.as_dict()
-            await self._record_late(wish, told)
-        if wanted is None:
-            return told
+        told = LearntDocument(receiver=receiver, selector=wish["selector"], outcome="gone", calls=0, tokens=0)
+        if isinstance(wanted, Method) and wanted.provenance.get("mission") == mission:
+            told.update({"outcome": "installed", "generation": wanted.provenance["generation"], "began": True})
+            return told, wanted
+        if not isinstance(wanted, MethodSpec):
+            return told, None
         log = wanted.log(self.deps.dialect_digest)
-        told["receiver"], told["outcome"], told["generation"] = wanted.name, "", log
+        told.update({"outcome": "", "generation": log})
+        installs = installs and wanted.trust != "external"
         request = GenerationRequest(
-            wanted, log, told, wish["mission"], installs and wanted.trust != "external", insists=False, read_at=read_at
+            wanted, log, told, mission, installs, insists=False, read_at=read_at, sender=wish["mission"]
         )
-        try:
-            await self.generations.obtain(request)
-        except asyncio.CancelledError:
-            await finish_despite_cancel(asyncio.ensure_future(self.generations.leave(request)))
-            raise
-        except WordsErased:  # the wish stands, if it was not erased too
-            raise
-        except (MethodFailed, Refused) as error:
-            told["outcome"], told["failure"] = told["outcome"] or "failed", error.as_dict()
-        if told["outcome"] != "budget":
-            await self._record_late(wish, told)
-        return told
-
-    async def _record_late(self, wish: WishDocument, told: LearntDocument) -> None:
-        """Note the outcome with the mission whose answer is out; durable when this returns."""
-        generation_limits.record_learnt(self.deps.journal, wish["mission"], {**told, "after": True})
-        await self.deps.journal.flush(wish["mission"])
+        return told, request
 
     def _current_state(self, found: FoundSlot, selector: str, args: Sequence[object]) -> MethodSpec | Method | str:
         """Return what to make of the slot in the newest image.

@@ -149,17 +149,17 @@ def spec_for(
     return methods.bar_reason(holder, selector, found.coder.digest) or found
 
 
-def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> MethodSpec | None:
-    """Return the specification for a recorded wish.
+def spec_of_wish(root: Root, wish: WishDocument, digests: Mapping[str, str]) -> MethodSpec | Method | None:
+    """Return the specification for a recorded wish, or the method if there is one by now.
 
-    None means that the method exists or is barred, or that its intent has changed.
+    None means that the method is barred, or that its intent has changed.
     """
     try:
         holder = methods.find_holder(root, wish["holder"])
     except NotFound:
         return None
     found = spec_for(root, holder, wish["selector"], tuple(wish["arguments"]), digests, wish["intent"])
-    return found if isinstance(found, MethodSpec) else None
+    return None if isinstance(found, str) else found
 
 
 def spec_of_intent(

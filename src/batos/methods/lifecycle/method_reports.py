@@ -50,6 +50,8 @@ def provenance_for(root: Root, provenance: Mapping[str, object], user: str | Non
         return cast("MethodProvenance", found)
     found["missions"] = [each for each in found.get("missions", ()) if ownership.is_asked_by(root, [each], user)]
     hidden = {name for name in _ANSWER if found.get("approved_by") != user}
+    if not ownership.is_asked_by(root, [found.get("mission", "")], user):
+        hidden.add("mission")
     if found.get("by") != user:
         hidden.add("by")
     return cast("MethodProvenance", {name: value for name, value in found.items() if name not in hidden})
