@@ -57,7 +57,7 @@ def test_a_trial_whole() -> None:
 def test_a_slot_with_its_values() -> None:
     """The value that acts, and each that it had; one that was never redefined says so."""
     slot: SlotLineage = {"slot": "ROBIN.form", "what": "the form of its prompts", "value": "auto", "values": []}
-    assert "as the codex has it" in trial_verbs.slot_text(slot)
+    assert "It was not redefined" in trial_verbs.slot_text(slot)
     redefined: SlotLineage = {
         **slot,
         "value": "lean",

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from pydantic_core import PydanticCustomError
 
+from batos.agency.lookup import find_object
 from batos.genesis import state_steps
 from batos.genesis.codex import declarations, value_checks
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.genesis.codex.origins import plain
 from batos.genesis.codex.value_checks import ValueFault
+from batos.image import guards, ownership, roots
+from batos.image.records import DIGESTS
 from batos.image.roots import Root, named_objects
+from batos.objects import prototype
 from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import UvmObject, delegation, own_slots, parents_of
 from batos.protocol.errors import BriefError, NotFound, ObjectError, Refused
 from batos.protocol.trial_documents import SlotLineage, SlotValueDocument
 from batos.records import redefinitions
 from batos.records.redefinitions import ChangeOrigin, Redefinition, Value
 
+#: The end of the name that an object's parents have as a slot.
+_PARENTS: Final = ".parents"
 #: The slot of a persona that has its options.
 _OPTIONS: Final = "options"
 #: The most characters of a persona's line.
@@ -51,6 +58,8 @@ class SlotKind:
     read: Read
     write: Write
     check: Callable[[UvmObject, str, object], Value]
+    #: The origin of the value that such a slot had first.
+    declared: str = "codex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class SlotPlace:
 
 
 def list_places(root: Root) -> Iterator[SlotPlace]:
-    """Yield every slot that may be redefined: persona by persona, then those of the states."""
+    """Yield every slot that may be redefined: persona by persona, then those of the states, and redefined parents."""
     objects = named_objects(root)
     for persona in PILLARS:
         holder = objects.get(prototype_name(persona))
@@ -80,13 +89,19 @@ def list_places(root: Root) -> Iterator[SlotPlace]:
                     yield SlotPlace(f"{persona}.{selector}.when", holder, selector, CONDITION)
     for state in state_steps.TABLE if "orchestrator_obj" in root else ():
         yield SlotPlace(f"{state}.{state_steps.STEPS}", root["orchestrator_obj"], state, STATE)
+    for name in root.get(roots.REDEFINITIONS) or ():  # an older moment of the image has none
+        if name.endswith(_PARENTS):
+            with suppress(NotFound):  # an object that is gone since
+                yield _find_parents(root, name.removesuffix(_PARENTS))
 
 
 def find_place(root: Root, name: str) -> SlotPlace:
-    """Return the slot of a name, as `ROBIN.temperature`.
+    """Return the slot of a name, as `ROBIN.temperature`, or the parents of an object, as `oid:0x2a.parents`.
 
-    Raises: Refused: no such slot may be redefined while running.
+    Raises: Refused: no such slot may be redefined while running. NotFound: there is no such object.
     """
+    if name.endswith(_PARENTS):
+        return _find_parents(root, name.removesuffix(_PARENTS))
     known = {each.name.casefold(): each for each in list_places(root)}
     if name.casefold() not in known:
         raise Refused(
@@ -108,7 +123,7 @@ def redefine(root: Root, name: str, value: object, origin: ChangeOrigin) -> Rede
     if checked == former:
         return None
     place.kind.write(place.holder, place.slot, checked)
-    return redefinitions.note(root, place.name, former, checked, origin)
+    return redefinitions.note(root, place.name, former, checked, origin, place.kind.declared)
 
 
 def try_out(root: Root, changes: Changes) -> None:
@@ -158,6 +173,54 @@ def _list_values(root: Root, place: SlotPlace) -> list[Redefinition]:
     if had and had[-1].value != acting:
         had[0] = had[0]._replace(value=acting)
     return had
+
+
+# -- the parents of an object
+
+
+def _find_parents(root: Root, name: str) -> SlotPlace:
+    """Return the place of an object's parents: a tuple of names. NotFound, Refused: as `find_place`."""
+    holder = _find_free(root, name)
+
+    def read(holder: UvmObject, slot: str) -> Value:
+        return tuple(roots.name_of_object(root, each) for each in parents_of(holder))
+
+    def write(holder: UvmObject, slot: str, value: Value) -> None:
+        found = [find_object(root, str(each)) for each in (value if isinstance(value, tuple) else ())]
+        prototype.reparent(holder, found, by="a redefinition", reason="its lineage", audit=roots.log_reparenting)
+
+    def check(holder: UvmObject, slot: str, value: object) -> Value:
+        named = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+        found = [_find_free(root, str(each), is_parent=True) for each in named]
+        if not found or len({id(each) for each in found}) < len(found):
+            raise _wrong_value(slot, "they are one or more objects, each once", "`batos inspect` lists objects.")
+        own = [roots.name_of_object(root, each) for each in found if any(one is holder for one in delegation(each))]
+        if own:
+            what = f"{roots.name_of_object(root, holder)} would delegate to itself through {own[0]}"
+            raise _wrong_value(slot, what, "Name parents that do not delegate to it.")
+        return tuple(roots.name_of_object(root, each) for each in found)
+
+    kind = SlotKind("what it delegates to, in order", read, write, check, "the image")
+    return SlotPlace(f"{roots.name_of_object(root, holder)}{_PARENTS}", holder, _PARENTS[1:], kind)
+
+
+def _find_free(root: Root, name: str, *, is_parent: bool = False) -> UvmObject:
+    """Return an object whose parents a person may choose, or that may be a parent.
+
+    The voter refuses other parents of the objects of the organisation. Raises: NotFound: there is no such object.
+    Refused: it is a record, or genesis makes it.
+    """
+    found = find_object(root, name)
+    slots = own_slots(found)
+    is_record = ownership.owner(root, found) is not None or any(slots.keys() >= each for each in guards.WHOLE)
+    is_made = DIGESTS in slots and not is_parent and name not in roots.OBJECTS
+    if is_record or is_made:
+        raise Refused(
+            f"{name} is {'a record of what was asked and said' if is_record else 'declared by the codex'}",
+            field="object",
+            remedy="Name a tool, a made object or a clone: `batos tools` and `batos inspect` list them.",
+        )
+    return found
 
 
 # -- how the values of each kind are read, written and checked

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from batos.protocol.evidence_documents import WrittenSlot
 from batos.protocol.method_documents import CandidateDocument
+from batos.protocol.trial_documents import SlotLineage
 
 
 class Dream(TypedDict):
@@ -112,7 +113,8 @@ class UndoLine(TypedDict):
 class UndonePage(TypedDict):
     """The missions that an undo took out, or would take out, the newest first.
 
-    `kept` names what stays although it is theirs. `prompt` is the question of the mission that was named.
+    `kept` names what stays although it is theirs. `prompt` is the question of the mission that was named. Where a slot
+    was named, `slot` has its values.
     """
 
     mission: str
@@ -120,6 +122,7 @@ class UndonePage(TypedDict):
     undone: list[UndoLine]
     kept: list[str]
     prompt: str
+    slot: NotRequired[SlotLineage]
 
 
 class RedonePage(TypedDict):

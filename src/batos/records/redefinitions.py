@@ -40,16 +40,19 @@ def list_values(root: Root, name: str) -> list[Redefinition]:
     return [Redefinition(number, value, ChangeOrigin(*origin)) for number, value, origin in found]
 
 
-def note(root: Root, name: str, former: Value, value: Value, origin: ChangeOrigin) -> Redefinition:
+def note(
+    root: Root, name: str, former: Value, value: Value, origin: ChangeOrigin, declared: str = "codex"
+) -> Redefinition:
     """Add a value to the lineage of a slot that had `former`.
 
-    Where the codex has given the slot another value since the last change, that is the declared one from now on.
+    Where the codex (or who else has `declared` it) gave the slot another value since the last change, that is the
+    declared one from now on.
     """
     before = list_values(root, name)
     if not before:
-        before = [Redefinition(DECLARED, former, ChangeOrigin("codex", origin.at))]
+        before = [Redefinition(DECLARED, former, ChangeOrigin(declared, origin.at))]
     elif before[-1].value != former:
-        before[0] = Redefinition(DECLARED, former, ChangeOrigin("codex", origin.at))
+        before[0] = Redefinition(DECLARED, former, ChangeOrigin(declared, origin.at))
     made = Redefinition(before[-1].number + 1, value, origin)
     kept = (before[0], *(*before[1:], made)[-(MOST - 1) :])
     root[roots.REDEFINITIONS][name] = tuple((each.number, each.value, tuple(each.origin)) for each in kept)

@@ -15,6 +15,7 @@ from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing, plain, reveal
 from batos.terminal.short_names import local_time
+from batos.verbs.trial_verbs import slot_text
 from batos.verbs.wire_verb import Noun, WireVerb
 
 DREAM_NOUN: Final = Noun(
@@ -190,10 +191,11 @@ class UndoArgs(StrictModel):
 
     MISSION is your `last` if none is named. Later missions that do not build on it stay. If some do, the undo is
     refused, and lists them. `batos redo` brings all of it back. Its calls stay in the journal, so that nothing is paid
-    for twice.
+    for twice. A slot that was redefined (ROBIN.line), or the parents of an object (OBJECT.parents), gets the value from
+    before.
     """
 
-    mission: Name = Field(default="last", description="The mission's id or its beginning; `last`, `last-1`.")
+    mission: Name = Field(default="last", description="The mission's id or its beginning; `last`, `last-1`; a slot.")
     dry_run: bool = Field(default=False, description="Only tell what would go, with all that builds on it.")
     cascade: bool = Field(default=False, description="Take later missions out too that build on it; else refused.")
     keep: list[Literal["methods", "memories", "slots"]] = Field(
@@ -204,7 +206,9 @@ class UndoArgs(StrictModel):
 
 
 def undone_text(told: UndonePage) -> str:
-    """Write what an undo took out, mission by mission, and how it is brought back."""
+    """Write what an undo took out, mission by mission, and how it is brought back; of a slot its values."""
+    if "slot" in told:
+        return slot_text(told["slot"])
     lines = [line for each in told["undone"] for line in _mission_lines(each)]
     if told["kept"]:
         lines.append(f"kept     {', '.join(told['kept'])}")

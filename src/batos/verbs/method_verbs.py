@@ -21,6 +21,7 @@ from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing, wrap
 from batos.terminal.short_names import local_time, moment_text
 from batos.verbs.learnt_texts import after_lines
+from batos.verbs.trial_verbs import slot_text
 from batos.verbs.wire_verb import Noun, WireVerb
 
 #: Longest wish and longest source of a method, in characters.
@@ -30,7 +31,7 @@ SOURCE_LIMIT: Final = 64 * 1024
 
 METHOD_NOUN: Final = Noun(
     "method",
-    """Show methods, roll one back to a former revision, redefine one. Every revision is kept.
+    """Show methods, roll one back to a former revision, redefine one, reparent an object. Every revision is kept.
 
     METHOD is OBJECT.SELECTOR.""",
 )
@@ -98,6 +99,19 @@ class MethodRedefineArgs(MethodArgs):
     checks: list[dict[str, JsonValue]] | None = Field(
         default=None, min_length=1, max_length=16, description="Checks of the source; absent: the present ones."
     )
+    user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
+
+
+class MethodReparentArgs(StrictModel):
+    """Let an object of the image delegate to others, in this order, from the next mission on.
+
+    Its parents answer what it has no slot for. The former parents are kept: `batos slot show OBJECT.parents` lists
+    them, and `batos undo OBJECT.parents` brings the last ones back.
+    """
+
+    object: Name = Field(description="A tool, a made object, or oid:0x2a; none that the codex declares.")
+    parents: list[Name] = Field(min_length=1, max_length=16, description="The objects that it delegates to, in order.")
+    why: str = Field(default="", max_length=500, description="The reason, in a sentence.")
     user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
 
 
@@ -236,4 +250,8 @@ METHOD_MAKE: Final = WireVerb(
 METHOD_REDEFINE: Final = WireVerb(
     "method_redefine", MethodRedefineArgs, "method redefine METHOD", method_text, governs=True
 )
+METHOD_REPARENT: Final = WireVerb(
+    "method_reparent", MethodReparentArgs, "method reparent OBJECT PARENTS...", slot_text, governs=True,
+    examples=("batos method reparent oid:0x2a tools_obj traits_obj",),
+)  # fmt: skip
 TOOLS: Final = WireVerb("tools", ToolsArgs, "tools", tools_text, reads=True)

@@ -221,7 +221,7 @@ def slot_text(told: SlotLineage) -> str:
         "at": lambda each: local_time(each["at"]), "why": "why", "trial": "trial",
     }  # fmt: skip
     head = card([("slot", told["slot"]), ("value", _plain_text(told["value"])), ("what it is", told["what"])])
-    return f"{head}\n{listing(told['values'], columns)}" if told["values"] else f"{head}\nIt is as the codex has it."
+    return f"{head}\n{listing(told['values'], columns)}" if told["values"] else f"{head}\nIt was not redefined."
 
 
 TRIALS: Final = WireVerb("trials", TrialsArgs, "trials list", trials_text, reads=True)

@@ -32,7 +32,8 @@ from batos.verbs.all_verbs import VERBS
 
 GUEST, OWNER, HOME = "key laptop 0a1b", "token 0a1b", "key home 0a1b"
 #: Verbs that change what the mind is made of.
-OWNERS = frozenset({"genesis", "adapters_use", "method_redefine", "method_rollback", "grants_add", "grants_revoke",
+OWNERS = frozenset({"genesis", "adapters_use", "method_redefine", "method_reparent", "method_rollback",
+                    "grants_add", "grants_revoke",
                     "effects_settle", "pack", "heartbeat_resume", "heartbeat_pause",
                     "heartbeat_now", "trials_try", "trials_keep", "trials_undo", "slot_redefine",
                     "slot_rollback", "trials_audit"})  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from batos.autotelic import slot_values
 from batos.client.pending import OnAcknowledged, OnEvent
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
@@ -17,10 +18,16 @@ from batos.history.copies import MindCopy, PastQuestion, PastQuestions
 from batos.history.mission_traces import Keeping
 from batos.history.promotion import PromotionParts
 from batos.history.undoing import Undoing
+from batos.image.ids import iso
+from batos.image.ownership import is_guest
+from batos.image.roots import Root
 from batos.missions.mission_events import EventRelay
 from batos.protocol.brief import File
+from batos.protocol.errors import Refused
 from batos.protocol.history_documents import DreamLine, RedonePage, UndonePage
 from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.trial_documents import SlotLineage
+from batos.records.redefinitions import ChangeOrigin
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.server.dispatch.reads import Reader
 from batos.uvm import UVM
@@ -118,6 +125,8 @@ def undo_verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
         return Undoing(uvm.image, uvm.document_store, uvm.events, uvm.clock)
 
     async def undo(given: UndoArgs, *_told: object) -> UndonePage:
+        if "." in given.mission:  # no id of a mission has one
+            return await shield(_undo_slot(uvm, given))
         mission = await asyncio.to_thread(uvm.readings.resolve_mission, given.mission, given.user)
         keeping = Keeping(**dict.fromkeys(given.keep, True))
         by = given.user or uvm.settings.asker
@@ -134,6 +143,21 @@ def undo_verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
         return told
 
     return dict((bind(UNDO, undo), bind(REDO, redo)))
+
+
+async def _undo_slot(uvm: UVM, given: UndoArgs) -> UndonePage:
+    """Give a slot that was redefined, or the parents of an object, the value from before."""
+    if is_guest(given.user):
+        raise Refused("slots are redefined by the home alone", field="mission", remedy="Name a mission of yours.")
+    origin = ChangeOrigin(given.user or uvm.settings.asker, iso(uvm.clock()), "undone")
+
+    def change(root: Root) -> SlotLineage:
+        if not given.dry_run:
+            slot_values.roll_back(root, given.mission, None, origin)
+        return slot_values.describe(root, given.mission)
+
+    found = await uvm.image.shared.apply(change)
+    return UndonePage(mission=found["slot"], dry_run=given.dry_run, undone=[], kept=[], prompt="", slot=found)
 
 
 def _find_undone(uvm: UVM, named: str | None, user: str | None) -> str:

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from batos.approvals import documents
 from batos.approvals.desk import ApprovalAnswers
 from batos.approvals.documents import approval_error, refusal
+from batos.autotelic import slot_values
 from batos.client.pending import OnEvent
 from batos.image.ids import iso
+from batos.image.roots import Root
 from batos.protocol.errors import BriefError, GenerationFailed, NotFound, ProtocolError, Refused
 from batos.protocol.method_documents import (
     AnsweredDocument,
@@ -18,16 +20,20 @@ from batos.protocol.method_documents import (
     MethodDocument,
     RejectedDocument,
 )
+from batos.protocol.trial_documents import SlotLineage
 from batos.records.approvals import ApprovalState
+from batos.records.redefinitions import ChangeOrigin
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 from batos.verbs.approval_verbs import ApproveArgs, RejectArgs
 from batos.verbs.method_verbs import (
     METHOD_MAKE,
     METHOD_REDEFINE,
+    METHOD_REPARENT,
     METHOD_ROLLBACK,
     MethodMakeArgs,
     MethodRedefineArgs,
+    MethodReparentArgs,
     MethodRollbackArgs,
 )
 
@@ -51,6 +57,7 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:
             bind(METHOD_ROLLBACK, lambda given, *_told: shielded(roll_back(uvm, given))),
             bind(METHOD_MAKE, answer_make),
             bind(METHOD_REDEFINE, lambda given, *_told: shielded(redefine(uvm, given))),
+            bind(METHOD_REPARENT, lambda given, *_told: shielded(reparent(uvm, given))),
         )
     )
 
@@ -58,6 +65,18 @@ def verbs(uvm: UVM, shielded: Shield) -> Mapping[str, Handler]:
 async def roll_back(uvm: UVM, given: MethodRollbackArgs) -> MethodDocument:
     """Let a former revision be active again; the method as `method_show` has it. Raises: see the lifecycle."""
     return await uvm.lifecycle.roll_back(given.method, given.revision, given.user or uvm.settings.asker)
+
+
+async def reparent(uvm: UVM, given: MethodReparentArgs) -> SlotLineage:
+    """Let an object delegate to others; return its parents as `slot_show` has them. Raises: as `slot_values`."""
+    origin = ChangeOrigin(given.user or uvm.settings.asker, iso(uvm.clock()), given.why)
+
+    def change(root: Root) -> SlotLineage:
+        slot = f"{given.object}.parents"
+        slot_values.redefine(root, slot, tuple(given.parents), origin)
+        return slot_values.describe(root, slot)
+
+    return await uvm.image.shared.apply(change)
 
 
 async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
