@@ -103,7 +103,7 @@ class Person:
     async def missions(self) -> list[Mapping[str, Any]]:
         """Return what was asked, whole, from the first question on."""
         async with open_uvm(self.settings) as uvm:
-            return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest())]
+            return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest(of_people=True))]
 
 
 def beside(ran: TerminalRun, answer: str) -> list[str]:

@@ -253,6 +253,15 @@ def test_an_object_that_is_declared_is_made_whole(learner: User, daemon: Daemon)
     assert data(learner.run(*send))["provenance"]["generated"] == []
     tools = data(learner.run("tools", "--json"))["tools"]
     assert [each["tool"] for each in tools] == ["text_agent.often_", "text_agent.words_"]
+    parents = ["tools_obj", "pLLM_obj", "traits_obj"]
+    given = data(learner.run("method", "reparent", "text_agent", *parents, "--why", "it computes", "--json"))
+    assert (given["slot"], given["value"]) == ("text_agent.parents", parents)
+    shown = learner.run("undo", "text_agent.parents")
+    assert shown.code == 0
+    assert "it computes" in shown.out
+    assert "pLLM_obj" in learner.run("slot", "show", "text_agent.parents").out
+    refused = learner.run("method", "reparent", "robin_prototype_obj", "text_agent", "--json")
+    assert (refused.code, json.loads(refused.out)["error"]["code"]) == (4, "refused")
 
 
 def test_a_gadget_goes_on_being_usable(learner: User, daemon: Daemon) -> None:

@@ -119,12 +119,8 @@ class LateMethods:
 
     def _heed(self, mission: str) -> None:
         """Give way to a mission that came or begins, but for one that makes a method."""
-        if self._task is not None:
-            with self._parts.image.snapshot() as root:
-                record = roots.find_record(root, mission)
-                is_wish = record is not None and bool(tools.sender_in(record))
-            if not is_wish:
-                self._yield()
+        if self._task is not None and not self._parts.missions.recovery.look(mission).is_wish:
+            self._yield()
 
     def _yield(self) -> None:
         """Put the mission back that makes a method now."""
@@ -175,7 +171,7 @@ class LateMethods:
         if may and not self._resting:
             await self._cancel_forsaken()
         while may and not self._resting and self._task is None and self._parts.workers.is_idle() and most():
-            wish = self._next(left)
+            wish = next((each for each in self.list_wishes() if tools.name_of_wish(each) not in left), None)
             if wish is None:
                 break
             if self._parts.generator.generations.limit.refusal(0):  # those of the hour are used up
@@ -217,11 +213,6 @@ class LateMethods:
         told = await self.briefly(self._parts.settings.learn_seconds, writing_seconds(cost))
         return {**told, "new": sum(each["mission"] == mission for each in self.list_wishes())}
 
-    def _next(self, left: set[str]) -> WishDocument | None:
-        """Return the first wish that was not tried this time."""
-        with self._parts.image.snapshot() as root:
-            return next((each for each in tools.list_wishes(root) if tools.name_of_wish(each) not in left), None)
-
     async def _one(self, wish: WishDocument) -> tuple[bool, LearntDocument | None]:
         """Fulfil one wish. Return True if the next may follow, and the result; None if there is no result.
 
@@ -261,10 +252,13 @@ class LateMethods:
             if _passes(error):
                 raise
         mission = await self._accept(wish)
-        word = parts.missions.recovery.look(mission).word
+        seen = parts.missions.recovery.look(mission)
+        if seen.is_elsewhere:
+            return None  # its node ends it, or leaves it to this one
         try:
-            if word in UNDER_WAY or word == "waiting":
-                await parts.missions.resume(mission)
+            if seen.word in UNDER_WAY or seen.word == "waiting":
+                with suppress(Refused):  # it was committed, and is only to be published
+                    await parts.missions.resume(mission)
             found = await parts.missions.wait_for_end(mission)
         except asyncio.CancelledError:
             await finish_despite_cancel(asyncio.ensure_future(self._put_back(mission)))

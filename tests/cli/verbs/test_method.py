@@ -77,6 +77,6 @@ def test_what_is_said_wrong(user: User, tmp_path: Path) -> None:
 
 def test_what_a_shell_is_offered() -> None:
     """The verbs of the group, and its options; without a server no names."""
-    assert offered("method", "") == ["history", "list", "make", "redefine", "rollback", "show"]
+    assert offered("method", "") == ["history", "list", "make", "redefine", "reparent", "rollback", "show"]
     assert offered("method", "rollback", "--rev") == ["--revision"]
     assert offered("method", "show", "") == []

@@ -17,9 +17,10 @@ from batos.testing import author, plain_reply, scripted_uvm, wanted_selector
 
 
 def tell(name: str, keys: Mapping[str, Any]) -> None:
-    """Say a state and an installation, and go on when a line comes: the process is killed where it stands."""
-    if name in ("mission.state", "method.installed"):
-        say(str(keys.get("state", "installed")))
+    """Say a state, an installation and the commit, and go on when a line comes: the process is killed where it is."""
+    is_committed = name == "txn.commit" and str(keys.get("what")).startswith("m-")
+    if name in ("mission.state", "method.installed") or is_committed:
+        say("committed" if is_committed else str(keys.get("state", "installed")))
         sys.stdin.readline()
 
 

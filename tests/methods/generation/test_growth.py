@@ -259,10 +259,9 @@ STEPS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("until", STEPS)
-async def test_a_killed_wish_goes_on_where_it_was(tmp_path: Path, until: str) -> None:
-    """At each of its steps: the same mission ends it, pays for no answer twice, and knows what it has cost."""
-    with child(Path(__file__).with_name("script_grow.py"), tmp_path) as process:
+async def kill_at(home: Path, until: str) -> None:
+    """Run a process that makes a method, and kill it at a step."""
+    with child(Path(__file__).with_name("script_grow.py"), home) as process:
         assert process.stdin is not None
         line = "begun"
         while line not in ("", until):
@@ -271,6 +270,12 @@ async def test_a_killed_wish_goes_on_where_it_was(tmp_path: Path, until: str) ->
                 process.stdin.write("go\n")
                 process.stdin.flush()
         assert line == until
+
+
+@pytest.mark.parametrize("until", STEPS)
+async def test_a_killed_wish_goes_on_where_it_was(tmp_path: Path, until: str) -> None:
+    """At each of its steps: the same mission ends it, pays for no answer twice, and knows what it has cost."""
+    await kill_at(tmp_path, until)
     before = STEPS.index(until)
     answered = sum(before > STEPS.index(each) for each in ("asked 0", "asked 1"))
     async with learning(tmp_path, install="auto", memory=False) as mind:
@@ -289,3 +294,16 @@ async def test_a_killed_wish_goes_on_where_it_was(tmp_path: Path, until: str) ->
         sender = grown["brief"]["origin"]["client"].removeprefix("wish ")
         (shown,) = mind.uvm.readings.mission(sender)["provenance"]["generated"]
         assert (shown["outcome"], shown["mission"], shown["calls"]) == ("installed", grown["id"], 0)
+
+
+@pytest.mark.parametrize("recovers", [True, False])
+async def test_a_wish_that_was_committed_is_only_published(tmp_path: Path, recovers: bool) -> None:
+    """Killed right behind its commit: whoever is next asks nothing, and no second mission is accepted."""
+    await kill_at(tmp_path, "committed")
+    async with learning(tmp_path, install="auto", memory=False) as mind:
+        if recovers:
+            assert await mind.uvm.missions.recover() == []
+        told = await mind.uvm.learning.some()
+        assert (told["left"], mind.coded, mind.slot(GUIDE)) == (0, [], Method)
+        (grown,) = own_missions(mind)
+        assert (grown["status"], grown["cost"]["calls"]) == ("done", 2)
