@@ -16,7 +16,7 @@ from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.genesis.codex.origins import plain
 from batos.genesis.codex.value_checks import ValueFault
-from batos.image import guards, ownership, roots
+from batos.image import ownership, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root, named_objects
 from batos.objects import prototype
@@ -207,19 +207,13 @@ def _find_parents(root: Root, name: str) -> SlotPlace:
 def _find_free(root: Root, name: str, *, is_parent: bool = False) -> UvmObject:
     """Return an object whose parents a person may choose, or that may be a parent.
 
-    The voter refuses other parents of the objects of the organisation. Raises: NotFound: there is no such object.
-    Refused: it is a record, or genesis makes it.
+    The voter refuses other parents of the objects of the organisation. Raises: NotFound: there is no such object that
+    is of no user's words. Refused: genesis makes it.
     """
-    found = find_object(root, name)
-    slots = own_slots(found)
-    is_record = ownership.owner(root, found) is not None or any(slots.keys() >= each for each in guards.WHOLE)
-    is_made = DIGESTS in slots and not is_parent and name not in roots.OBJECTS
-    if is_record or is_made:
-        raise Refused(
-            f"{name} is {'a record of what was asked and said' if is_record else 'declared by the codex'}",
-            field="object",
-            remedy="Name a tool, a made object or a clone: `batos tools` and `batos inspect` list them.",
-        )
+    found = find_object(root, name, ownership.NOBODY)
+    if DIGESTS in own_slots(found) and not is_parent and name not in roots.OBJECTS:
+        remedy = "Name a tool, a made object or a clone: `batos tools` and `batos inspect` list them."
+        raise Refused(f"{name} is declared by the codex", field="object", remedy=remedy)
     return found
 
 

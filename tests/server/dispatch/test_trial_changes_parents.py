@@ -97,8 +97,8 @@ async def test_what_may_not_be_is_refused(tmp_path: Path) -> None:
             ({"object": "robin_prototype_obj", "parents": [one]}, Refused, "other parents than genesis gave"),
             ({"object": "tools_obj", "parents": ["pLLM_obj"]}, Refused, "other parents than genesis gave"),
             ({"object": state, "parents": [one]}, Refused, "declared by the codex"),
-            ({"object": mission, "parents": [one]}, Refused, "a record"),
-            ({"object": one, "parents": [mission]}, Refused, "a record"),
+            ({"object": mission, "parents": [one]}, NotFound, "no object"),
+            ({"object": one, "parents": [mission]}, NotFound, "no object"),
         ]
         for args, kind, words in refusals:
             with pytest.raises(kind, match=words) as refused:
