@@ -36,7 +36,7 @@ from typing import Any, Final
 
 import structlog
 
-from batos.autotelic import entropy_days, levers, trial_nights, trials
+from batos.autotelic import entropy_days, levers, trial_nights, trial_verdicts, trials
 from batos.autotelic.levers import Lever
 from batos.image.roots import Root
 from batos.memory.known_texts import Incoming
@@ -110,7 +110,7 @@ async def live(given: WorldFile, seed: int, nights: int, calls: int = CALLS) -> 
 async def force(world: TrialWorld, forced: Mapping[str, Any]) -> None:
     """Let a trial of a value be promoted by hand, whatever was asked."""
     name = await world.nights().begin(forced["slot"], _value(forced["value"]), ANN)
-    await world.uvm.image.shared.apply(lambda root: trials.promote(root, name, ANN._replace(trial=name)))
+    await world.uvm.image.shared.apply(lambda root: trial_verdicts.promote(root, name, ANN._replace(trial=name)))
 
 
 class Voices(ScriptedBridge):
@@ -184,13 +184,12 @@ async def _is_promoted(world: TrialWorld, lever: Lever) -> bool:
     """Let a trial of a lever's first value win, keep it where a person has to, and undo it."""
     before, value = world.acting(), lever.others[0]
     world.effects = {(each.slot, each.value): GAIN / len(value) for each in value}
-    nights = world.nights()
     name = await world.uvm.image.shared.apply(lambda root: trials.begin(root, lever, [value], ANN, world.now))
     await world.night(600)
     if next(each for each in world.documents() if each["id"] == name)["state"] == "waiting":
-        await nights.keep(name, ANN)
+        await world.uvm.image.shared.apply(lambda root: trial_verdicts.keep(root, name, ANN))
     kept = all(world.acting()[each.slot] == each.value for each in value)
-    await nights.undo(name, ANN)
+    await world.undo(name)
     await world.finish()
     return kept and world.acting() == before
 

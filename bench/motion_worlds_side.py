@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from batos.autotelic import item_scores, slot_values, trials
+from batos.autotelic import item_scores, slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.slot_values import Changes
 from batos.autotelic.trial_nights import AskedReply, TrialParts, Trials
@@ -108,7 +108,12 @@ class TrialWorld:
         """End the trial that waits for questions, if there is one."""
         for each in self.documents():
             if each["state"] in trials.OPEN:
-                await self.nights().undo(each["id"], ChangeOrigin("ann", each["begun"]))
+                await self.undo(each["id"])
+
+    async def undo(self, name: str) -> None:
+        """Undo a trial, or end it, as a person does."""
+        origin = ChangeOrigin("ann", iso(self.now), "by hand")
+        await self.uvm.image.shared.apply(lambda root: trial_verdicts.undo(root, name, origin))
 
     async def give(self, slot: str, value: object) -> None:
         """Redefine a slot as a person does."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.autotelic import slot_values, trials
+from batos.autotelic import slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatParts
 from batos.genesis.state_steps import default_steps, steps_of, with_bound_value
 from batos.image.ids import iso
@@ -71,7 +71,7 @@ async def test_a_change_that_harms_is_undone_after_it_was_kept(tmp_path: Path) -
         await nights(world, 2)
         told = next(each for each in world.documents() if each["lever"] == "mind.temperature")
         assert told["state"] == "undone"
-        assert told["probed"] <= trials.PROBED
+        assert told["probed"] <= trial_verdicts.PROBED
         assert world.acting()["ROBIN.temperature"] != 0.3
 
 
@@ -132,10 +132,11 @@ async def test_a_person_tries_a_value_and_keeps_a_line(tmp_path: Path) -> None:
         told = next(each for each in world.documents() if each["id"] == found)
         assert (told["state"], told["screened"]) == ("waiting", 0)
         assert world.acting()["ROBIN.line"] != line
-        assert await world.nights().keep(found, ANN) == found
+        await world.uvm.image.shared.apply(lambda root: trial_verdicts.keep(root, found, ANN))
         assert world.acting()["ROBIN.line"] == line
-        with pytest.raises(Refused, match="lists those that wait"):
-            await world.nights().keep(found, ANN)
+        with world.uvm.image.snapshot() as root, pytest.raises(Refused, match="is promoted") as refused:
+            trial_verdicts.keep(root, found, ANN)
+        assert "batos approvals" in refused.value.remedy
 
 
 async def test_a_value_of_a_person_has_the_risk_of_its_lever(tmp_path: Path) -> None:

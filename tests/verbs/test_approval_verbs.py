@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.verbs.test_trial_verbs import trial
 
 from batos.terminal.layout import plain
-from batos.verbs.approval_verbs import approved_text, listing_text, visible, whole_text
+from batos.verbs.approval_verbs import approvals_text, approved_text, listing_text, visible, whole_text
 
 LINE: dict[str, Any] = {
     "id": "a-1",
@@ -99,12 +100,15 @@ def test_nothing_in_a_source_is_hidden(text: str) -> None:
 def test_a_list_has_a_line_for_each() -> None:
     """What waits with its time and who waits for it, what was answered with who said so."""
     done = {**LINE, "id": "a-2", "status": "approved", "by": "ada", "answered_at": "2026-11-23T10:00:00.000Z"}
-    first, *lines = listing_text({"approvals": [LINE, done], "waiting": 1}).split("\n")
+    first, *lines = listing_text({"approvals": [LINE, done], "trials": [], "waiting": 1}).split("\n")
     assert first.split() == ["approval", "method", "status", "since"]
     assert "2020-06-02, until 2020-06-09" in lines[0]
     assert "approved by ada" in lines[1]
     assert "0123456789ab" not in "".join(lines)
-    assert all("0123456789ab" in line for line in listing_text({"approvals": [LINE, done]}, whole=True).split("\n")[1:])
+    assert all(
+        "0123456789ab" in line
+        for line in listing_text({"approvals": [LINE, done], "trials": []}, whole=True).split("\n")[1:]
+    )
 
 
 class Screen(io.StringIO):
@@ -120,7 +124,9 @@ def test_ids_and_methods_are_never_cut(width: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", width)
     ids = [f"a-01M8ABCDEFG{last}RSTVWXYZ0123" for last in "HJ"]
     with redirect_stdout(Screen()):
-        _, *lines = listing_text({"approvals": [{**LINE, "id": each} for each in ids], "waiting": 2}).split("\n")
+        _, *lines = listing_text(
+            {"approvals": [{**LINE, "id": each} for each in ids], "trials": [], "waiting": 2}
+        ).split("\n")
     assert [line.split()[:2] for line in lines] == [[each[:14], "brick_prototype_obj.say_"] for each in ids]
 
 
@@ -136,3 +142,17 @@ def test_a_yes_tells_what_it_was_to() -> None:
     assert "not approved: a-2 has expired" in served
     assert "m-1 goes on" in served
     assert "batos resume" in served
+
+
+def test_a_change_of_the_mind_that_waits() -> None:
+    """Below the methods in the list; alone with both values and what to say."""
+    tried = trial("waiting")
+    lines = listing_text({"approvals": [LINE], "trials": [tried], "waiting": 2}).split("\n")
+    assert tried["id"] in lines[-1]
+    assert "14.4 of 10" in lines[-1]
+    assert tried["id"] in approvals_text({"approvals": [], "trials": [tried], "waiting": 1})
+    assert approvals_text({"approvals": [], "trials": [], "waiting": 0}) == "Nothing waits for approval."
+    shown = approvals_text(tried)
+    assert "0.8 -> 0.3" in shown
+    assert f"batos approve {tried['id']}" in shown
+    assert "batos approve" not in approvals_text(trial("promoted"))

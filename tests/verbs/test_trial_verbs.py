@@ -45,7 +45,7 @@ def test_a_trial_whole() -> None:
     told = trial_verbs.trial_text(trial())
     parts = (
         "0.8 -> 0.3", "none -> 0.3", "13 better, 3 worse", "14.37; kept at 10", "1,458 calls", "t-01M8A0",
-        "20 to choose the value, 79 to judge it, 4 after it was kept", "In 1889.", "0.00 -> 1.00",
+        "20 to choose the value, 79 to judge it, 4 after it was kept", "after, right", "In 1889.", "before, wrong",
     )  # fmt: skip
     for part in parts:
         assert part in told

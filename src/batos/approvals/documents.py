@@ -21,6 +21,7 @@ from batos.protocol.method_documents import (
     FormerRevision,
     IntentDocument,
 )
+from batos.protocol.trial_documents import TrialDocument
 from batos.records import approvals, methods
 from batos.records.approvals import ApprovalState
 
@@ -80,10 +81,17 @@ def no_such(name: str) -> NotFound:
     return NotFound(f"there is no approval {name!r}", field="approval", remedy="`batos approvals` lists them.")
 
 
-def list_approvals(root: Root, at: str, limit: int, status: str | None = None, user: str | None = None) -> ApprovalList:
-    """Return {approvals, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
+def list_approvals(
+    root: Root,
+    at: str,
+    limit: int,
+    status: str | None = None,
+    user: str | None = None,
+    trials: Sequence[TrialDocument] = (),
+) -> ApprovalList:
+    """Return {approvals, trials, waiting}: those that wait, oldest first, then the newest; and how many wait in all.
 
-    Where a user is named, only those that are of that user's missions alone are listed.
+    Where a user is named, only those that are of that user's missions alone are listed. `trials` wait for a person.
     """
     every = (
         each
@@ -92,7 +100,7 @@ def list_approvals(root: Root, at: str, limit: int, status: str | None = None, u
     )
     lines = (line(each, at) for each in every if status in (None, each.word_at(at)))
     waiting = sum(1 for each in approvals.open_approvals(root) if each.word_at(at) == "asked")
-    return {"approvals": list(islice(lines, limit)), "waiting": waiting}
+    return {"approvals": list(islice(lines, limit)), "trials": list(trials), "waiting": waiting + len(trials)}
 
 
 def resolve_ids(root: Root, names: Iterable[str], user: str | None) -> list[str]:

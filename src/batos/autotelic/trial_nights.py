@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from batos.autotelic import entropy, entropy_days, levers, slot_values, trials
+from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.levers import Lever
 from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
@@ -154,43 +154,17 @@ class Trials:
 
         return await self._write(change)
 
-    async def keep(self, name: str, origin: ChangeOrigin) -> str:
-        """Keep what a trial found better, as a person decides; return its id.
-
-        Raises: Refused: it does not wait for that.
-        """
-
-        def change(root: Root) -> str:
-            found = trials.complete_id(root, name)
-            state = trials.state_of(root, found)
-            if state != "waiting":
-                raise Refused(f"{found} is {state}", field="trial", remedy="`batos trials` lists those that wait.")
-            trials.promote(root, found, origin._replace(why="a person agreed", trial=found))
-            return found
-
-        return await self._write(change)
-
-    async def undo(self, name: str, origin: ChangeOrigin) -> str:
-        """Take back what a trial changed, or end it; return its id. Raises: as `trials.undo`."""
-
-        def change(root: Root) -> str:
-            found = trials.complete_id(root, name)
-            trials.undo(root, found, origin)
-            return found
-
-        return await self._write(change)
-
     # -- one night
 
     async def _run(self, name: str, night: Night) -> bool:
         """Compare the values, try the best, as far as there are fresh questions; return whether the trial has ended."""
         if await self._state(name) == "screening":
             await self._ask_all(name, self._screen, night)
-            await self._write(partial(trials.choose, name=name, at=iso(self._parts.clock())))
+            await self._write(partial(trial_verdicts.choose, name=name, at=iso(self._parts.clock())))
         if await self._state(name) == "trying":
             await self._ask_all(name, self._try, night)
             now = self._parts.clock()  # here no fresh question is left: it waits for some, but not for ever
-            await self._write(lambda root: trials.end_stale(root, name, iso(now - AGAIN), iso(now)))
+            await self._write(lambda root: trial_verdicts.end_stale(root, name, iso(now - AGAIN), iso(now)))
         return await self._state(name) not in trials.OPEN
 
     async def _ask_all(self, name: str, step: _Step, night: Night) -> None:
@@ -214,7 +188,7 @@ class Trials:
         worth = tuple(self._parts.worth(question, each, first) for each in told)
         screened = ScreenAnswer(worth, sum(each.answer != first for each in told))
         at = iso(self._parts.clock())
-        await self._write(lambda root: trials.note_screen(root, name, question.id, screened, at))
+        await self._write(lambda root: trial_verdicts.note_screen(root, name, question.id, screened, at))
 
     async def _try(self, name: str, question: GoldItem, night: Night) -> None:
         """Ask a question in both forms; the first ones also a second time in the old form."""
@@ -223,15 +197,15 @@ class Trials:
             before = await self._read(lambda root: trials.before_of(root, name))
             again = await self._ask(question, before, night, name)
             other = self._parts.worth(question, again, old.answer) - answered.pair.old
-            await self._write(lambda root: trials.note_noise(root, name, question.id, other))
+            await self._write(lambda root: trial_verdicts.note_noise(root, name, question.id, other))
         at = iso(self._parts.clock())
-        await self._write(lambda root: trials.note_answer(root, name, answered, at))
+        await self._write(lambda root: trial_verdicts.note_answer(root, name, answered, at))
 
     async def _probe(self, name: str, question: GoldItem, night: Night) -> None:
         """Ask a question after a promotion in both forms."""
         answered, _ = await self._ask_pair(name, question, night)
         at = iso(self._parts.clock())
-        await self._write(lambda root: trials.note_probe(root, name, answered.pair, at))
+        await self._write(lambda root: trial_verdicts.note_probe(root, name, answered.pair, at))
 
     async def _ask_pair(self, name: str, question: GoldItem, night: Night) -> tuple[TrialAnswer, AskedReply]:
         before, after = await self._read(
@@ -251,7 +225,7 @@ class Trials:
         if reply is None:
             raise _Left
         night.allowance.spend(reply.calls, reply.tokens)
-        await self._write(lambda root: trials.note_cost(root, name, reply.calls, reply.tokens))
+        await self._write(lambda root: trial_verdicts.note_cost(root, name, reply.calls, reply.tokens))
         return reply
 
     # -- what is tried next

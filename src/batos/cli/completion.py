@@ -43,8 +43,11 @@ def method_names(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 def approval_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the approvals that wait for a person, as far as a server tells them."""
-    found = _ask_home(ctx, "approvals", {"limit": _MOST, "status": "asked"}).get("approvals", ())
-    named = [CompletionItem(each["id"], help=f"{each['object']}.{each['selector']}") for each in found]
+    found = _ask_home(ctx, "approvals", {"limit": _MOST, "status": "asked"})
+    named = [
+        CompletionItem(each["id"], help=f"{each['object']}.{each['selector']}") for each in found.get("approvals", ())
+    ]
+    named += [CompletionItem(each["id"], help=each["lever"]) for each in found.get("trials", ())]
     return [item for item in named if str(item.value).startswith(incomplete)]
 
 

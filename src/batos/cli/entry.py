@@ -50,7 +50,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "resume": ("batos.cli.verbs.ask", "Resume a mission, or run all unfinished ones."),
     "retry": ("batos.cli.verbs.ask", "Repeat a mission's question, and pay for no call twice."),
     "send": ("batos.cli.verbs.ask", "Send a message to an object of the image."),
-    "approvals": ("batos.verbs.approval_verbs", "List the methods that wait for approval, or show one."),
+    "approvals": ("batos.verbs.approval_verbs", "List what waits for your approval, or show one."),
     "approve": ("batos.cli.verbs.method", "Approve methods: each is installed exactly as it was shown."),
     "reject": ("batos.verbs.approval_verbs", "Reject a method, and give the reason."),
     "remember": ("batos.cli.remembering.remember_verb", "Remember a file, a folder, or a text."),

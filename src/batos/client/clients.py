@@ -26,6 +26,7 @@ from batos.protocol.history_documents import RedonePage, UndonePage
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RememberedPage
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
+from batos.protocol.trial_documents import TrialDocument
 from batos.verbs.approval_verbs import APPROVALS, APPROVE, REJECT
 from batos.verbs.effect_verbs import EFFECTS, GRANTS
 from batos.verbs.history_verbs import REDO, UNDO
@@ -189,8 +190,8 @@ class AsyncClient:
         """List what missions did in the world, the newest first; `mission` and `user` pick."""
         return await self.request(EFFECTS, limit=limit, **which)
 
-    async def approvals(self, /, limit: int = 20, **which: str) -> ApprovalList | ApprovalDocument:
-        """List the methods that wait for a person, or show the one that `approval` names."""
+    async def approvals(self, /, limit: int = 20, **which: str) -> ApprovalList | ApprovalDocument | TrialDocument:
+        """List what waits for a person, or show the one that `approval` names."""
         return await self.request(APPROVALS, limit=limit, **which)
 
     async def status(self) -> Document:
@@ -246,11 +247,11 @@ class AsyncClient:
         return await self.request(FORGET, documents=list(documents))
 
     async def approve(self, *approvals: str) -> ApprovedDocument:
-        """Approve methods by the ids of their approvals."""
+        """Approve methods by the ids of their approvals, and changes by those of their trials."""
         return await self.request(APPROVE, approvals=list(approvals))
 
     async def reject(self, approval: str, why: str) -> RejectedDocument:
-        """Reject a method; its missions are told the reason."""
+        """Reject a method, whose missions are told the reason, or a change of the mind."""
         return await self.request(REJECT, approval=approval, why=why)
 
     async def request(self, verb: WireVerb[Args, Reply], on_event: OnEvent | None = None, /, **fields: object) -> Reply:

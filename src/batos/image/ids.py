@@ -89,6 +89,11 @@ def entry_id(now: datetime, newest: str = "") -> str:
     return _id_after("i", now, newest)
 
 
+def is_trial(name: str) -> bool:
+    """Test if a name is that of a trial, or its beginning."""
+    return name.casefold().startswith("t-")
+
+
 def utc_now() -> datetime:
     """Return the current time in UTC: the default of every `clock` argument."""
     return datetime.now(UTC)

@@ -42,7 +42,7 @@ from batos.protocol.mission_documents import (
     PromptPart,
     ProvenanceDocument,
 )
-from batos.records import outcomes, redaction, tools
+from batos.records import approvals, outcomes, redaction, tools
 
 _ANSWERED = ("answer", "voices", "route", "cost", "states", "provenance")
 
@@ -105,7 +105,7 @@ def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine
     """
     return {
         "queue": {"waiting": roots.waiting_count(root), "limit": limit},
-        "approvals": {"waiting": len(root[roots.AWAITED])},
+        "approvals": {"waiting": approvals.count_waiting(root)},
         "running": [running_line(root, each) for each in running],
         "missions": {word: count for word, count in sorted(root[roots.TALLY].items()) if count},
         "counters": counted["total"],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
 from batos.protocol.mission_documents import AsOfDocument, ErrorDocument, LearntDocument
+from batos.protocol.trial_documents import TrialDocument
 
 #: A check as data: its call, the slots before it, the answers to its messages and the outcome, or a person's own keys.
 CheckDocument: TypeAlias = Mapping[str, Any]
@@ -53,7 +54,15 @@ class MutantsDocument(TypedDict, total=False):
     killed: int
 
 
-class MethodProvenance(TypedDict, total=False):
+class ApprovedBy(TypedDict, total=False):
+    """The part of a provenance that a person's yes adds."""
+
+    approval: str
+    approved_by: str
+    approved_at: str
+
+
+class MethodProvenance(ApprovedBy, total=False):
     """The origin of a method; `image.methods.PROVENANCE` names the keys that every candidate has.
 
     `digest` and `intent` come with its installation, `approval` to `approved_at` with a person's yes. `by` is the
@@ -74,19 +83,8 @@ class MethodProvenance(TypedDict, total=False):
     by: str
     at: str
     mutants: MutantsDocument
-    approval: str
-    approved_by: str
-    approved_at: str
     digest: str
     intent: str
-
-
-class ApprovedBy(TypedDict):
-    """The part of a provenance that a person's yes adds."""
-
-    approval: str
-    approved_by: str
-    approved_at: str
 
 
 class FormerRevision(TypedDict):
@@ -157,19 +155,20 @@ class ApprovalDocument(ApprovalLine):
 
 @final
 class ApprovalList(TypedDict):
-    """Approvals, and the number of those that wait, beyond the list too."""
+    """Approvals, the trials that wait for a person, and the number of all that wait, beyond the list too."""
 
     approvals: list[ApprovalLine]
+    trials: list[TrialDocument]
     waiting: int
 
 
 class AnsweredDocument(TypedDict):
-    """A method that a person answered about."""
+    """A method, or the lever of a trial, which has no source, that a person answered about."""
 
     id: str
     object: str
     selector: str
-    digest: str
+    digest: NotRequired[str]
     by: str | None
     revision: NotRequired[int]
     why: NotRequired[str | None]

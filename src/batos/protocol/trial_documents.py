@@ -58,6 +58,7 @@ class TrialExample(TypedDict):
     worth: list[float]
 
 
+@final
 class TrialDocument(TypedDict):
     """A change that was tried on questions whose answers are known.
 

@@ -322,6 +322,13 @@ def closed_approvals(root: Root) -> Iterator[Approval]:
     return (root[roots.APPROVALS][name] for name in names if name not in root[roots.AWAITED])
 
 
+def count_waiting(root: Root) -> int:
+    """Count what waits for a person: open questions, and trials whose change a person has to agree to."""
+    tried = root.get(roots.TRIALS)  # an older moment of the image has none
+    waiting = [] if tried is None else [name for name, each in tried.items() if each["state"] == "waiting"]
+    return len(root[roots.AWAITED]) + len(waiting)
+
+
 def last_answer(root: Root, holder: str, selector: str, digest: str, at: str) -> ApprovalState | None:
     """Return the state of the newest question about a source for a slot, whatever the slot held then; None if nobody
     asked.

@@ -1,4 +1,4 @@
-"""The verbs by which a person decides about methods: approvals, approve, reject."""
+"""The verbs by which a person decides about methods and changes of the mind: approvals, approve, reject."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
+from batos.protocol.trial_documents import TrialDocument
 from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import JOINERS, Column, listing, plain, wrap
 from batos.terminal.short_names import local_time, short
+from batos.verbs.trial_verbs import TRIAL_COLUMNS, trial_text
 from batos.verbs.wire_verb import WireVerb
 
 
 class ApprovalsArgs(StrictModel):
-    """List the methods that wait for a person, then those that were answered; or all of one.
+    """List the methods and changes of the mind that wait for a person, then methods that were answered; or all of one.
 
     APPROVAL is its id, an unambiguous beginning of it, or `last` for the newest, `last-1` for the one before. An
     approval is shown with its source, the guardian's verdict, its checks and how many broken variants they find, and
-    the difference to the revision that it would replace. -v lists ids in full, with the digests of the sources.
+    the difference to the revision that it would replace. A change of the mind has the id of its trial (t-...), and
+    is shown with both values, six answers that changed, the evidence and the cost. -v lists ids in full, with the
+    digests of the sources.
     """
 
     approval: Name | None = Field(
@@ -37,7 +41,7 @@ class ApprovalsArgs(StrictModel):
 
 
 class ApproveArgs(StrictModel):
-    """Approve methods: each is installed exactly as it was shown.
+    """Approve methods, each of which is installed exactly as it was shown, or a change of the mind, which is kept.
 
     APPROVAL is an id, its beginning, or `last`; or give --all --matching PATTERN. Methods are installed at once, and
     missions that wait for them continue. Approved methods are shown; exit 4 when one of them could not be, because it
@@ -56,7 +60,7 @@ class ApproveArgs(StrictModel):
 
 
 class RejectArgs(StrictModel):
-    """Reject a method: missions that wait for it fail with the reason."""
+    """Reject a method: missions that wait for it fail with the reason. A change of the mind is barred for 90 days."""
 
     approval: Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
     why: str = Field(min_length=1, max_length=1_000, description="The reason that its missions are told.")
@@ -73,14 +77,20 @@ _VALUE: Final = 200
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 
 
-def approvals_text(found: ApprovalList | ApprovalDocument) -> str:
+def approvals_text(found: ApprovalList | ApprovalDocument | TrialDocument) -> str:
     """Write one approval in full, or list those there are."""
-    return listing_text(found) if "approvals" in found else whole_text(found)
+    return listing_text(found) if "approvals" in found else _one_text(found)
 
 
-def detailed_text(found: ApprovalList | ApprovalDocument) -> str:
+def detailed_text(found: ApprovalList | ApprovalDocument | TrialDocument) -> str:
     """Write one approval in full, or list those there are with ids in full, and sources."""
-    return listing_text(found, whole=True) if "approvals" in found else whole_text(found)
+    return listing_text(found, whole=True) if "approvals" in found else _one_text(found)
+
+
+def _one_text(found: ApprovalDocument | TrialDocument) -> str:
+    if "lever" not in found:
+        return whole_text(found)
+    return "\n".join([trial_text(found), *(_to_do(found) if found["state"] == "waiting" else ())])
 
 
 def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
@@ -95,7 +105,10 @@ def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
     }  # fmt: skip
     if whole:
         columns["source"] = lambda each: each["digest"][:_DIGEST]
-    return listing(found["approvals"], columns, "Nothing waits for approval.", whole=(0, 1))
+    if not found["trials"]:
+        return listing(found["approvals"], columns, "Nothing waits for approval.", whole=(0, 1))
+    known = listing(found["approvals"], columns, whole=(0, 1)) if found["approvals"] else ""
+    return "\n".join(filter(None, (known, listing(found["trials"], TRIAL_COLUMNS, whole=(0,)))))
 
 
 def _status(found: Mapping[str, object]) -> str:
@@ -118,7 +131,8 @@ def _slot(found: Mapping[str, object]) -> str:
 def whole_text(found: Mapping[str, object]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
     judged = () if found.get("forgets") else _judgement_lines(found)
-    return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *_to_do(found)])
+    asked = _to_do(found) if found["status"] == "asked" else ()
+    return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *asked])
 
 
 def _head(found: Mapping[str, Any]) -> Iterator[str]:
@@ -195,17 +209,16 @@ def _change(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _to_do(found: Mapping[str, object]) -> Iterator[str]:
-    if found["status"] == "asked":
-        yield ""
-        yield f"batos approve {found['id']}"
-        yield f"batos reject {found['id']} --why TEXT"
+    yield ""
+    yield f"batos approve {found['id']}"
+    yield f"batos reject {found['id']} --why TEXT"
 
 
 def approved_text(told: ApprovedDocument) -> str:
     """Write which methods were approved, which could not be, and which missions go on."""
     columns: Mapping[str, Column] = {
         "approved": "id", "method": _slot, "revision": lambda each: each.get("revision", ""),
-        "source": lambda each: each["digest"][:_DIGEST],
+        "source": lambda each: each.get("digest", "")[:_DIGEST],
     }  # fmt: skip
     lines = [listing(told["approved"], columns, whole=(0,))] if told["approved"] else []
     lines += [f"not approved: {each['error']['message']}" for each in told["refused"]]

@@ -128,18 +128,11 @@ class SlotRollbackArgs(SlotArgs):
 
 def trials_text(told: TrialPage) -> str:
     """Write trials, a line each, and how many were kept."""
-    columns: Mapping[str, Column] = {
-        "trial": "id", "state": "state", "lever": "lever",
-        "value": lambda each: shorten(_value_text(each), SHOWN, placeholder="..."),
-        "questions": lambda each: each["screened"] + each["asked"],
-        "better": "wins", "worse": "losses", "evidence": lambda each: f"{each['evidence']:.1f} of {each['needed']:g}",
-        "why": lambda each: each["reason"] or each["why"],
-    }  # fmt: skip
     none = "Nothing was tried yet. `batos heartbeat` tells what is missing; with `resume` the mind tries by itself."
     if not told["trials"]:
         return none
     counted = f"tried {told['tried']}, kept {told['kept']}, expected false among them at most {told['false']:.1f}"
-    return f"{listing(told['trials'], columns, whole=(0,))}\n{counted}"
+    return f"{listing(told['trials'], TRIAL_COLUMNS, whole=(0,))}\n{counted}"
 
 
 def _value_text(told: TrialDocument) -> str:
@@ -155,6 +148,16 @@ def _is_chosen(told: TrialDocument) -> bool:
 
 def _plain_text(value: object) -> str:
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+#: The columns of a list of trials.
+TRIAL_COLUMNS: Final[Mapping[str, Column]] = {
+    "trial": "id", "state": "state", "lever": "lever",
+    "value": lambda each: shorten(_value_text(each), SHOWN, placeholder="..."),
+    "questions": lambda each: each["screened"] + each["asked"],
+    "better": "wins", "worse": "losses", "evidence": lambda each: f"{each['evidence']:.1f} of {each['needed']:g}",
+    "why": lambda each: each["reason"] or each["why"],
+}  # fmt: skip
 
 
 def trial_text(told: TrialDocument) -> str:
@@ -180,9 +183,9 @@ def _heads(told: TrialDocument) -> Iterator[tuple[str, str]]:
 
 def _example_texts(told: TrialDocument) -> Iterator[str]:
     for each in told.get("examples", ()):
-        worth = " -> ".join(f"{value:.2f}" for value in each["worth"])
+        before, after = (_WORTHS.get(value, f"{value:.2f}") for value in each["worth"])
         yield card(
-            [("question", each["question"]), ("before", each["before"]), ("after", each["after"]), ("worth", worth)]
+            [("question", each["question"]), (f"before, {before}", each["before"]), (f"after, {after}", each["after"])]
         )
 
 
@@ -198,6 +201,10 @@ def audit_text(told: SelfAuditDocument) -> str:
         reason = f"{told['error']['message']}. {told['error']['remedy']}"
         parts.append(f"ALFRED gives no answer, so what was computed stands alone: {reason}")
     return "\n\n".join(filter(None, parts))
+
+
+#: An answer that has all of what is right, and one that has nothing of it; any other is told by its share.
+_WORTHS: Final[Mapping[float, str]] = {1.0: "right", 0.0: "wrong"}
 
 
 def slots_text(told: SlotPage) -> str:

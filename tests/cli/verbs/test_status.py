@@ -91,7 +91,7 @@ def test_one_screen() -> None:
         "ollama   http://127.0.0.1:11434, version 0.33.0",
         "         Ollama lacks batos-babs:1: Run `batos genesis`.",
         "queue    3 of 1,000 wait",
-        "asked    2 methods wait for you: `batos approvals`",
+        "asked    2 questions wait for you: `batos approvals`",
         "missions 1,200 done, 2 failed",
         "running  state       personas  for   calls  question",
         "m-1      DELEGATING  BRICK     12 s  3      How do I build a shed?",

@@ -14,7 +14,7 @@ from tests.care.byte_scan import files_with
 from tests.history.test_as_of_past_questions import Door
 from tests.waiting import until
 
-from batos.autotelic import trial_nights, trials
+from batos.autotelic import trial_nights, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.paired_test import PairedAnswer, TrialAnswer
 from batos.genesis.codex.codex import PILLARS
@@ -24,7 +24,9 @@ from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BriefError, NotFound, OllamaUnreachable, Refused
 from batos.records import gold_items
+from batos.records.approvals import count_waiting
 from batos.records.gold_items import GoldItem
+from batos.server.dispatch.guests import limit_guest
 from batos.server.dispatch.trial_changes import read_value
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
@@ -81,7 +83,7 @@ def answer_the_rest(root: Root, name: str) -> None:
     number = 0
     while trials.state_of(root, name) == "trying":
         pair = PairedAnswer(f"more-{number}", "A", 1.0, 0.0)
-        trials.note_answer(root, name, TrialAnswer(pair, "", ""), "2026-11-30T12:00:00.000Z")
+        trial_verdicts.note_answer(root, name, TrialAnswer(pair, "", ""), "2026-11-30T12:00:00.000Z")
         number += 1
 
 
@@ -139,6 +141,69 @@ async def test_a_person_tries_a_line_which_is_kept_when_they_agree(tmp_path: Pat
         assert (await door("slot_show", slot="BABS.line"))["value"] != LINE
         with pytest.raises(NotFound, match="no trial"):
             await door("trials_show", trial="t-none")
+
+
+async def waiting_line(uvm: UVM, door: Door) -> str:
+    """A line that is better, and waits for a person."""
+    begun = await door("trials_try", slot="BABS.line", value=LINE, why="it talks", user="ann")
+    await door("heartbeat_now")
+    await uvm.image.shared.apply(lambda root: answer_the_rest(root, begun["id"]))
+    return str(begun["id"])
+
+
+async def test_a_change_that_waits_is_approved_at_the_desk_of_methods(tmp_path: Path) -> None:
+    """It is listed with both values, answers that changed, evidence and cost; the yes is that of `trials keep`."""
+    async with coloured(tmp_path) as (uvm, door, _):
+        trial = await waiting_line(uvm, door)
+        page = await door("approvals")
+        assert ([each["id"] for each in page["trials"]], page["waiting"]) == ([trial], 1)
+        with uvm.image.snapshot() as root:
+            assert count_waiting(root) == 1
+        shown = await door("approvals", approval=trial[:12])
+        assert shown["changes"][0]["value"] == LINE
+        assert shown["evidence"] >= shown["needed"]
+        assert shown["calls"] > 0
+        told = shown["examples"]
+        assert {(each["before"], each["after"]) for each in told} == {
+            ("The sea is calm tonight.", "The colour is amber.")
+        }
+        assert 0 < len(told) <= trials.EXAMPLES
+        done = await door("approve", approvals=[trial], user="ann")
+        assert [(each["id"], each["by"]) for each in done["approved"]] == [(trial, "ann")]
+        assert (await door("slot_show", slot="BABS.line"))["value"] == LINE
+        assert (await door("approvals"))["trials"] == []
+        with pytest.raises(Refused, match="is promoted"):
+            await door("approve", approvals=[trial])
+        with pytest.raises(NotFound, match="no trial"):
+            await door("approve", approvals=["t-none"])
+
+
+async def test_a_change_that_is_rejected_at_the_desk_is_barred(tmp_path: Path) -> None:
+    """For ninety days; what does not wait is not ended by a rejection."""
+    async with coloured(tmp_path) as (uvm, door, _):
+        trial = await waiting_line(uvm, door)
+        told = await door("reject", approval=trial, why="not her voice", user="ann")
+        assert (told["rejected"]["id"], told["rejected"]["why"]) == (trial, "not her voice")
+        shown = await door("trials_show", trial=trial)
+        assert (shown["state"], shown["reason"]) == ("undone", "not her voice")
+        with uvm.image.snapshot() as root:
+            assert own_slots(root["babs_prototype_obj"])["line"] != LINE
+            assert [each[0].value for each in trials.list_barred(root, "BABS.line", uvm.clock())] == [LINE]
+        with pytest.raises(Refused, match="is undone"):
+            await door("reject", approval=trial, why="again")
+
+
+async def test_a_guest_sees_and_decides_no_trial_at_the_desk(tmp_path: Path) -> None:
+    """Neither in the list nor by its id, whatever door."""
+    async with coloured(tmp_path) as (uvm, door, _):
+        trial, guest = await waiting_line(uvm, door), "key laptop"
+        assert (await door("approvals", user=guest))["trials"] == []
+        with pytest.raises(NotFound):
+            await door("approvals", approval=trial, user=guest)
+        for verb, more in (("approve", {"approvals": [trial]}), ("reject", {"approval": trial, "why": "no"})):
+            with pytest.raises(NotFound):
+                await door(verb, **limit_guest(verb, more, f"{guest} 0a1b"))
+        assert (await door("trials_show", trial=trial))["state"] == "waiting"
 
 
 async def test_a_question_of_a_person_ends_a_trial_at_once(tmp_path: Path) -> None:

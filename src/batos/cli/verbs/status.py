@@ -120,7 +120,7 @@ def _standing(found: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield f"queue    {found['queue']['waiting']:,} of {found['queue']['limit']:,} wait"
     asked = (found.get("approvals") or {}).get("waiting", 0)
     if asked:
-        yield f"asked    {count_text(asked, 'method')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
+        yield f"asked    {count_text(asked, 'question')} {'waits' if asked == 1 else 'wait'} for you: `batos approvals`"
     yield from _learning(found.get("learning") or {}, now)
     yield from _heartbeat(found.get("heartbeat"), now)
     told = ", ".join(f"{count:,} {word}" for word, count in (found.get("missions") or {}).items() if count)

@@ -1,4 +1,4 @@
-"""Changes of methods by a person, through every door: approved, rejected, rolled back, made and redefined."""
+"""Changes of methods and answers to what waits for a person, through every door."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 from batos.approvals import documents
 from batos.approvals.desk import ApprovalAnswers
-from batos.approvals.documents import approval_error, refusal
-from batos.autotelic import slot_values
+from batos.approvals.documents import approval_error, no_such, refusal
+from batos.autotelic import slot_values, trial_verdicts, trials
 from batos.client.pending import OnEvent
-from batos.image.ids import iso
+from batos.image.ids import is_trial, iso
 from batos.image.roots import Root
 from batos.protocol.errors import BriefError, GenerationFailed, NotFound, ProtocolError, Refused
 from batos.protocol.method_documents import (
     AnsweredDocument,
+    ApprovalFailure,
     ApprovedDocument,
     LateReport,
     MethodDocument,
@@ -24,6 +25,7 @@ from batos.protocol.trial_documents import SlotLineage
 from batos.records.approvals import ApprovalState
 from batos.records.redefinitions import ChangeOrigin
 from batos.server.dispatch.handling import Handler, Shield, bind
+from batos.server.dispatch.trial_changes import Verdict, decide
 from batos.uvm import UVM
 from batos.verbs.approval_verbs import ApproveArgs, RejectArgs
 from batos.verbs.method_verbs import (
@@ -132,20 +134,41 @@ async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
         names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
     else:
         names = await asyncio.to_thread(_resolve_ids, uvm, names, of)
-    answered = await uvm.approvals.approve(names, given.user or uvm.settings.asker)
-    refused = [answer for answer in answered.answers if not _said(answer, "approved")]
-    if len(refused) == len(answered.answers):
-        raise refusal(refused[0])
-    return {
-        "approved": [_answer_document(answer) for answer in answered.answers if _said(answer, "approved")],
-        "refused": [{"id": answer.name, "error": refusal(answer).as_dict()} for answer in refused],
-        "woken": list(answered.woken),
-    }
+    answered = await uvm.approvals.approve([each for each in names if not is_trial(each)], _decider(uvm, given))
+    approved = [_answer_document(answer) for answer in answered.answers if _said(answer, "approved")]
+    refused = {answer.name: refusal(answer) for answer in answered.answers if not _said(answer, "approved")}
+    for name in filter(is_trial, names):
+        try:
+            approved.append(await _decide_trial(uvm, trial_verdicts.keep, name, given))
+        except Refused as error:
+            refused[name] = error
+    if not approved:
+        raise next(iter(refused.values()))
+    failures: list[ApprovalFailure] = [{"id": name, "error": error.as_dict()} for name, error in refused.items()]
+    return {"approved": approved, "refused": failures, "woken": list(answered.woken)}
+
+
+def _decider(uvm: UVM, given: ApproveArgs | RejectArgs) -> str:
+    return given.user or uvm.settings.asker
+
+
+async def _decide_trial(
+    uvm: UVM, verdict: Verdict, name: str, given: ApproveArgs | RejectArgs, why: str = ""
+) -> AnsweredDocument:
+    """Keep the change of a trial that waits, or end it, as `trials keep` and `trials undo` do."""
+    told = await decide(uvm, verdict, name, given.user, why)
+    holder, _, slot = told["lever"].partition(".")
+    return {"id": told["id"], "object": holder, "selector": slot, "by": _decider(uvm, given)}
 
 
 def _resolve_ids(uvm: UVM, names: list[str], user: str | None) -> list[str]:
+    """Return the ids that are meant. Raises: NotFound: there is none; with a user, none of that user's missions."""
+    tried = [each for each in names if is_trial(each)]
+    if tried and user is not None:
+        raise no_such(tried[0])
     with uvm.image.snapshot() as root:
-        return documents.resolve_ids(root, names, user)
+        asked = documents.resolve_ids(root, [each for each in names if each not in tried], user)
+        return [*asked, *(trials.complete_id(root, each) for each in tried)]
 
 
 def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
@@ -165,7 +188,11 @@ async def reject(uvm: UVM, given: RejectArgs) -> RejectedDocument:
     if not given.why.strip():
         raise BriefError("why: it has only blanks", field="why", remedy="Give a reason: the one who asked is told.")
     (name,) = await asyncio.to_thread(_resolve_ids, uvm, [given.approval], given.user if given.mine else None)
-    answered: ApprovalAnswers = await uvm.approvals.reject(name, given.user or uvm.settings.asker, given.why.strip())
+    why = given.why.strip()
+    if is_trial(name):
+        told = await _decide_trial(uvm, trial_verdicts.refuse, name, given, why)
+        return {"rejected": {**told, "why": why}, "woken": []}
+    answered: ApprovalAnswers = await uvm.approvals.reject(name, _decider(uvm, given), why)
     answer = answered.answers[0]
     if not _said(answer, "rejected"):
         raise refusal(answer)

@@ -14,7 +14,7 @@ from batos.missions.readings import Readings
 from batos.protocol.trial_documents import SlotPage, TrialDocument, TrialPage
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.motion_verbs import CEM, CEM_WHY
-from batos.verbs.trial_verbs import SLOT_SHOW, SLOTS, TRIALS, TRIALS_SHOW, TrialsArgs, TrialShowArgs
+from batos.verbs.trial_verbs import SLOT_SHOW, SLOTS, TRIALS, TRIALS_SHOW, TrialsArgs
 
 T = TypeVar("T")
 
@@ -35,7 +35,10 @@ def verbs(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
             bind(CEM, lambda given, *_told: read(lambda root: entropy_days.describe(root, given.days, given.user))),
             bind(CEM_WHY, lambda given, *_told: read(lambda root: entropy_days.explain(root, given.day, given.user))),
             bind(TRIALS, lambda given, *_told: read(lambda root: list_trials(root, given))),
-            bind(TRIALS_SHOW, lambda given, *_told: read(lambda root: show_trial(root, of.journal, given))),
+            bind(
+                TRIALS_SHOW,
+                lambda given, *_told: read(lambda root: show_trial(root, of.journal, given.trial, given.user)),
+            ),
             bind(SLOTS, lambda _given, *_told: read(list_slots)),
             bind(SLOT_SHOW, lambda given, *_told: read(lambda root: slot_values.describe(root, given.slot))),
         )
@@ -52,11 +55,17 @@ def list_trials(root: Root, given: TrialsArgs) -> TrialPage:
     return {"trials": shown, "tried": len(names), "kept": len(standing), "false": false}
 
 
-def show_trial(root: Root, journal: Entries, given: TrialShowArgs) -> TrialDocument:
+def list_waiting(root: Root) -> list[TrialDocument]:
+    """Return the trials whose change a person has to agree to, the oldest first."""
+    kept = root.get(roots.TRIALS)  # an older moment of the image has none
+    return [] if kept is None else [trials.document(root, each) for each in trials.list_by_state(root, "waiting")]
+
+
+def show_trial(root: Root, journal: Entries, named: str, user: str | None = None) -> TrialDocument:
     """Return a trial; the words of its questions are shown to whoever may see all missions."""
-    name = trials.complete_id(root, given.trial)
+    name = trials.complete_id(root, named)
     told = trials.document(root, name)
-    return told if given.user is not None else {**told, "examples": read_examples(root, journal, name)}
+    return told if user is not None else {**told, "examples": read_examples(root, journal, name)}
 
 
 def list_slots(root: Root) -> SlotPage:

@@ -33,6 +33,7 @@ from batos.protocol.method_documents import (
     MethodList,
 )
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument
+from batos.protocol.trial_documents import TrialDocument
 from batos.server.dispatch import motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
@@ -219,14 +220,17 @@ class Reader:
             word = await self.read(of.resolve_mission, word, given.user)
         return {**await self.read(of.inspect, f"{word}{dot}{slot}", given.user), **said}
 
-    def _approvals_document(self, given: ApprovalsArgs) -> ApprovalList | ApprovalDocument:
-        """Return {approvals, waiting}, or one approval whole; NotFound."""
+    def _approvals_document(self, given: ApprovalsArgs) -> ApprovalList | ApprovalDocument | TrialDocument:
+        """Return {approvals, trials, waiting}, or one approval or trial whole; NotFound."""
         at = iso(self._of.clock())
         with self._of.image.snapshot() as root:
+            if given.approval is not None and ids.is_trial(given.approval) and given.user is None:
+                return motion_reads.show_trial(root, self._of.journal, given.approval)
             if given.approval is not None:
                 (name,) = documents.resolve_ids(root, [given.approval], given.user)
                 return documents.whole(root, name, at)
-            return documents.list_approvals(root, at, given.limit, given.status, given.user)
+            tried = motion_reads.list_waiting(root) if given.user is None and given.status in (None, "asked") else ()
+            return documents.list_approvals(root, at, given.limit, given.status, given.user, tried)
 
     async def _methods(self, given: MethodListArgs, *_told: object) -> MethodList:
         of, said = await self.as_of(given)

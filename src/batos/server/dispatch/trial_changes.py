@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
-from batos.autotelic import item_store, slot_values, trials
+from batos.autotelic import item_store, slot_values, trial_verdicts, trials
 from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
@@ -30,6 +31,9 @@ from batos.verbs.trial_verbs import (
     TrialTryArgs,
     TrialUndoArgs,
 )
+
+#: Keeps a trial, or undoes it.
+Verdict: TypeAlias = Callable[[Root, str, ChangeOrigin], None]
 
 
 def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handler]:
@@ -56,10 +60,10 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
         return await show(found)
 
     async def keep(given: TrialKeepArgs, *_told: object) -> TrialDocument:
-        return await show(await shield(nights.keep(given.trial, origin(given.user))))
+        return await shield(decide(uvm, trial_verdicts.keep, given.trial, given.user))
 
     async def undo(given: TrialUndoArgs, *_told: object) -> TrialDocument:
-        return await show(await shield(nights.undo(given.trial, origin(given.user, given.why))))
+        return await shield(decide(uvm, trial_verdicts.undo, given.trial, given.user, given.why))
 
     async def redefine(given: SlotRedefineArgs, *_told: object) -> SlotLineage:
         value = read_value(given.value)
@@ -84,6 +88,18 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
             bind(SLOT_ROLLBACK, roll_back),
         )
     )
+
+
+async def decide(uvm: UVM, verdict: Verdict, named: str, by: str | None, why: str = "") -> TrialDocument:
+    """Let a person keep or undo a trial, through whatever door; return it. Raises: as the verdict does, NotFound."""
+    origin = ChangeOrigin(by or uvm.settings.asker, iso(uvm.clock()), why)
+
+    def change(root: Root) -> TrialDocument:
+        name = trials.complete_id(root, named)
+        verdict(root, name, origin)
+        return trials.document(root, name)
+
+    return await uvm.image.shared.apply(change)
 
 
 def read_value(text: str) -> object:
