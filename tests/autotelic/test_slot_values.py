@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import slot_values
+from batos.autotelic import levers, slot_values
+from batos.autotelic.slot_values import SlotWrite
 from batos.genesis import graph, state_steps
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
+from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import state_slot
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.minds.context_building import persona_of, thinking_of, voice_of
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import BatosError, BriefError, NotFound, Refused
 from batos.records import redefinitions
 from batos.records.redefinitions import ChangeOrigin
@@ -98,6 +101,45 @@ async def test_a_condition_that_is_none_is_told_with_those_that_are(tmp_path: Pa
         with pytest.raises(BriefError, match="no condition `min_word`") as refused:
             await world.give(KOAN, {"min_word": 3})
         assert "min_words" in refused.value.remedy
+
+
+async def test_a_model_that_acts_in_the_place_of_the_codexs_goes_with_it(tmp_path: Path) -> None:
+    """As long as the codex names the same; the name is that of the daemon's list."""
+
+    def look(root: Root) -> None:
+        slot_values.redefine(root, "ROBIN.model", "qwen2.5", ANN)
+        assert thinking_of(persona_of(root, "robin")).model == "qwen2.5:latest"
+        graph.build(root, codex)
+        assert slot_values.find_place(root, "ROBIN.model").read() == "qwen2.5:latest"
+        graph.build(root, codices.parse({**texts, codices.MIND: other}).sound())
+        assert thinking_of(persona_of(root, "robin")).model == "another:1b"
+
+    texts = codices.read_shipped()
+    codex = codices.parse(texts).sound()
+    other = texts[codices.MIND].replace(codex.default_model, "another:1b")
+    root = built()
+    with pytest.raises(BriefError, match="cloud"):
+        slot_values.redefine(root, "ROBIN.model", "gpt-oss:120b-cloud", ANN)
+    look(root)
+
+
+def test_an_adapter_is_one_that_genesis_made_a_model_with() -> None:
+    """In any case of its letters; what lies in the folder only is none yet, and what is gone is none any more."""
+    root = built()
+    warm = {"persona": "ROBIN", "model": "batos-robin-warm:1"}
+    for name, more in (("atlas", {"model": "batos-babs-atlas:1"}), ("late", {}), ("warm", warm)):
+        proxy = UvmObject({"persona": "BABS", "present": True, "used": False, "name": name, **more})
+        own_slots(root["pLLM_obj"])["lora_repository"][f"BABS/{name}"] = proxy
+    place = slot_values.find_place(root, "babs.adapter")
+    assert (place.read(), slot_values.list_adapters(place.holder)) == ("none", ("none", "atlas"))
+    slot_values.redefine(root, place.name, "Atlas", ANN)
+    assert repository.choice_of(root, "BABS") == "atlas"
+    with pytest.raises(BriefError, match="late") as refused:
+        slot_values.redefine(root, place.name, "late", ANN)
+    assert "none, atlas" in refused.value.remedy
+    levers_of = {each.name: each.others for each in levers.list_levers(root, ["qwen2.5:0.5b"])}
+    assert levers_of["BABS.adapter"] == ((SlotWrite("BABS.adapter", "none"),),)
+    assert levers_of["mind.model"] == (tuple(SlotWrite(f"{each}.model", "qwen2.5:0.5b") for each in PILLARS),)
 
 
 async def test_a_former_value_comes_back(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ class Cards(HandDaemon):
         self.infos: dict[str, Mapping[str, Any]] = {}
         self.arrays: dict[str, Mapping[str, Any]] = {}
         self.weights_of: dict[str, str] = {}
+        self.can: dict[str, tuple[str, ...]] = {}
 
     def give(self, model: str, weights: int, info: Mapping[str, Any] = LLAMA, blob: str = "") -> None:
         """The daemon has this model."""
@@ -54,7 +55,9 @@ class Cards(HandDaemon):
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
         self.asked.append(f"show {model}{' verbose' if verbose else ''}")
         info = {**self.infos[model], **(self.arrays.get(model, {}) if verbose else {})}
-        return ModelCard(model, (), info, f"FROM {self.weights_of[model]}", "", "", "", "", "")
+        return ModelCard(
+            model, self.can.get(model, ("completion",)), info, f"FROM {self.weights_of[model]}", "", "", "", "", ""
+        )
 
 
 @pytest.fixture
@@ -102,6 +105,17 @@ async def test_personas_of_one_base_are_one_runner(codex: Codex, cards: Cards, t
     assert table.needed_bytes == WEIGHTS + GIB
     assert cards.asked == [f"show {BASE}"]
     assert await budget_check.refusal(found, settings(tmp_path), cards) is None
+
+
+async def test_the_other_models_that_fit_and_answer(codex: Codex, cards: Cards, tmp_path: Path) -> None:
+    """Neither the base of all personas, nor one that genesis made, that only embeds, is too large or runs elsewhere."""
+    cards.can["small-embedder:1"] = ("embedding",)
+    for name in (SMALL, "small-embedder:1", "batos-robin:0123456789ab", "gpt-oss:120b-cloud"):
+        cards.give(name, WEIGHTS // 2)
+    cards.give("large:70b", 9 * WEIGHTS)
+    found = await plan(codex, "default", cards)
+    assert await budget_check.list_other_models(found, settings(tmp_path), cards) == [SMALL]
+    assert await budget_check.list_other_models(found, settings(tmp_path, vram="2"), cards) == []
 
 
 async def test_refused_with_what_fits(codex: Codex, cards: Cards, folder: Path, tmp_path: Path) -> None:

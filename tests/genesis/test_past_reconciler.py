@@ -6,14 +6,22 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from tests.genesis.loras import gguf_adapter
+from tests.genesis.stages import Stage, models_of
 
+from batos.autotelic import slot_values
+from batos.autotelic.slot_values import SlotWrite
 from batos.events import Events
 from batos.genesis import persona_models
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.image.past import kept_span, newest_commit, tid_of
 from batos.protocol.errors import PackedAway, Refused
+from batos.records.redefinitions import ChangeOrigin
 from batos.testing import scripted_uvm
 from batos.uvm import open_past
+
+ANN = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "I want it")
 
 
 async def test_the_personas_of_then_think_with_the_models_of_today(tmp_path: Path) -> None:
@@ -37,6 +45,22 @@ async def test_the_personas_of_then_think_with_the_models_of_today(tmp_path: Pat
             for refused in (past.reconciler.run(), past.reconciler.plan()):
                 with pytest.raises(Refused, match="present"):
                     await refused
+
+
+async def test_an_adapter_that_is_chosen_in_a_copy_acts_there(stage: Stage) -> None:
+    """As a trial of it does: nobody thinks with it in the mind itself. Who chose nothing has the model of today."""
+    await stage.uvm.image.shared.apply(lambda root: repository.choose(root, "ROBIN", None))
+    gguf_adapter(stage.home / "adapters" / "robin" / "warm")
+    plain = models_of(await stage.ask())
+    asked = {"text": "Why do I worry?", "effort": "reflex"}
+    async with open_past(stage.uvm, newest_commit(stage.uvm.image.db), Events(log=False)) as copy:
+        await copy.image.writer.apply(lambda root: slot_values.try_out(root, (SlotWrite("ROBIN.adapter", "warm"),)))
+        (warm,) = models_of(await copy.missions.ask({**asked, "persona": "ROBIN"}))
+        assert warm.startswith("batos-robin-warm:")
+        assert models_of(await copy.missions.ask({**asked, "persona": "BABS"})) == [stage.model("BABS")]
+    assert models_of(await stage.ask()) == plain == [stage.model("ROBIN")]
+    await stage.uvm.image.shared.apply(lambda root: slot_values.redefine(root, "ROBIN.adapter", "warm", ANN))
+    assert models_of(await stage.ask()) == [warm]
 
 
 async def test_before_genesis_there_was_no_mind(tmp_path: Path) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, cast
 
 from batos.autotelic import slot_values
-from batos.autotelic.slot_values import Changes, SlotWrite
+from batos.autotelic.slot_values import Changes, SlotPlace, SlotWrite
 from batos.genesis import state_steps
-from batos.genesis.codex.codex import PILLARS
 from batos.genesis.state_steps import BoundValue, Steps
 from batos.image.roots import Root
+from batos.objects.prototype import own_slots
 from batos.records.redefinitions import Value
 
 #: 1: kept by itself when it is better; 2: the same, announced; 3: kept by a person alone.
 Risk: TypeAlias = Literal[1, 2, 3]
-#: Makes the values to be tried from those that act.
-Vary: TypeAlias = Callable[[Sequence[Value]], Iterator[Sequence[Value]]]
+#: Makes the values to be tried of slots as they are, and of the models that Ollama has beside the codex's.
+Vary: TypeAlias = Callable[[Sequence[SlotPlace], Sequence[str]], Iterator[Sequence[Value]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,11 @@ class Lever:
     others: tuple[Changes, ...]
 
 
-def list_levers(root: Root) -> list[Lever]:
-    """List the levers of an image that have another value than the acting one."""
-    places = {each.name: each.read() for each in slot_values.list_places(root)}
-    return [made for kind in KINDS for names in _groups(kind, places) if (made := _lever(kind, names, places)).others]
+def list_levers(root: Root, models: Sequence[str] = ()) -> list[Lever]:
+    """List the levers of an image that have another value than the acting one; `models` are those that Ollama has."""
+    places = {each.name: each for each in slot_values.list_places(root)}
+    groups = ((kind, [places[name] for name in names]) for kind in KINDS for names in _groups(kind, places))
+    return [made for kind, group in groups if (made := _lever(kind, group, models)).others]
 
 
 def find_kind(slot: str) -> LeverKind:
@@ -65,37 +66,48 @@ def find_kind(slot: str) -> LeverKind:
     return max(found, key=lambda each: each.risk, default=KINDS[-1])
 
 
-def _groups(kind: LeverKind, places: Mapping[str, Value]) -> list[tuple[str, ...]]:
+def _groups(kind: LeverKind, places: Iterable[str]) -> list[tuple[str, ...]]:
     names = tuple(name for name in places if f".{name}".endswith(f".{kind.slot}"))
     return [(name,) for name in names] if kind.apart else [names] if names else []
 
 
-def _lever(kind: LeverKind, names: Sequence[str], places: Mapping[str, Value]) -> Lever:
-    acting = tuple(SlotWrite(name, places[name]) for name in names)
+def _lever(kind: LeverKind, places: Sequence[SlotPlace], models: Sequence[str]) -> Lever:
+    names = [each.name for each in places]
+    acting = tuple(SlotWrite(each.name, each.read()) for each in places)
     others = [
         tuple(SlotWrite(name, value) for name, value in zip(names, values, strict=True))
-        for values in kind.vary([each.value for each in acting])
+        for values in kind.vary(places, models)
     ]
-    whole = kind.slot if kind.slot in places else f"mind.{kind.slot}"
+    whole = kind.slot if kind.slot in names else f"mind.{kind.slot}"
     called = names[0] if kind.apart else f"{whole} {kind.step}".rstrip()
     return Lever(called, kind, acting, tuple(dict.fromkeys(each for each in others if each != acting)))
 
 
 def _each_of(*values: Value) -> Vary:
     """Return what tries these values, each for all slots."""
-    return lambda acting: ((value,) * len(acting) for value in values)
+    return lambda places, _models: ((value,) * len(places) for value in values)
 
 
-def _without_one(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+def _list_models(places: Sequence[SlotPlace], models: Sequence[str]) -> Iterator[Sequence[Value]]:
+    """Yield each model that Ollama has, for all personas: bases that differ would be loaded anew at every switch."""
+    yield from ((name,) * len(places) for name in (None, *models))
+
+
+def _list_adapters(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
+    """Yield each adapter of a persona that genesis made a model with, and its base without one."""
+    yield from ((name,) for place in places for name in slot_values.list_adapters(place.holder))
+
+
+def _without_one(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
     """Yield the facets of a persona without one of them, each in turn."""
-    for value in acting:
+    for value in (each.read() for each in places):
         if isinstance(value, tuple) and len(value) > 1:
             yield from ([tuple(other for other in value if other != each)] for each in value)
 
 
-def _other_conditions(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+def _other_conditions(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
     """Yield the conditions of a protocol with longer and shorter questions, and without the count of words."""
-    for value in acting:
+    for value in (each.read() for each in places):
         known = slot_values.as_conditions(value)
         if known:
             least = known.get("min_words", 0)
@@ -107,9 +119,9 @@ def _other_conditions(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
 def _vary_steps(step: str, *changes: Callable[[Steps], Steps]) -> Vary:
     """Return what tries changes of a state that takes a step."""
 
-    def vary(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
-        for value in acting:
-            steps = cast("Steps", value)
+    def vary(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
+        for place in places:
+            steps = cast("Steps", place.read())
             if step in dict(steps):
                 yield from ([change(steps)] for change in changes)
 
@@ -129,9 +141,9 @@ _LINES: Final = (
 )
 
 
-def _written_lines(acting: Sequence[Value]) -> Iterator[Sequence[Value]]:
+def _written_lines(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
     for line in _LINES:
-        yield [line.format(name=name) for name, _ in zip(PILLARS, acting, strict=False)]
+        yield [line.format(name=own_slots(each.holder)["name"]) for each in places]
 
 
 _RELEVANCE: Final = frozenset({"Hrel", "outcome", "cem"})
@@ -160,5 +172,7 @@ KINDS: Final = (
     _bound_kind("SYNTHESIZING", "repair", "revisions", _RELEVANCE, 0, 1),
     LeverKind("undivided", "DECOMPOSING.steps", 1, frozenset({"Hcog"}), _vary_without("divide"), step="divide"),
     LeverKind("no protocol", "SYNTHESIZING.steps", 2, frozenset({"Hsol"}), _vary_without("protocol"), step="protocol"),
+    LeverKind("model", "model", 2, _RELEVANCE, _list_models),
+    LeverKind("adapter", "adapter", 2, _RELEVANCE, _list_adapters, apart=True),
     LeverKind("persona line", "line", 3, _RELEVANCE, _written_lines),
 )

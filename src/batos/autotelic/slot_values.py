@@ -11,17 +11,21 @@ from pydantic_core import PydanticCustomError
 
 from batos.agency.lookup import find_object
 from batos.genesis import state_steps
+from batos.genesis.adapters import repository
+from batos.genesis.adapters.inventory import NONE
 from batos.genesis.codex import declarations, value_checks
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.genesis.codex.origins import plain
 from batos.genesis.codex.value_checks import ValueFault
+from batos.genesis.persona_models import OTHER_MODEL
 from batos.image import ownership, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root, named_objects
+from batos.inference import model_names
 from batos.objects import prototype
 from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, delegation, own_slots, parents_of
+from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, parents_of
 from batos.protocol.errors import BriefError, NotFound, ObjectError, Refused
 from batos.protocol.trial_documents import SlotLineage, SlotValueDocument
 from batos.records import redefinitions
@@ -33,6 +37,8 @@ _PARENTS: Final = ".parents"
 _OPTIONS: Final = "options"
 #: The most characters of a persona's line.
 LINE: Final = 400
+#: Letters of a refused value that an error shows.
+_SHOWN: Final = 40
 #: Options of a model that may be redefined: another window, say, would load a runner anew.
 OPTIONS: Final = ("temperature", "num_predict", "repeat_penalty", "top_p")
 
@@ -275,6 +281,45 @@ def _check_facets(holder: UvmObject, slot: str, value: object) -> Value:
     return named
 
 
+def list_adapters(holder: UvmObject) -> tuple[str, ...]:
+    """List the adapters of a persona that genesis made a model with, and NONE, which is its base without one."""
+    kept, persona = lookup(holder, repository.REPOSITORY), own_slots(holder)["name"]
+    proxies = [] if kept is None else [own_slots(each) for each in kept.value.values()]
+    made = (each for each in proxies if each["persona"] == persona and each["present"] and "model" in each)
+    return (NONE, *sorted(each["name"] for each in made))
+
+
+def _read_adapter(holder: UvmObject, slot: str) -> Value:
+    return _read_slot(holder, slot) or NONE
+
+
+def _check_adapter(holder: UvmObject, slot: str, value: object) -> Value:
+    known = list_adapters(holder)
+    found = next((each for each in known if each.casefold() == str(value).casefold()), None)
+    if found is None:
+        what = f"genesis made no model with the adapter {value!s:.{_SHOWN}}"
+        raise _wrong_value(slot, what, f"Give one of: {', '.join(known)}. `batos genesis` makes what is missing.")
+    return found
+
+
+def _read_model(holder: UvmObject, _slot: str) -> Value:
+    return _read_slot(holder, OTHER_MODEL)
+
+
+def _write_model(holder: UvmObject, _slot: str, value: Value) -> None:
+    _write_slot(holder, OTHER_MODEL, value)
+
+
+def _check_model(_holder: UvmObject, slot: str, value: object) -> Value:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _wrong_value(slot, "a model has a name", "Give it as `ollama list` prints it, or null.")
+    if (fault := model_names.fault(value)) is not None:
+        raise _wrong_value(slot, *fault)
+    return model_names.with_tag(value)
+
+
 def _read_condition(holder: UvmObject, slot: str) -> Value:
     intent: Intent = own_slots(holder)[slot]
     return _as_pairs(intent.when)
@@ -351,6 +396,8 @@ PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
     "answer_form": SlotKind(
         "the form of an answer of two voices", _read_slot, _write_slot, _check_word("joined", "two_voices")
     ),
+    "model": SlotKind("a model of Ollama in the place of the codex's", _read_model, _write_model, _check_model),
+    "adapter": SlotKind("the adapter that it thinks with", _read_adapter, _write_slot, _check_adapter),
     "facets": SlotKind("the facets that think for it", _read_slot, _write_slot, _check_facets),
 }
 #: The conditions under which a key protocol applies.

@@ -126,8 +126,9 @@ def trials_of(
     copies: PastQuestions,
     user: str,
     can_ask: Callable[[], Awaitable[bool]],
+    models: Callable[[], Awaitable[Sequence[str]]],
 ) -> Trials:
-    """Return what tries changes on a user's gold items, as long as a model would answer."""
+    """Return what tries changes on a user's gold items, as long as a model would answer; `models` lists other ones."""
 
     def questions(root: Root, use: ItemSplit) -> Sequence[GoldItem]:
         return [each for each in gold_items.list_items(root, user, {use}) if each.kind in ANSWERED]
@@ -135,4 +136,4 @@ def trials_of(
     def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
         return item_scores.score(item, reply.answer, beside, reply.ruled)
 
-    return Trials(TrialParts(image, clock, questions, CopyAsker(copies).ask, worth, can_ask))
+    return Trials(TrialParts(image, clock, questions, CopyAsker(copies).ask, worth, can_ask, models))

@@ -15,14 +15,14 @@ from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_ve
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.levers import Lever
 from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
-from batos.autotelic.slot_values import Changes, SlotWrite
+from batos.autotelic.slot_values import Changes, SlotPlace, SlotWrite
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.protocol.errors import BriefError, Refused
 from batos.records.gold_items import GoldItem, ItemSplit
-from batos.records.redefinitions import ChangeOrigin
+from batos.records.redefinitions import ChangeOrigin, Value
 
 T = TypeVar("T")
 
@@ -49,12 +49,18 @@ class AskedReply(NamedTuple):
     tokens: int = 0
 
 
+async def _no_models() -> Sequence[str]:
+    """Return no models: none is tried."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class TrialParts:
     """The parts of trials: questions of either use, who asks them with other values, and the worth of an answer.
 
-    `can_ask` tests if a model would answer now. `ask` returns None where it is told to leave, or where no form is to
-    blame that nothing came of a question. `worth` takes a reply and the answer of the other form.
+    `can_ask` tests if a model would answer now, `models` lists those that Ollama has beside the codex's. `ask` returns
+    None where it is told to leave, or where no form is to blame that nothing came of a question. `worth` takes a reply
+    and the answer of the other form.
     """
 
     image: LivingImage
@@ -63,6 +69,7 @@ class TrialParts:
     ask: Callable[[GoldItem, Changes, Callable[[], bool]], Awaitable[AskedReply | None]]
     worth: Callable[[GoldItem, AskedReply, str], float]
     can_ask: Callable[[], Awaitable[bool]]
+    models: Callable[[], Awaitable[Sequence[str]]] = _no_models
 
 
 class _Left(Exception):
@@ -135,9 +142,12 @@ class Trials:
         BriefError: the value is none for it.
         """
 
+        models = await self._parts.models()
+
         def change(root: Root) -> str:
             place = slot_values.find_place(root, slot)
             checked = place.kind.check(place.holder, place.slot, value)
+            _check_there(place, checked, models)
             acting = (SlotWrite(place.name, place.read()),)
             if checked == acting[0].value:
                 raise BriefError(f"{place.name} is {value!r} now", field="value", remedy="Give another value.")
@@ -236,15 +246,14 @@ class Trials:
 
     async def _begin_due(self) -> str | None:
         """Begin a trial of the lever that is most due; None: none is."""
-        now = self._parts.clock()
-
-        due = await self._read(lambda root: self._find_due(root, now))
+        now, models = self._parts.clock(), await self._parts.models()
+        due = await self._read(lambda root: self._find_due(root, now, models))
         if due is None:
             return None
         lever, why = due
 
         def change(root: Root) -> str | None:
-            if trials.find_open(root) is not None or lever not in levers.list_levers(root):
+            if trials.find_open(root) is not None or lever not in levers.list_levers(root, models):
                 return None  # somebody began one meanwhile, or changed the values
             barred = trials.list_barred(root, lever.name, now)
             candidates = [each for each in lever.others if each not in barred]
@@ -252,7 +261,7 @@ class Trials:
 
         return await self._write(change)
 
-    def _find_due(self, root: Root, now: datetime) -> tuple[Lever, str] | None:
+    def _find_due(self, root: Root, now: datetime, models: Sequence[str]) -> tuple[Lever, str] | None:
         """Return the lever to be tried, with the reason: one that decay names, else the one that was tried least.
 
         A lever is due when it was never tried, when there are enough questions that were made since it was, or when
@@ -264,7 +273,7 @@ class Trials:
         judges = self._parts.questions(root, USES[1])
         fallen = _find_fallen(root)
         found: list[tuple[bool, int, int]] = []
-        every, since = levers.list_levers(root), iso(now - AGAIN)
+        every, since = levers.list_levers(root, models), iso(now - AGAIN)
         probed = trials.list_probed_slots(root)
         for place, lever in enumerate(every):
             begun = trials.list_begun(root, lever.name)
@@ -300,6 +309,12 @@ class Trials:
 
     async def _write(self, change: Callable[[Root], T]) -> T:
         return await self._parts.image.shared.apply(change)
+
+
+def _check_there(place: SlotPlace, value: Value, models: Sequence[str]) -> None:
+    if place.slot == "model" and value not in (None, *models):
+        remedy = f"Give one of: {', '.join(models)}." if models else "`ollama pull` fetches one."
+        raise BriefError(f"Ollama has no model {value} that answers and fits", field="value", remedy=remedy)
 
 
 def _list_untried(root: Root, lever: str, judges: Sequence[GoldItem]) -> list[GoldItem]:

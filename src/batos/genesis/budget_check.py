@@ -12,6 +12,7 @@ from batos.genesis.codex import value_checks
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
+from batos.genesis.persona_models import is_of_a_persona
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.inference import model_names, vram_budget
@@ -52,6 +53,7 @@ class _KnownModel:
     weights: int
     cache: Cache | None
     blob: str
+    answers: bool
 
 
 class _Cards:
@@ -71,7 +73,8 @@ class _Cards:
             card = await self._daemon.show(row.name)
             if vram_budget.lacks_arrays(card.info):
                 card = await self._daemon.show(row.name, verbose=True)
-            self._shown[row.digest] = _KnownModel(row.size, vram_budget.cache_of(card.info), card.blob)
+            cache, answers = vram_budget.cache_of(card.info), "completion" in card.capabilities
+            self._shown[row.digest] = _KnownModel(row.size, cache, card.blob, answers)
         return self._shown[row.digest]
 
 
@@ -99,6 +102,29 @@ def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
     beside = next((use.options for use in found if model_names.same(use.base, chosen.coder)), None)
     found.append(_ModelUse("the coder", chosen.coder, beside or {**value_checks.DEFAULTS, **chosen.options}))
     found.append(_ModelUse("the embedder", chosen.embedder, {"num_ctx": STEP, "num_gpu": 0}))
+    return found
+
+
+async def list_other_models(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> list[str]:
+    """List the models that Ollama has with which the personas could think instead: each fits as they would use it.
+
+    Models that genesis makes, that run elsewhere or that only embed are left out; so is the base of all personas.
+    Asks the daemon once for each model.
+    """
+    cards, terms, codex = _Cards(daemon, plan.listed), terms_of(settings), plan.codex
+    uses = [each for each in _uses(plan, plan.profile) if each.who in PILLARS]
+    gone = {model_names.key(codex.profile(plan.profile).embedder)}
+    bases = {model_names.key(each.base) for each in uses}
+    gone |= bases if len(bases) == 1 else set()
+    found: list[str] = []
+    for name in (row.name for row in plan.listed.rows):
+        if model_names.key(name) in gone or is_of_a_persona(name) or model_names.fault(name) is not None:
+            continue
+        others = [replace(each, base=name, made="", adapter="", adapter_bytes=0) for each in uses]
+        known = await cards.describe(others[0])
+        table = vram_budget.rows(_merge_runners([await _resident(each, cards) for each in others]), terms)
+        if known is not None and known.answers and table.fits is not False:
+            found.append(name)
     return found
 
 

@@ -15,6 +15,7 @@ from batos.genesis.codex.codex import PILLARS, Codex, Persona
 from batos.genesis.codex.declarations import IntentText
 from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.codex.value_checks import digest_of
+from batos.genesis.persona_models import OTHER_MODEL
 from batos.image import guards, roots
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
@@ -308,6 +309,8 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
         **intents,
     }
     slots.retire(declared)
+    if own_slots(prototype).get(OTHER_MODEL) and own_slots(prototype)["model"] != declared["model"]:
+        slots.put(OTHER_MODEL, None)  # it took the place of a model that the codex names no more
     acting = own_slots(prototype).get("options", {})
     slots.declare(declared, ["form"] if changes.list_values(f"{persona.name}.form") else [])
     slots.put("options", {**own_slots(prototype)["options"], **_keep_options(persona.name, acting, declared, changes)})

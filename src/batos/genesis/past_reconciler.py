@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from batos.genesis import graph, persona_models
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.codex.graph_names import prototype_name
@@ -38,9 +40,15 @@ class PastReconciler(Reconciler):
     """The reconciler of a copy of the image as it was."""
 
     mind: PastMind = field(kw_only=True)
+    _chosen: Mapping[str, str | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        Reconciler.__post_init__(self)  # a class with slots is made anew, so that super() would not find it
+        with self.image.snapshot() as root:
+            self._chosen = repository.choices(root)
 
     async def check(self) -> Baseline:
-        """Let the personas of the copy think with the models of today.
+        """Let the personas of the copy think with the models of today, or with that of an adapter chosen in the copy.
 
         Raises: as the check of today. ModelMissing: Ollama does not have the model that is named.
         """
@@ -54,6 +62,8 @@ class PastReconciler(Reconciler):
             used = {who: other or made for who, made in persona_models.read_record(root).used.items()}
             model = own_slots(root["pLLM_obj"])
             named = {slot: model[slot] for slot in _MODELS if slot in model}
+        if not other:
+            used |= await self._list_tried()
 
         def change(then: Root) -> None:
             if self.mind.codex is not None:
@@ -66,6 +76,13 @@ class PastReconciler(Reconciler):
 
         await self.image.writer.apply(change)
         return Baseline(self.codex(), now.digests, now.models | ({other} if other else set()))
+
+    async def _list_tried(self) -> dict[str, str]:
+        """Return the model of each persona whose adapter was chosen in the copy."""
+        with self.image.snapshot() as root:
+            chosen = repository.choices(root)
+        made = {} if chosen == self._chosen else (await self.mind.today.plan()).models_for(chosen)
+        return {who: name for who, name in made.items() if chosen[who] != self._chosen[who]}
 
     def codex(self) -> Codex:
         """Return the codex as the image knew it then. Raises: CodexError: it is none that is understood today."""

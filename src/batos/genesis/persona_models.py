@@ -171,6 +171,8 @@ def _quote(persona: str, key: str, value: str) -> str:
     return f"{_QUOTES}{value}{_QUOTES}" if "\n" in value or '"' in value else f'"{value}"'
 
 
+#: The slot of a persona with a model of Ollama that it thinks with instead of the one that genesis made.
+OTHER_MODEL = "other_model"
 #: The object and the slot that hold the last audit: the time when it was first found so, and every finding.
 AUDITOR = prototype_name("ALFRED")
 AUDIT = "last_audit"
@@ -223,6 +225,13 @@ def read_record(root: Root) -> GenesisRecord:
         used={name: model for name, model in used.items() if model},
         adapters={label: proxy["digest"] for label, proxy in repository.proxies(root).items() if proxy["present"]},
     )
+
+
+def acting_models(root: Root) -> dict[str, str]:
+    """Return the model that each persona thinks with: that of its slot OTHER_MODEL, else the one that genesis made."""
+    objects = named_objects(root)
+    used = read_record(root).used
+    return {who: own_slots(objects[prototype_name(who)]).get(OTHER_MODEL) or made for who, made in used.items()}
 
 
 def model_record(recipe: Recipe, row: ModelRow, at: str) -> MadeModel:

@@ -86,6 +86,10 @@ class Plan:
         """Test if carrying out the plan would fetch something over the network."""
         return any(step.kind == "pull" for step in self.steps)
 
+    def models_for(self, chosen: Mapping[str, str | None]) -> dict[str, str]:
+        """Return the model of each persona if these adapters were chosen."""
+        return _models(self.recipes.values(), self.inventory, chosen)
+
     @property
     def adapters(self) -> dict[str, Adapter]:
         """Return the adapter of each persona that uses one."""

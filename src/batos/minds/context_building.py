@@ -13,6 +13,7 @@ from batos.genesis import graph, measuring
 from batos.genesis.codex import graph_names
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.value_checks import FIRST_RATIO
+from batos.genesis.persona_models import OTHER_MODEL
 from batos.image import roots
 from batos.image.records import Brief
 from batos.image.roots import Root, named_objects
@@ -152,10 +153,10 @@ def thinking_of(persona: UvmObject, brief: MissionBrief | None = None) -> Thinki
 
     The model and the options of a brief go before these.
     """
-    made = lookup(persona, "persona_model")
+    made = (lookup(persona, slot) for slot in (OTHER_MODEL, "persona_model"))
     options = dict(persona.options)
     mode, think = options.pop("mode", "direct"), bool(options.pop("think", False))
-    model = made.value if made else persona.model
+    model = next((each.value for each in made if each and each.value), persona.model)
     if brief is not None:
         asked = {"temperature": brief.temperature, "seed": brief.seed}
         options |= {name: value for name, value in asked.items() if value is not None}

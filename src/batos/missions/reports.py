@@ -112,7 +112,7 @@ def screen(root: Root, counted: CountersDocument, running: Iterable[ProgressLine
         "days": counted["days"],
         "vram": newest_samples(counted["vram"]),
         "failures": counted["failures"][:_FAILURES],
-        "models": dict(persona_models.read_record(root).used),
+        "models": persona_models.acting_models(root),
         "forms": graph.acting_forms(root),
         "erasure": redaction.describe_erasure(root),
     }

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 LINE = "You are BABS. Name the colour."
+#: A model of Ollama that names it whoever speaks.
+OTHER = "colours:1b"
 QUESTIONS = trial_nights.FRESH
 
 
@@ -54,9 +57,10 @@ class Colours(ScriptedBridge):
 
 
 def colour_of(request: ChatRequest) -> str:
-    """The reply by the line that the persona has."""
+    """The reply by the line that the persona has, or by its model."""
     said = "\n".join(str(each["content"]) for each in request.messages)
-    return "The colour is amber." if "Name the colour" in said else "The sea is calm tonight."
+    names = "Name the colour" in said or request.model == OTHER
+    return "The colour is amber." if names else "The sea is calm tonight."
 
 
 @asynccontextmanager
@@ -191,6 +195,26 @@ async def test_a_change_that_is_rejected_at_the_desk_is_barred(tmp_path: Path) -
             assert [each[0].value for each in trials.list_barred(root, "BABS.line", uvm.clock())] == [LINE]
         with pytest.raises(Refused, match="is undone"):
             await door("reject", approval=trial, why="again")
+
+
+async def test_another_model_is_tried_in_copies_and_acts_when_it_is_better(tmp_path: Path) -> None:
+    """Only one that Ollama has; the codex's comes back when it is undone, and when the codex names another."""
+    async with coloured(tmp_path) as (uvm, door, bridge):
+        with pytest.raises(BriefError, match="no model sea:1"):
+            await door("trials_try", slot="BABS.model", value="sea:1")
+        bridge.rows[OTHER] = replace(next(iter(bridge.rows.values())), name=OTHER)
+        begun = await door("trials_try", slot="BABS.model", value=OTHER)
+        assert begun["risk"] == 2
+        await door("heartbeat_now")
+        assert {each.model for each in bridge.history} > {OTHER}
+        status = await door("status")
+        assert status["models"]["BABS"] != OTHER
+        await uvm.image.shared.apply(lambda root: answer_the_rest(root, begun["id"]))
+        assert (await door("trials_show", trial=begun["id"]))["state"] == "promoted"
+        told = await uvm.missions.ask({"text": "Which colour is buoy 1?", "persona": "BABS", "effort": "reflex"})
+        assert (told["answer"], (await door("status"))["models"]["BABS"]) == ("The colour is amber.", OTHER)
+        await door("trials_undo", trial=begun["id"])
+        assert (await door("status"))["models"] == status["models"]
 
 
 async def test_a_guest_sees_and_decides_no_trial_at_the_desk(tmp_path: Path) -> None:

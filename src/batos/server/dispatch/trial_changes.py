@@ -12,6 +12,7 @@ from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
 from batos.autotelic.trial_asking import trials_of
+from batos.genesis.budget_check import list_other_models
 from batos.history.copies import PastQuestions
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -43,7 +44,11 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
     """
     store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock, uvm.settings.asker)
     writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
-    nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask)
+
+    async def models() -> list[str]:
+        return await list_other_models(await uvm.reconciler.plan(), uvm.settings, uvm.bridge)
+
+    nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask, models)
     uvm.heartbeat.add(item_store.refreshing(store, writer, uvm.clock))
     uvm.heartbeat.add(nights.duty())
 
