@@ -142,6 +142,24 @@ def test_an_adapter_is_one_that_genesis_made_a_model_with() -> None:
     assert levers_of["mind.model"] == (tuple(SlotWrite(f"{each}.model", "qwen2.5:0.5b") for each in PILLARS),)
 
 
+def test_the_shelf_is_what_the_codex_declares_and_what_does_not_act() -> None:
+    """No facet of another persona, none twice; protocols may all be off, and genesis leaves them so."""
+    root = built()
+    facets, protocols = (slot_values.find_place(root, f"BABS.{slot}") for slot in ("facets", "protocols"))
+    assert (slot_values.list_shelf(facets), slot_values.list_shelf(protocols)) == (
+        ["second_reading_facet_"], ["bare_value_protocol_"],
+    )  # fmt: skip
+    for slot, value in (("facets", []), ("facets", ["sage_facet_"]), ("protocols", ["bare_value_protocol_"] * 2)):
+        with pytest.raises(BriefError, match="own"):
+            slot_values.redefine(root, f"BABS.{slot}", value, ANN)
+    slot_values.redefine(root, "BABS.protocols", [], ANN)
+    slot_values.redefine(root, "mind.cycle_from", 12, ANN)
+    with pytest.raises(BriefError, match="number of words"):
+        slot_values.redefine(root, "mind.cycle_from", True, ANN)
+    graph.build(root, codices.parse(codices.read_shipped()).sound())
+    assert (protocols.read(), slot_values.find_place(root, "mind.cycle_from").read()) == ((), 12)
+
+
 async def test_a_former_value_comes_back(tmp_path: Path) -> None:
     """The one before, or one by its number; 0 is the codex's."""
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from batos.autotelic import slot_values, trial_verdicts, trials
+from batos.autotelic import levers, slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatParts
+from batos.autotelic.slot_values import SlotWrite
 from batos.genesis.state_steps import default_steps, steps_of, with_bound_value
 from batos.image.ids import iso
 from batos.protocol.errors import BriefError, Refused
@@ -63,7 +64,7 @@ async def test_a_change_that_harms_is_undone_after_it_was_kept(tmp_path: Path) -
     """The world turns after the promotion; the probation finds it."""
     effects = {("ROBIN.temperature", 0.3): 0.3}
     async with trial_world(tmp_path, effects=dict(effects)) as world:
-        for _ in range(5):
+        for _ in range(8):
             await world.night(100)
             if any(each["state"] == "promoted" for each in world.documents()):
                 break
@@ -90,7 +91,7 @@ async def test_a_night_that_is_broken_off_goes_on_and_counts_each_question_once(
             world.stops_after = stop
             await world.night()
         world.stops_after = None
-        await world.night()
+        await nights(world, 2)
         told = next(each for each in world.documents() if each["lever"] == "mind.temperature")
         assert told["state"] in trials.STANDING
         with world.uvm.image.snapshot() as root:
@@ -145,6 +146,23 @@ async def test_a_value_of_a_person_has_the_risk_of_its_lever(tmp_path: Path) -> 
         steps = with_bound_value(default_steps("IDLE"), "recall", "most", 7)
         await world.nights().begin("IDLE.steps", steps, ANN)
         assert [each["risk"] for each in world.documents()] == [1]
+
+
+async def test_what_lies_on_the_shelf_is_switched_on_when_it_is_better(tmp_path: Path) -> None:
+    """A facet of the codex, beside those that act; undone, it lies there again."""
+    async with trial_world(tmp_path) as world:
+        before = world.acting()["BABS.facets"]
+        assert isinstance(before, tuple)
+        more = (*before, "second_reading_facet_")
+        world.effects = {("BABS.facets", more): 0.4}
+        with world.uvm.image.snapshot() as root:
+            lever = next(each for each in levers.list_levers(root) if each.name == "BABS.facets new")
+        assert (lever.others, lever.kind.risk) == (((SlotWrite("BABS.facets", more),),), 2)
+        found = await world.nights().begin("BABS.facets", more, ANN)
+        await nights(world, 2)
+        assert world.acting()["BABS.facets"] == more
+        await world.undo(found)
+        assert world.acting()["BABS.facets"] == before
 
 
 async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:

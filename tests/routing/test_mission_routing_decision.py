@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 from tests.minds.scripted import QUESTION, Script, stepping
 
+from batos.autotelic import slot_values
+from batos.image.roots import Root
 from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout
+from batos.records.redefinitions import ChangeOrigin
 from batos.routing.mission_routing import ROUTE_NOTE
 from batos.testing import ScriptedBridge, scripted_uvm
+from batos.uvm import UVM
 
 
 def meaning(text: str) -> list[float]:
@@ -93,3 +97,50 @@ async def test_a_follow_up_stays_with_who_answered(tmp_path: Path) -> None:
         assert then["route"]["personas"][0] == "BABS"
         reply = await uvm.missions.ask({"text": "and then?", "conversation": conversation, "in_reply_to": first["id"]})
         assert reply["route"]["personas"][0] == "BABS"
+
+
+async def give(uvm: UVM, slot: str, *more: str) -> None:
+    """Add to the facets or the protocols that act."""
+    origin = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "it is better")
+
+    def change(root: Root) -> None:
+        acting = slot_values.find_place(root, slot).read()
+        assert isinstance(acting, tuple)
+        slot_values.redefine(root, slot, (*acting, *more), origin)
+
+    await uvm.image.shared.apply(change)
+
+
+async def test_a_protocol_that_is_switched_on_is_meant_from_the_next_mission_on(tmp_path: Path) -> None:
+    """By its exemplars; nothing is learnt anew, so that no exemplar is embedded again."""
+    bridge = ScriptedBridge(Script(), vectors=meaning)
+    text = "Just the number, please: how many steps has the tower?"
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        before = await uvm.missions.ask({"text": text, "effort": "reflex"})
+        assert "bare_value_protocol_" not in before["route"].get("protocols", {}).get("BABS", {})
+        embedded = len(bridge.embedded)
+        await give(uvm, "BABS.protocols", "bare_value_protocol_")
+        after = await uvm.missions.ask({"text": text, "persona": "BABS"})
+        assert after["route"]["protocols"]["BABS"]["bare_value_protocol_"] > 0.6
+        assert len(bridge.embedded) == embedded
+
+
+async def test_a_facet_that_is_switched_on_thinks_from_the_next_mission_on(tmp_path: Path) -> None:
+    """A cycle of the persona has a part more."""
+    bridge = ScriptedBridge(Script())
+    asked = {"text": QUESTION, "persona": "BABS", "effort": "cycle"}
+    async with scripted_uvm(tmp_path, bridge) as uvm:
+        before = await uvm.missions.ask(asked)
+        await give(uvm, "BABS.facets", "second_reading_facet_")
+        after = await uvm.missions.ask(asked)
+        assert after["cost"]["calls"] == before["cost"]["calls"] + 1
+
+
+async def test_a_question_is_thought_through_where_its_words_say_so(tmp_path: Path) -> None:
+    """The slot acts from the next mission on, for who gave no effort."""
+    async with scripted_uvm(tmp_path, ScriptedBridge(Script())) as uvm:
+        await uvm.image.shared.apply(
+            lambda root: slot_values.redefine(root, "mind.cycle_from", 3, ChangeOrigin("ann", "2026-11-30"))
+        )
+        assert (await uvm.missions.ask({"text": QUESTION}))["route"]["effort"] == "cycle"
+        assert (await uvm.missions.ask({"text": QUESTION, "effort": "reflex"}))["route"]["effort"] == "reflex"

@@ -17,7 +17,7 @@ from batos.inference.embedder import Embedder
 from batos.memory.segmentation import words
 from batos.protocol.errors import BatosError, OllamaTimeout
 from batos.routing.lexical import LITTLE, Lesson
-from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, make_router
+from batos.routing.router import EMBED_SECONDS, LEFT_ALONE, NEUTRAL, SURE, Route, Router, RoutingState, make_router
 from batos.testing import ScriptedBridge
 
 PERSONAS = ("ROBIN", "BRICK", "BABS", "ALFRED")
@@ -184,19 +184,19 @@ async def test_words_that_say_nothing_are_called_so(router: Router) -> None:
 async def test_a_short_follow_up_stays(router: Router, text: str) -> None:
     """What is too short to tell stays with the persona that led the turn before, whoever that was, and says so."""
     for before in PERSONAS:
-        route = await router.route(text, before=before)
+        route = await router.route(text, state=RoutingState(before))
         assert route.personas[0] == before, (text, before)
     scores = (await router.route(text)).scores
     alone = max(scores, key=lambda name: scores[name])
     unlike = next(each for each in PERSONAS if each != alone)
-    assert "stays with" in (await router.route(text, before=unlike)).reason
+    assert "stays with" in (await router.route(text, state=RoutingState(unlike))).reason
 
 
 async def test_a_clear_question_leaves_the_persona_before(router: Router) -> None:
     """A follow-up that is somebody else's goes there, though it is short."""
-    route = await router.route("Who painted the Mona Lisa?", before="ROBIN")
+    route = await router.route("Who painted the Mona Lisa?", state=RoutingState("ROBIN"))
     assert route.personas[0] == "BABS"
-    assert (await router.route("How do I sort a list in Python?", before="NOBODY")).personas[0] == "BRICK"
+    assert (await router.route("How do I sort a list in Python?", state=RoutingState("NOBODY"))).personas[0] == "BRICK"
 
 
 async def test_exemplars_go_to_their_own_persona(codex: Codex, router: Router) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from batos.genesis.codex.codex import Codex
 from batos.routing import router
+from batos.routing.lexical import lessons_of
 
 COUNCIL = [
     "What do all four of you think about my plan?",
@@ -54,3 +56,16 @@ def test_who_asks_for_everybody_is_understood(text: str) -> None:
 def test_what_only_looks_like_it_is_no_council(text: str) -> None:
     """A council costs some twenty calls: fours, angles and town halls alone do not call it."""
     assert router.asks_for_everybody(text) is None
+
+
+async def test_a_long_question_takes_a_cycle_where_the_mind_says_so(codex: Codex) -> None:
+    """From so many words on; the asker's effort wins, and so does a text that asks for everybody."""
+    text = "When did the old harbour open, and who had it built?"
+    size, own = int(router.size_of(text)), router.Router(lessons_of(codex.personas.values()))
+    state = router.RoutingState(cycle_from=size)
+    assert (await own.route(text)).effort == "reflex"
+    found = await own.route(text, state=state)
+    assert (found.effort, f"it has {size} words or more" in found.reason) == ("cycle", True)
+    assert (await own.route(text, state=router.RoutingState(cycle_from=size + 1))).effort == "reflex"
+    assert (await own.route(text, effort="reflex", state=state)).effort == "reflex"
+    assert (await own.route("What do all four of you think about my plan?", state=state)).effort == "council"

@@ -13,7 +13,7 @@ from batos.inference.embedder import Embedder
 from batos.inference.ollama.bridge import Bridge
 from batos.memory.segmentation import words
 from batos.routing.lexical import Lesson, lessons_of
-from batos.routing.router import MEANT, ProtocolChoice, Route, Router, make_router
+from batos.routing.router import MEANT, ProtocolChoice, Route, Router, RoutingState, make_router
 from batos.routing.training import learn_words
 from ollama_emulator.emulator import Emulator, Options
 
@@ -82,9 +82,9 @@ def test_no_held_out_sentence_is_an_exemplar(codex: Codex) -> None:
 
 
 def phrases(codex: Codex) -> Iterator[tuple[str, str, str]]:
-    """Every trigger of a shipped protocol, with its persona and slot."""
+    """Every trigger of a shipped protocol that acts, with its persona and slot."""
     for persona in codex.personas.values():
-        for protocol in persona.protocols:
+        for protocol in (each for each in persona.protocols if not each.shelved):
             yield from ((persona.name, protocol.slot, phrase) for phrase in protocol.triggers)
 
 
@@ -95,6 +95,22 @@ async def test_a_trigger_is_enough(router: Router, codex: Codex) -> None:
         await asyncio.sleep(0)
         route = await router.route(f"{story} {phrase}", persona=persona)
         assert route.protocols[persona][slot] == 1.0, phrase
+
+
+async def test_a_protocol_of_the_shelf_is_meant_only_while_it_acts(router: Router, codex: Codex) -> None:
+    """By its exemplars and by its triggers, from the next question on; it takes nothing from the others before."""
+    babs = codex.personas["BABS"]
+    (new,) = [each for each in babs.protocols if each.shelved]
+    usual = [each.slot for each in babs.protocols if not each.shelved]
+    acting = RoutingState(acting={"BABS": [*usual, new.slot]})
+    for text in (*new.exemplars, f"Tell me of the tower, {new.triggers[0]}."):
+        off = await router.route(text, persona="BABS")
+        assert new.slot not in off.protocols.get("BABS", {})
+        assert new.slot in (await router.route(text, persona="BABS", state=acting)).protocols["BABS"], text
+        assert not (await router.route(text, persona="BABS", state=RoutingState(acting={}))).protocols
+    other = babs.protocols[0]
+    for text in other.exemplars[:5]:
+        assert other.slot in (await router.route(text, persona="BABS")).protocols["BABS"], text
 
 
 def test_without_protocols_nothing_is_meant() -> None:

@@ -35,7 +35,7 @@ class LeverKind:
     lines: frozenset[str]
     vary: Vary
     apart: bool = False
-    #: The step of a state whose bound is changed, or that is left out.
+    #: The part of the slot that is changed, where several kinds change it: a step of a state, or a new facet.
     step: str = ""
 
 
@@ -79,7 +79,7 @@ def _lever(kind: LeverKind, places: Sequence[SlotPlace], models: Sequence[str]) 
         for values in kind.vary(places, models)
     ]
     whole = kind.slot if kind.slot in names else f"mind.{kind.slot}"
-    called = names[0] if kind.apart else f"{whole} {kind.step}".rstrip()
+    called = f"{names[0] if kind.apart else whole} {kind.step}".rstrip()
     return Lever(called, kind, acting, tuple(dict.fromkeys(each for each in others if each != acting)))
 
 
@@ -103,6 +103,14 @@ def _without_one(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterato
     for value in (each.read() for each in places):
         if isinstance(value, tuple) and len(value) > 1:
             yield from ([tuple(other for other in value if other != each)] for each in value)
+
+
+def _list_shelf(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
+    """Yield what acts of a persona's facets, or protocols, with one more that lies on the codex's shelf."""
+    for place in places:
+        acting = place.read()
+        if isinstance(acting, tuple):
+            yield from (((*acting, name),) for name in slot_values.list_shelf(place))
 
 
 def _other_conditions(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
@@ -172,6 +180,9 @@ KINDS: Final = (
     _bound_kind("SYNTHESIZING", "repair", "revisions", _RELEVANCE, 0, 1),
     LeverKind("undivided", "DECOMPOSING.steps", 1, frozenset({"Hcog"}), _vary_without("divide"), step="divide"),
     LeverKind("no protocol", "SYNTHESIZING.steps", 2, frozenset({"Hsol"}), _vary_without("protocol"), step="protocol"),
+    LeverKind("new facet", "facets", 2, frozenset({"Hcog"}), _list_shelf, apart=True, step="new"),
+    LeverKind("new protocol", "protocols", 2, frozenset({"Hsol"}), _list_shelf, apart=True, step="new"),
+    LeverKind("effort", "cycle_from", 1, frozenset({"Hcog"}), _each_of(0, 8, 16)),
     LeverKind("model", "model", 2, _RELEVANCE, _list_models),
     LeverKind("adapter", "adapter", 2, _RELEVANCE, _list_adapters, apart=True),
     LeverKind("persona line", "line", 3, _RELEVANCE, _written_lines),

@@ -14,10 +14,11 @@ from batos.genesis import state_steps
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import NONE
 from batos.genesis.codex import declarations, value_checks
-from batos.genesis.codex.codex import PILLARS
+from batos.genesis.codex.codex import MOST_WORDS, PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.genesis.codex.origins import plain
 from batos.genesis.codex.value_checks import ValueFault
+from batos.genesis.graph import CYCLE_FROM
 from batos.genesis.persona_models import OTHER_MODEL
 from batos.image import ownership, roots
 from batos.image.records import DIGESTS
@@ -93,6 +94,8 @@ def list_places(root: Root) -> Iterator[SlotPlace]:
             for selector in own_slots(holder).get("protocols", ()):
                 if isinstance(own_slots(holder).get(selector), Intent):
                     yield SlotPlace(f"{persona}.{selector}.when", holder, selector, CONDITION)
+    if "orchestrator_obj" in root:
+        yield SlotPlace(f"mind.{CYCLE_FROM}", root["orchestrator_obj"], CYCLE_FROM, EFFORT)
     for state in state_steps.TABLE if "orchestrator_obj" in root else ():
         yield SlotPlace(f"{state}.{state_steps.STEPS}", root["orchestrator_obj"], state, STATE)
     for name in root.get(roots.REDEFINITIONS) or ():  # an older moment of the image has none
@@ -273,12 +276,29 @@ def _check_line(_holder: UvmObject, slot: str, value: object) -> Value:
     return value.strip()
 
 
-def _check_facets(holder: UvmObject, slot: str, value: object) -> Value:
-    named = tuple(value) if isinstance(value, list | tuple) else ()
-    known = [name for name, each in own_slots(holder).items() if name.endswith(declarations.FACET_SUFFIX)]
-    if not named or len(set(named)) < len(named) or not set(named) <= set(known):
-        raise _wrong_value(slot, "facets are a list of the persona's own", f"Give one or more of: {', '.join(known)}.")
-    return named
+def list_shelf(place: SlotPlace) -> list[str]:
+    """List the facets of a persona, or its protocols, that the codex declares and that do not act."""
+    suffix = declarations.FACET_SUFFIX if place.slot == "facets" else declarations.PROTOCOL_SUFFIX
+    known = [name for name in own_slots(place.holder) if name.endswith(suffix)]
+    return [name for name in known if name not in own_slots(place.holder)[place.slot]]
+
+
+def _check_intents(suffix: str, least: int) -> Callable[[UvmObject, str, object], Value]:
+    def check(holder: UvmObject, slot: str, value: object) -> Value:
+        named = tuple(value) if isinstance(value, list | tuple) else None
+        known = [name for name in own_slots(holder) if name.endswith(suffix)]
+        if named is None or len(named) < least or len(set(named)) < len(named) or not set(named) <= set(known):
+            what = f"{slot} are a list of the persona's own"
+            raise _wrong_value(slot, what, f"Give {'one or more' if least else 'some'} of: {', '.join(known)}.")
+        return named
+
+    return check
+
+
+def _check_words(_holder: UvmObject, slot: str, value: object) -> Value:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_WORDS:
+        raise _wrong_value(slot, "it is a number of words", f"Give 0 to {MOST_WORDS}.")
+    return value
 
 
 def list_adapters(holder: UvmObject) -> tuple[str, ...]:
@@ -398,9 +418,19 @@ PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
     ),
     "model": SlotKind("a model of Ollama in the place of the codex's", _read_model, _write_model, _check_model),
     "adapter": SlotKind("the adapter that it thinks with", _read_adapter, _write_slot, _check_adapter),
-    "facets": SlotKind("the facets that think for it", _read_slot, _write_slot, _check_facets),
+    "facets": SlotKind(
+        "the facets that think for it", _read_slot, _write_slot, _check_intents(declarations.FACET_SUFFIX, 1)
+    ),
+    "protocols": SlotKind(
+        "its key protocols", _read_slot, _write_slot, _check_intents(declarations.PROTOCOL_SUFFIX, 0)
+    ),
 }
 #: The conditions under which a key protocol applies.
 CONDITION: Final = SlotKind("when the protocol applies", _read_condition, _write_condition, _check_condition)
+#: The words of a question that nobody gave an effort.
+EFFORT: Final = SlotKind(
+    "words from which a question takes a cycle; 0: none does",
+    lambda holder, slot: own_slots(holder).get(slot, 0), _write_slot, _check_words,
+)  # fmt: skip
 #: The named steps of a working state, with their bounds.
 STATE: Final = SlotKind("the steps that the state takes, with their bounds", _read_steps, _write_steps, _check_steps)

@@ -42,6 +42,8 @@ PRIMITIVES: Mapping[str, Mapping[str, str]] = {
     },
 }
 
+#: The slot of the orchestrator with the words from which a question takes a cycle.
+CYCLE_FROM = "cycle_from"
 #: Selectors that conversations understand beside those of all objects.
 CONVERSATION: Mapping[str, str] = {
     "turns_": "conversation.turns",
@@ -253,6 +255,7 @@ def _orchestrator(orchestrator: UvmObject, traits: UvmObject, codex: Codex, chan
     slots = _Slots(orchestrator, "orchestrator_obj", changes)
     slots.put("charter", codex.charter)
     slots.put("house_rules", codex.house_rules)
+    slots.declare({CYCLE_FROM: codex.cycle_from}, [CYCLE_FROM] if changes.list_values(f"mind.{CYCLE_FROM}") else [])
     for state, selector in STATES.items():
         slot = state_slot(state)
         if slot not in own_slots(orchestrator):
@@ -304,15 +307,16 @@ def _persona(prototype: UvmObject, name: str, codex: Codex, persona: Persona, pr
         "triggers": persona.triggers,
         "exemplars": persona.exemplars,
         "prompts": dict(persona.prompts),
-        "facets": tuple(intent.slot for intent in persona.pillars),
-        "protocols": tuple(intent.slot for intent in persona.protocols),
+        "facets": tuple(intent.slot for intent in persona.pillars if not intent.shelved),
+        "protocols": tuple(intent.slot for intent in persona.protocols if not intent.shelved),
         **intents,
     }
     slots.retire(declared)
     if own_slots(prototype).get(OTHER_MODEL) and own_slots(prototype)["model"] != declared["model"]:
         slots.put(OTHER_MODEL, None)  # it took the place of a model that the codex names no more
     acting = own_slots(prototype).get("options", {})
-    slots.declare(declared, ["form"] if changes.list_values(f"{persona.name}.form") else [])
+    late = [slot for slot in ("form", "protocols") if changes.list_values(f"{persona.name}.{slot}")]
+    slots.declare(declared, late)
     slots.put("options", {**own_slots(prototype)["options"], **_keep_options(persona.name, acting, declared, changes)})
 
 

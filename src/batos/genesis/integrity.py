@@ -100,11 +100,10 @@ def _persona(root: Root, persona: Persona) -> Finding:
     faults = tuple(_persona_faults(root, persona))
     if faults:
         return Finding(id_, False, f"{persona.name}: {'; '.join(faults)}", _RUN_GENESIS)
-    facets, protocols = len(persona.pillars), len(persona.protocols)
+    slots = own_slots(named_objects(root)[prototype_name(persona.name)])
+    facets, protocols = len(slots["facets"]), len(slots["protocols"])
     key = f"{protocols} key protocol{'s' * (protocols != 1)}"
-    redefined = sum(
-        isinstance(value, Method) for value in own_slots(named_objects(root)[prototype_name(persona.name)]).values()
-    )
+    redefined = sum(isinstance(value, Method) for value in slots.values())
     learnt = f", {redefined} of them learnt" if redefined else ""
     return Finding(id_, True, f"{persona.name} has {facets} facets and {key}{learnt}")
 

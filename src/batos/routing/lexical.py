@@ -33,6 +33,8 @@ class Lesson:
     triggers: tuple[str, ...]
     exemplars: tuple[str, ...]
     protocols: tuple[Lesson, ...] = ()
+    #: True of a protocol that acts only where the image says so; all are learnt, so that none is learnt later.
+    shelved: bool = False
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -55,7 +57,9 @@ def lessons_of(personas: Iterable[Persona]) -> tuple[Lesson, ...]:
     """Return the lessons of a codex's personas; a protocol without examples is chosen by its conditions alone."""
     found: list[Lesson] = []
     for each in personas:
-        protocols = (Lesson(one.slot, one.triggers, one.exemplars) for one in each.protocols if one.by_meaning)
+        protocols = (
+            Lesson(one.slot, one.triggers, one.exemplars, (), one.shelved) for one in each.protocols if one.by_meaning
+        )
         found.append(Lesson(each.name, each.triggers, each.exemplars, tuple(protocols)))
     return tuple(found)
 

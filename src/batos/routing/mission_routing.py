@@ -8,13 +8,16 @@ from typing import Any, Final
 
 import structlog
 
+from batos.genesis.codex.codex import PILLARS
+from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.graph import CYCLE_FROM
 from batos.image import roots
-from batos.image.roots import Root
+from batos.image.roots import Root, named_objects
 from batos.inference.embedder import Embedder, Unembedded
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import MissionBrief
 from batos.routing.question_vectors import JournaledVectors
-from batos.routing.router import EMBED_SECONDS, Route, Router
+from batos.routing.router import EMBED_SECONDS, Route, Router, RoutingState
 
 #: The journal note of an attempt's beginning has the route under this name.
 ROUTE_NOTE = "route"
@@ -37,9 +40,17 @@ async def decide(
         files=len(brief.attachments),
         persona=brief.persona,
         effort=effort,
-        before=_before(root, brief),
         vectors=vectors,
+        state=_state(root, brief),
     )
+
+
+def _state(root: Root, brief: MissionBrief) -> RoutingState:
+    """Return what a route depends on besides the question: nothing is learnt anew where it changes."""
+    objects = named_objects(root)
+    known = {persona: objects.get(prototype_name(persona)) for persona in PILLARS}
+    acting = {who: own_slots(each).get("protocols", ()) for who, each in known.items() if each is not None}
+    return RoutingState(_before(root, brief), int(own_slots(root["orchestrator_obj"]).get(CYCLE_FROM, 0)), acting)
 
 
 def _before(root: Root, brief: MissionBrief) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import structlog
 
@@ -34,10 +34,23 @@ FOLLOWING_WORDS, LEANING = 6, 200.0
 EMBED_SECONDS, LEFT_ALONE = 10.0, 60.0
 #: The reason of a route whose persona was named.
 CHOSEN = "the asker chose"
+#: The slots of the protocols that act, by persona; where none are told, those that the codex has not on the shelf do.
+ActingProtocols: TypeAlias = Mapping[str, Collection[str]]
 #: The step that `genesis.step` tells of.
 LEARNING = "learn the router"
 
 _log = structlog.get_logger("batos.router")
+
+
+class RoutingState(NamedTuple):
+    """The state of the mind that a route depends on.
+
+    `before` is the persona of the turn before, `cycle_from` the words from which a text takes a cycle (0: none does).
+    """
+
+    before: str | None = None
+    cycle_from: int = 0
+    acting: ActingProtocols | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +158,20 @@ class Router:
         files: int = 0,
         persona: str | None = None,
         effort: str | None = None,
-        before: str | None = None,
         vectors: JournaledVectors | None = None,
+        state: RoutingState | None = None,
     ) -> Route:
         """Decide a mission's route: the same text gets the same decision. The asker's `persona` and `effort` win.
 
-        A single call answers unless the text asks for several points of view: more calls are made where the asker wants
-        them. A short question is scored by its words alone. `before` is the persona of the turn before: a text that is
-        too short to tell stays with it. If both are given nothing is embedded. `vectors` has the paid vectors, and
-        keeps those that are paid for. Never fails because of the embedder.
+        A single call answers unless the text asks for several points of view or is long (`state`), or the asker wants
+        more. A short question is scored by its words alone. A text that is too short to tell stays with the persona of
+        the turn before. If both are given nothing is embedded. `vectors` has the paid vectors, and keeps those that are
+        paid for. Never fails because of the embedder.
         """
-        asked = asks_for_everybody(text)
-        found = effort or ("reflex" if asked is None else "council")
+        asked, state = asks_for_everybody(text), state or RoutingState()
+        before, cycle_from = state.before, state.cycle_from
+        is_long = 0 < cycle_from <= size_of(text)
+        found = effort or ("council" if asked is not None else "cycle" if is_long else "reflex")
         short = not files and size_of(text) <= SHORT_WORDS
         worth_it = persona is None and effort != "reflex" and (found != "reflex" or not short)
         heard = await self._score(text, vectors, worth_it=worth_it)
@@ -170,10 +185,11 @@ class Router:
         route = Route(personas, found, scores[leader], said, scores, heard.embeds)
         near = f"{personas[1]} is as near" if route.has_two_voices else None
         why = f"it asks for several views ({asked!r})" if asked is not None and effort is None else None
-        reasons = (route.reason, near, why, heard.without)
+        long = f"it has {cycle_from} words or more" if is_long and asked is None and effort is None else None
+        reasons = (route.reason, near, why, long, heard.without)
         route = replace(route, reason="; ".join(reason for reason in reasons if reason))
         route = route.override(persona, None, margin)
-        return replace(route, protocols=self._protocols.find(text, route.personas, heard.vector))
+        return replace(route, protocols=self._protocols.find(text, route.personas, heard.vector, state.acting))
 
     @property
     def embedder(self) -> Embedder | None:
@@ -345,17 +361,32 @@ class ProtocolChoice:
     def __init__(self, lessons: Sequence[Lesson], learnt: Mapping[str, Classifier]) -> None:
         self._learnt = learnt
         self._triggers = {each.label: (each.protocols, Triggers(each.protocols)) for each in lessons if each.protocols}
+        self._declared = {each.label: {one.label for one in each.protocols if not one.shelved} for each in lessons}
 
     def find(
-        self, text: str, personas: Sequence[str], vector: Sequence[float] | None = None
+        self,
+        text: str,
+        personas: Sequence[str],
+        vector: Sequence[float] | None = None,
+        acting: ActingProtocols | None = None,
     ) -> dict[str, dict[str, float]]:
-        """Return the share of each protocol that is meant, by persona, the highest first; a trigger gives 1."""
-        found = {persona: self._find(persona, text, vector) for persona in personas if persona in self._triggers}
+        """Return the share of each acting protocol that is meant, by persona, the highest first; a trigger gives 1."""
+        known = acting if acting is not None else self._declared
+        found = {
+            persona: self._find(persona, text, vector, known.get(persona, ()))
+            for persona in personas
+            if persona in self._triggers
+        }
         return {persona: meant for persona, meant in found.items() if meant}
 
-    def _find(self, persona: str, text: str, vector: Sequence[float] | None) -> dict[str, float]:
+    def _find(
+        self, persona: str, text: str, vector: Sequence[float] | None, acting: Collection[str]
+    ) -> dict[str, float]:
         protocols, triggers = self._triggers[persona]
-        shares = self._learnt[persona].shares(text, vector)
-        shares |= {each.label: 1.0 for each in protocols if triggers.find(text, each.label)}
+        learnt = self._learnt[persona].shares(text, vector)
+        shares = {label: share for label, share in learnt.items() if label == ORDINARY or label in acting}
+        whole = sum(shares.values()) or 1.0  # what does not act takes nothing from the others
+        shares = {label: share / whole for label, share in shares.items()}
+        shares |= {each.label: 1.0 for each in protocols if each.label in acting and triggers.find(text, each.label)}
         meant = [slot for slot, share in shares.items() if share > MEANT and slot != ORDINARY]
         return {slot: shares[slot] for slot in sorted(meant, key=lambda slot: -shares[slot])}

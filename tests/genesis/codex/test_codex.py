@@ -29,8 +29,8 @@ def test_shipped_personas(codex: Codex) -> None:
     """The four personas ship with exactly the pillars and key protocols of the design, in order."""
     assert tuple(codex.personas) == ("ROBIN", "BRICK", "BABS", "ALFRED")
     for name, persona in codex.personas.items():
-        assert tuple(facet.slot for facet in persona.pillars) == PILLARS[name]
-        assert tuple(protocol.slot for protocol in persona.protocols) == PROTOCOLS[name]
+        assert tuple(facet.slot for facet in persona.pillars if not facet.shelved) == PILLARS[name]
+        assert tuple(protocol.slot for protocol in persona.protocols if not protocol.shelved) == PROTOCOLS[name]
         assert all(intent.examples and intent.inspiration for intent in (*persona.pillars, *persona.protocols))
 
 

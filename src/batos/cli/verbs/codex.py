@@ -96,8 +96,8 @@ def _tell_overview(called: VerbCall, read: Codex, laid: Mapping[str, list[CodexR
         name: {
             "model": read.model_for(name, profile),
             "num_ctx": read.options_for(name, profile)["num_ctx"],
-            "facets": [intent.slot for intent in persona.pillars],
-            "protocols": [intent.slot for intent in persona.protocols],
+            "facets": [intent.slot for intent in persona.pillars if not intent.shelved],
+            "protocols": [intent.slot for intent in persona.protocols if not intent.shelved],
             "edited": edited[name],
         }
         for name, persona in read.personas.items()

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from batos import private_files
 from batos.genesis.codex import rules, value_checks
@@ -38,6 +38,8 @@ PILLARS: Mapping[str, tuple[str, ...]] = {
     "ALFRED": ("doubt_protocol_facet_", "pragmatist_facet_", "steward_facet_"),
 }
 
+#: The most words of `cycle_from`: no question that means something has more.
+MOST_WORDS = 500
 _PERSONA_FILES = {name: f"{name.lower()}.toml" for name in PILLARS}
 
 
@@ -122,6 +124,8 @@ class MindTable:
     objects: tuple[AbsentObject, ...] = ()
     #: The form of an answer of two personas: joined to one text, or each under its name.
     answer_form: Literal["joined", "two_voices"] = "joined"
+    #: The words from which a question that nobody gave an effort takes a cycle; 0: no question does.
+    cycle_from: Annotated[int, Field(strict=True, ge=0, le=MOST_WORDS)] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +343,9 @@ def _refuse_slots(persona: str, source: TomlSource) -> None:
                 source.fault(path, what, "Give one of them another slot.")
             elif slot:
                 declared[slot] = path
+            if slot in PILLARS[persona] and table.get("shelved"):
+                what = f"{persona} does not think without its pillar `{slot}`"
+                source.fault((group, number, "shelved"), what, "Remove the line.")
     further = [slot for slot in declared if slot not in PILLARS[persona]]
     for slot in PILLARS[persona]:
         if slot not in declared:

@@ -161,6 +161,8 @@ class IntentText:
     metric: Literal["", "Hrel", "Hcog", "Hsol", "Hstruc"] = ""
     #: The intent in one sentence, for small models; "" where its first sentence says enough.
     line: OptionalText = ""
+    #: True of one that lies on the shelf: it does not act until a trial or a person switches it on.
+    shelved: Flag = False
 
     @property
     def by_meaning(self) -> bool:

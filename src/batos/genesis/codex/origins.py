@@ -87,7 +87,8 @@ def _shared_entries(codex: Codex) -> Iterator[CodexEntry]:
         if key == "coder":
             places.append((MIND, ("default_model",), "default_model"))
         yield CodexEntry(SHARED, key, getattr(codex, key), tuple(places))
-    yield CodexEntry(SHARED, "answer_form", codex.answer_form, ((MIND, ("answer_form",), ""),))
+    for key in ("answer_form", "cycle_from"):
+        yield CodexEntry(SHARED, key, getattr(codex, key), ((MIND, (key,), ""),))
     for name, profile in codex.profiles.items():
         for key in ("model", "coder", "embedder") if name != "default" else ():
             own = (MIND, ("profiles", name, key), "")
@@ -125,7 +126,7 @@ def _profile_label(profile: str) -> str:
 
 
 _INTENT_KEYS = ("name", "inspiration", "intent", "line", "signature", "examples", "may_learn")
-_OPTIONAL_KEYS = ("line", "when", "makes", "given", "metric", "triggers", "exemplars")
+_OPTIONAL_KEYS = ("line", "when", "makes", "given", "metric", "triggers", "exemplars", "shelved")
 
 
 def _intent(owner: str, file: str, path: tuple[str, int], intent: IntentText) -> Iterator[CodexEntry]:

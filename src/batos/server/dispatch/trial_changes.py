@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from batos.autotelic import item_store, slot_values, trial_verdicts, trials
@@ -44,11 +45,9 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
     """
     store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock, uvm.settings.asker)
     writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
-
-    async def models() -> list[str]:
-        return await list_other_models(await uvm.reconciler.plan(), uvm.settings, uvm.bridge)
-
-    nights = trials_of(uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask, models)
+    nights = trials_of(
+        uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask, partial(list_models, uvm)
+    )
     uvm.heartbeat.add(item_store.refreshing(store, writer, uvm.clock))
     uvm.heartbeat.add(nights.duty())
 
@@ -93,6 +92,11 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
             bind(SLOT_ROLLBACK, roll_back),
         )
     )
+
+
+async def list_models(uvm: UVM) -> list[str]:
+    """List the models that Ollama has beside the codex's, and that the card holds."""
+    return await list_other_models(await uvm.reconciler.plan(), uvm.settings, uvm.bridge)
 
 
 async def decide(uvm: UVM, verdict: Verdict, named: str, by: str | None, why: str = "") -> TrialDocument:
