@@ -12,7 +12,7 @@ without a person.
 `yield_s` is the longest time from a person's question to its first call, while a model takes five seconds for one of a
 trial.
 
-    python bench/motion.py [--world FILE] [--seeds 10] [--quick] [--tell] [--json FILE]
+    python bench/motion.py [--world FILE] [--seeds 10] [--quick] [--kinds KIND...] [--tell] [--json FILE]
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ from typing import Any, Final
 import structlog
 
 from batos.autotelic import entropy_days, levers, trial_nights, trial_verdicts, trials
-from batos.autotelic.levers import Lever
+from batos.autotelic.levers import Lever, LeverKind
+from batos.genesis.adapters import repository
 from batos.image.roots import Root
 from batos.memory.known_texts import Incoming
+from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.brief import as_file
 from batos.records import gold_items
 from batos.records.gold_items import GoldItem
@@ -166,14 +168,21 @@ async def ask(uvm: UVM, text: str) -> None:
     await uvm.mission_memory.write()
 
 
-async def promote_kinds(most: int) -> list[str]:
+def put_adapter(root: Root) -> None:
+    """Put an adapter there, with the model that genesis would make of it."""
+    slots = {"persona": "BABS", "name": "atlas", "digest": "0a1b", "present": True, "model": "batos-babs-atlas:1"}
+    own_slots(root["pLLM_obj"])[repository.REPOSITORY]["BABS/atlas"] = UvmObject(slots)
+
+
+async def promote_kinds(kinds: Sequence[LeverKind]) -> list[str]:
     """Let a value of each kind of lever win a trial; return the kinds of which it was kept and then taken back."""
     found = []
     with tempfile.TemporaryDirectory() as home:
-        async with trial_world(Path(home)) as world:
+        async with trial_world(Path(home), models=["qwen2.5:0.5b"]) as world:
+            await world.uvm.image.shared.apply(put_adapter)
             with world.uvm.image.snapshot() as root:
-                known = levers.list_levers(root)
-            for kind in levers.KINDS[:most]:
+                known = levers.list_levers(root, world.models)
+            for kind in kinds:
                 lever = next((each for each in known if each.kind is kind), None)
                 if lever is not None and await _is_promoted(world, lever):
                     found.append(kind.name)
@@ -334,7 +343,7 @@ def goals_of(found: Mapping[str, Any], seeds: int) -> list[Goal]:
     known: Mapping[str, tuple[float, bool]] = {
         "promoted_right": (0.9 * seeds, True), "null_promotions": (1, False), "trap_promotions": (0, False),
         "bad_undone_within": (150, False), "rut_started_unprompted": (seeds, True), "healthy_started": (0, False),
-        "counted_twice": (0, False), "kinds_promoted": (8, True), "yield_s": (1.0, False),
+        "counted_twice": (0, False), "kinds_promoted": (len(levers.KINDS), True), "yield_s": (1.0, False),
     }  # fmt: skip
     return [
         Goal(name, found[name], goal, "at_least" if least else "at_most")
@@ -349,6 +358,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--kinds", nargs="+", metavar="KIND", help="keep and take back a value of these kinds alone")
     parser.add_argument("--tell", action="store_true", help="tell one world, and measure nothing")
     parser.add_argument("--until-killed", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--calls", type=int, default=0, help=argparse.SUPPRESS)
@@ -361,11 +371,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell_rut()
         return 0
     seeds = 1 if given.quick else given.seeds
+    if given.kinds:
+        wanted = [each for each in levers.KINDS if each.name in given.kinds]
+        promoted = asyncio.run(promote_kinds(wanted))
+        goal = Goal("kinds_promoted", len(promoted), len(given.kinds), "at_least")
+        report({"bench": "motion", "kinds": promoted}, [goal], given.json)
+        return 0
 
     async def run() -> dict[str, Any]:
         found = await measure(read_worlds(given.world), seeds, quick=given.quick)
         found["counted_twice"] = await count_twice(*((1, 30) if given.quick else (20, 600)))
-        kinds = await promote_kinds(1 if given.quick else len(levers.KINDS))
+        kinds = await promote_kinds(levers.KINDS[:1] if given.quick else levers.KINDS)
         found["kinds"], found["kinds_promoted"] = kinds, len(kinds)
         found["yield_s"] = await measure_yield(*((1, 1.0) if given.quick else (5, 5.0)))
         return found

@@ -52,6 +52,8 @@ class TrialWorld:
     now: datetime = _BEGUN
     asked: list[str] = field(default_factory=list)
     stops_after: int | None = None
+    #: The models that Ollama has beside the codex's.
+    models: Sequence[str] = ()
 
     def questions(self, _root: Root, use: ItemSplit) -> Sequence[GoldItem]:
         """Return the gold items of a use."""
@@ -90,7 +92,10 @@ class TrialWorld:
         async def can_ask() -> bool:
             return True
 
-        return Trials(TrialParts(self.uvm.image, lambda: self.now, self.questions, self.ask, worth, can_ask))
+        async def models() -> Sequence[str]:
+            return self.models
+
+        return Trials(TrialParts(self.uvm.image, lambda: self.now, self.questions, self.ask, worth, can_ask, models))
 
     async def night(self, calls: int = 300) -> str:
         """Let one night pass with so many calls; return what was done."""
