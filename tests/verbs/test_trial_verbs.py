@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batos.protocol.trial_documents import SlotLineage, TrialDocument, TrialPage, TrialWord
+from batos.protocol.trial_documents import SealedFigure, SlotLineage, TrialDocument, TrialPage, TrialWord
 from batos.verbs import trial_verbs
 
 
@@ -30,14 +30,28 @@ def unchosen() -> TrialDocument:
 
 def test_trials_in_a_list() -> None:
     """A line each, and the honest line below: how many are expected to be no better."""
-    page: TrialPage = {"trials": [trial(), unchosen()], "tried": 41, "kept": 3, "false": 0.3}
+    page: TrialPage = {"trials": [trial(), unchosen()], "tried": 41, "kept": 3, "false": 0.3, "sealed": []}
     lines = trial_verbs.trials_text(page).splitlines()
     assert lines[-1] == "tried 41, kept 3, expected false among them at most 0.3"
     assert "mind.temperature" in lines[1]
     assert "14.4 of 10" in lines[1]
     assert "0 or 0.3" in lines[2]
-    empty = trial_verbs.trials_text({"trials": [], "tried": 0, "kept": 0, "false": 0.0})
+    empty = trial_verbs.trials_text({"trials": [], "tried": 0, "kept": 0, "false": 0.0, "sealed": []})
     assert "batos heartbeat" in empty
+
+
+def test_the_sealed_figure_and_the_one_before() -> None:
+    """Below the trials, also where there are none; a gap is told in days."""
+    figures: list[SealedFigure] = [
+        {"share": share, "questions": 38, "day": day}
+        for share, day in ((0.71, "2026-11-30"), (0.68, "2026-10-30"), (0.6, "2026-01-01"))
+    ]
+    page: TrialPage = {"trials": [trial()], "tried": 1, "kept": 1, "false": 0.1, "sealed": figures}
+    line = trial_verbs.trials_text(page).splitlines()[-1]
+    assert line == "sealed: 0.71 on 38 questions, 2026-11-30; 0.68 a month before"
+    bare: TrialPage = {**page, "trials": [], "sealed": figures[1:]}
+    assert trial_verbs.trials_text(bare).endswith("sealed: 0.68 on 38 questions, 2026-10-30; 0.60 302 days before")
+    assert trial_verbs.trials_text({**page, "sealed": figures[2:]}).endswith("sealed: 0.60 on 38 questions, 2026-01-01")
 
 
 def test_a_trial_whole() -> None:

@@ -9,16 +9,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 #: The shares that are wagered; the mean over them needs no tuning (Waudby-Smith and Ramdas, arXiv 2010.09686).
 _WAGERS: Final = tuple(share / 20 for share in range(1, 20))
-#: The evidence of harm, and that no gain of HOPE is there, at which a trial is given up: that needs no guarantee.
-HARMED, HOPELESS = 5.0, 10.0
+#: The evidence of harm, and that no gain of _HOPE is there, at which a trial is given up: that needs no guarantee.
+HARMED, _HOPELESS = 5.0, 10.0
 #: The gain that a trial looks for: a smaller one is not found with the questions that there are.
-HOPE: Final = 0.10
+_HOPE: Final = 0.10
 #: The evidence that a guard has not fallen by more than its margin, and that one kind of question has become worse.
-GUARDED, CLASS_HARMED = 10.0, 10.0
+_GUARDED, _CLASS_HARMED = 10.0, 10.0
 #: The most by which the share of answers that the gate lets pass, and of missions that end, may fall.
-MARGINS: Final = {"gate": 0.10, "end": 0.05}
+_MARGINS: Final = {"gate": 0.10, "end": 0.05}
 #: The most tokens that all answers may cost, as a factor of the old ones', and the gain that pays for each added call.
-COST, CALL_GAIN = 1.3, 0.05
+_COST, _CALL_GAIN = 1.3, 0.05
 
 Word: TypeAlias = Literal["go on", "promote", "drop", "spent"]
 
@@ -112,34 +112,34 @@ def _decide(
     if kind := find_worse_kind(pairs):
         return "drop", f"questions of the kind {kind} got worse"
     if gain >= rules.win:
-        missing = find_unproven_guard(pairs)
+        missing = _find_unproven_guard(pairs)
         if not missing:
             dear = find_excess(pairs)
             return ("drop", dear) if dear else ("promote", "the answers got better")
         if len(pairs) >= rules.limit:
             return "spent", f"better, but it is not shown that {missing} held"
         return "go on", f"better; it is not shown yet that {missing} held"
-    if evidence(differences, HOPE, falls=True) >= HOPELESS:
-        return "drop", f"no gain of {HOPE:g} is left to hope for"
+    if evidence(differences, _HOPE, falls=True) >= _HOPELESS:
+        return "drop", f"no gain of {_HOPE:g} is left to hope for"
     return ("spent", "no difference was shown") if len(pairs) >= rules.limit else ("go on", "")
 
 
 def find_worse_kind(pairs: Sequence[PairedAnswer]) -> str:
     """Return the first kind of question that got worse, whatever all of them did; "" if none did."""
     for kind in sorted({each.kind for each in pairs}):
-        if evidence((each.difference for each in pairs if each.kind == kind), falls=True) >= CLASS_HARMED:
+        if evidence((each.difference for each in pairs if each.kind == kind), falls=True) >= _CLASS_HARMED:
             return kind
     return ""
 
 
-def find_unproven_guard(pairs: Sequence[PairedAnswer]) -> str:
+def _find_unproven_guard(pairs: Sequence[PairedAnswer]) -> str:
     """Return the first guard of which it is not shown that it fell by at most its margin; "" if all held."""
     shares = {
         "gate": [float(new) - float(old) for new, old in (each.passed for each in pairs)],
         "end": [float(new) - float(old) for new, old in (each.ended for each in pairs)],
     }
     names = {"gate": "the share that passes the gate", "end": "the share that ends"}
-    return next((names[name] for name, each in shares.items() if evidence(each, -MARGINS[name]) < GUARDED), "")
+    return next((names[name] for name, each in shares.items() if evidence(each, -_MARGINS[name]) < _GUARDED), "")
 
 
 def find_excess(pairs: Sequence[PairedAnswer]) -> str:
@@ -147,9 +147,9 @@ def find_excess(pairs: Sequence[PairedAnswer]) -> str:
     tokens = [sum(each.tokens[place] for each in pairs) for place in (0, 1)]
     calls = [sum(each.calls[place] for each in pairs) / max(1, len(pairs)) for place in (0, 1)]
     gain = sum(each.difference for each in pairs) / max(1, len(pairs))
-    if tokens[0] <= COST * tokens[1] and calls[0] <= calls[1]:
+    if tokens[0] <= _COST * tokens[1] and calls[0] <= calls[1]:
         return ""
-    is_paid = gain >= CALL_GAIN * max(1.0, calls[0] - calls[1])
+    is_paid = gain >= _CALL_GAIN * max(1.0, calls[0] - calls[1])
     return "" if is_paid else f"it gains {gain:.2f} for {tokens[0] / max(1, tokens[1]):.1f} times the tokens"
 
 

@@ -93,9 +93,9 @@ def list_places(root: Root) -> Iterator[SlotPlace]:
                 yield SlotPlace(f"{persona}.{slot}", holder, slot, PERSONA_SLOTS[slot])
             for selector in own_slots(holder).get("protocols", ()):
                 if isinstance(own_slots(holder).get(selector), Intent):
-                    yield SlotPlace(f"{persona}.{selector}.when", holder, selector, CONDITION)
+                    yield SlotPlace(f"{persona}.{selector}.when", holder, selector, _CONDITION)
     if "orchestrator_obj" in root:
-        yield SlotPlace(f"mind.{CYCLE_FROM}", root["orchestrator_obj"], CYCLE_FROM, EFFORT)
+        yield SlotPlace(f"mind.{CYCLE_FROM}", root["orchestrator_obj"], CYCLE_FROM, _EFFORT)
     for state in state_steps.TABLE if "orchestrator_obj" in root else ():
         yield SlotPlace(f"{state}.{state_steps.STEPS}", root["orchestrator_obj"], state, STATE)
     for name in root.get(roots.REDEFINITIONS) or ():  # an older moment of the image has none
@@ -426,9 +426,9 @@ PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
     ),
 }
 #: The conditions under which a key protocol applies.
-CONDITION: Final = SlotKind("when the protocol applies", _read_condition, _write_condition, _check_condition)
+_CONDITION: Final = SlotKind("when the protocol applies", _read_condition, _write_condition, _check_condition)
 #: The words of a question that nobody gave an effort.
-EFFORT: Final = SlotKind(
+_EFFORT: Final = SlotKind(
     "words from which a question takes a cycle; 0: none does",
     lambda holder, slot: own_slots(holder).get(slot, 0), _write_slot, _check_words,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Final
 
 from batos.autotelic import item_scores, slot_values, trials
 from batos.autotelic.slot_values import Changes
-from batos.autotelic.trial_nights import AskedReply, TrialParts, Trials
+from batos.autotelic.trial_nights import AskedReply, TrialParts
 from batos.history import as_of
 from batos.history.copies import MindCopy, PastQuestion, PastQuestions
 from batos.image import roots
@@ -120,15 +120,15 @@ def _ignore(*_told: object) -> None:
 ANSWERED: Final = frozenset[ItemKind]({"A", "H", "N", "S", "U"})
 
 
-def trials_of(
+def parts_of(
     image: LivingImage,
     clock: Callable[[], datetime],
     copies: PastQuestions,
     user: str,
     can_ask: Callable[[], Awaitable[bool]],
     models: Callable[[], Awaitable[Sequence[str]]],
-) -> Trials:
-    """Return what tries changes on a user's gold items, as long as a model would answer; `models` lists other ones."""
+) -> TrialParts:
+    """Return the parts by which a user's gold items are asked, as long as a model would; `models` lists other ones."""
 
     def questions(root: Root, use: ItemSplit) -> Sequence[GoldItem]:
         return [each for each in gold_items.list_items(root, user, {use}) if each.kind in ANSWERED]
@@ -136,4 +136,4 @@ def trials_of(
     def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
         return item_scores.score(item, reply.answer, beside, reply.ruled)
 
-    return Trials(TrialParts(image, clock, questions, CopyAsker(copies).ask, worth, can_ask, models))
+    return TrialParts(image, clock, questions, CopyAsker(copies).ask, worth, can_ask, models)

@@ -71,6 +71,19 @@ class TrialParts:
     can_ask: Callable[[], Awaitable[bool]]
     models: Callable[[], Awaitable[Sequence[str]]] = _no_models
 
+    async def read(self, look: Callable[[Root], T]) -> T:
+        """Return what is found in the newest state of the image."""
+
+        def read() -> T:
+            with self.image.snapshot() as root:
+                return look(root)
+
+        return await asyncio.to_thread(read)
+
+    async def write(self, change: Callable[[Root], T]) -> T:
+        """Change the image in one commit."""
+        return await self.image.shared.apply(change)
+
 
 class _Left(Exception):
     """Ends a night: somebody asks something, or the budget is spent."""
@@ -97,7 +110,7 @@ class Trials:
     """Tries one lever at a time on questions that no proposal has seen, and undoes what turns out to be worse."""
 
     def __init__(self, parts: TrialParts) -> None:
-        self._parts = parts
+        self.parts = parts
 
     def duty(self) -> Duty:
         """Return the duty of the heartbeat; whenever items or trials change there may be something to do.
@@ -108,31 +121,33 @@ class Trials:
 
     def _mark(self, root: Root) -> str:
         words = [f"{name}={each['state']}" for name, each in root[roots.TRIALS].items()]
-        known = sorted(each.id for use in USES for each in self._parts.questions(root, use))
-        today = iso(self._parts.clock())[:10]
+        known = sorted(each.id for use in USES for each in self.parts.questions(root, use))
+        today = iso(self.parts.clock())[:10]
         return hashlib.sha256(" ".join([today, *words, *known]).encode()).hexdigest()[:16]
 
     async def work(self, allowance: Allowance) -> str:
         """Go on with what is on probation and with the trial that goes on, or begin one; return what was done."""
         night = Night(allowance)
-        if not allowance.may_ask() or not await self._parts.can_ask():
+        if not allowance.may_ask() or not await self.parts.can_ask():
             return ""
         with suppress(_Left):
-            for name in await self._read(lambda root: trials.list_by_state(root, "promoted")):
+            for name in await self.parts.read(lambda root: trials.list_by_state(root, "promoted")):
                 await self._ask_all(name, self._probe, night)
             while (found := await self._find_next()) is not None and await self._run(found, night):
                 pass
-        told = [(await self._read(partial(trials.document, name=name)), count) for name, count in night.asked.items()]
+        told = [
+            (await self.parts.read(partial(trials.document, name=name)), count) for name, count in night.asked.items()
+        ]
         return "; ".join(f"{each['id']} ({each['lever']}): {count} questions, {each['state']}" for each, count in told)
 
     async def _work_or_tell(self, allowance: Allowance) -> str:
         """Do the duty; where there was nothing to do for want of questions, tell how many are wanted."""
-        return await self.work(allowance) or (await self._read(self._find_want) if allowance.may_ask() else "")
+        return await self.work(allowance) or (await self.parts.read(self._find_want) if allowance.may_ask() else "")
 
     def _find_want(self, root: Root) -> str:
         if (running := trials.find_open(root)) is not None:
             return f"{running} waits for questions that it was not asked yet"
-        known = len(self._parts.questions(root, USES[1]))
+        known = len(self.parts.questions(root, USES[1]))
         return f"{known} of the {FRESH} questions that a trial needs" if known < FRESH else ""
 
     async def begin(self, slot: str, value: object, origin: ChangeOrigin) -> str:
@@ -142,7 +157,7 @@ class Trials:
         BriefError: the value is none for it.
         """
 
-        models = await self._parts.models()
+        models = await self.parts.models()
 
         def change(root: Root) -> str:
             place = slot_values.find_place(root, slot)
@@ -151,7 +166,7 @@ class Trials:
             acting = (SlotWrite(place.name, place.read()),)
             if checked == acting[0].value:
                 raise BriefError(f"{place.name} is {value!r} now", field="value", remedy="Give another value.")
-            known = len(_list_untried(root, place.name, self._parts.questions(root, USES[1])))
+            known = len(_list_untried(root, place.name, self.parts.questions(root, USES[1])))
             if known < FRESH:
                 raise Refused(
                     f"{known} questions with known answers may judge a change of it, and {FRESH} are wanted",
@@ -160,9 +175,9 @@ class Trials:
                 )
             kind = levers.find_kind(place.name)
             lever = Lever(place.name, kind, acting, ((SlotWrite(place.name, checked),),))
-            return trials.begin(root, lever, lever.others, origin, self._parts.clock())
+            return trials.begin(root, lever, lever.others, origin, self.parts.clock())
 
-        return await self._write(change)
+        return await self.parts.write(change)
 
     # -- one night
 
@@ -170,18 +185,18 @@ class Trials:
         """Compare the values, try the best, as far as there are fresh questions; return whether the trial has ended."""
         if await self._state(name) == "screening":
             await self._ask_all(name, self._screen, night)
-            await self._write(partial(trial_verdicts.choose, name=name, at=iso(self._parts.clock())))
+            await self.parts.write(partial(trial_verdicts.choose, name=name, at=iso(self.parts.clock())))
         if await self._state(name) == "trying":
             await self._ask_all(name, self._try, night)
-            now = self._parts.clock()  # here no fresh question is left: it waits for some, but not for ever
-            await self._write(lambda root: trial_verdicts.end_stale(root, name, iso(now - AGAIN), iso(now)))
+            now = self.parts.clock()  # here no fresh question is left: it waits for some, but not for ever
+            await self.parts.write(lambda root: trial_verdicts.end_stale(root, name, iso(now - AGAIN), iso(now)))
         return await self._state(name) not in trials.OPEN
 
     async def _ask_all(self, name: str, step: _Step, night: Night) -> None:
         """Ask every fresh question of a trial until its state changes. Raises: _Left: it was told to leave."""
         state = await self._state(name)
         use = USES[state != "screening"]
-        for question in await self._read(lambda root: self._fresh(root, name, use)):
+        for question in await self.parts.read(lambda root: self._fresh(root, name, use)):
             night.check()
             await step(name, question, night)
             night.asked[name] = night.asked.get(name, 0) + 1
@@ -190,64 +205,64 @@ class Trials:
 
     async def _screen(self, name: str, question: GoldItem, night: Night) -> None:
         """Ask a question with the acting values and with each candidate."""
-        acting, candidates = await self._read(
+        acting, candidates = await self.parts.read(
             lambda root: (trials.before_of(root, name), trials.candidates_of(root, name))
         )
         told = [await self._ask(question, each, night, name) for each in (acting, *candidates)]
         first = told[0].answer
-        worth = tuple(self._parts.worth(question, each, first) for each in told)
+        worth = tuple(self.parts.worth(question, each, first) for each in told)
         screened = ScreenAnswer(worth, sum(each.answer != first for each in told))
-        at = iso(self._parts.clock())
-        await self._write(lambda root: trial_verdicts.note_screen(root, name, question.id, screened, at))
+        at = iso(self.parts.clock())
+        await self.parts.write(lambda root: trial_verdicts.note_screen(root, name, question.id, screened, at))
 
     async def _try(self, name: str, question: GoldItem, night: Night) -> None:
         """Ask a question in both forms; the first ones also a second time in the old form."""
         answered, old = await self._ask_pair(name, question, night)
-        if await self._read(lambda root: trials.count_noise(root, name)) < trials.NOISE:
-            before = await self._read(lambda root: trials.before_of(root, name))
+        if await self.parts.read(lambda root: trials.count_noise(root, name)) < trials.NOISE:
+            before = await self.parts.read(lambda root: trials.before_of(root, name))
             again = await self._ask(question, before, night, name)
-            other = self._parts.worth(question, again, old.answer) - answered.pair.old
-            await self._write(lambda root: trial_verdicts.note_noise(root, name, question.id, other))
-        at = iso(self._parts.clock())
-        await self._write(lambda root: trial_verdicts.note_answer(root, name, answered, at))
+            other = self.parts.worth(question, again, old.answer) - answered.pair.old
+            await self.parts.write(lambda root: trial_verdicts.note_noise(root, name, question.id, other))
+        at = iso(self.parts.clock())
+        await self.parts.write(lambda root: trial_verdicts.note_answer(root, name, answered, at))
 
     async def _probe(self, name: str, question: GoldItem, night: Night) -> None:
         """Ask a question after a promotion in both forms."""
         answered, _ = await self._ask_pair(name, question, night)
-        at = iso(self._parts.clock())
-        await self._write(lambda root: trial_verdicts.note_probe(root, name, answered.pair, at))
+        at = iso(self.parts.clock())
+        await self.parts.write(lambda root: trial_verdicts.note_probe(root, name, answered.pair, at))
 
     async def _ask_pair(self, name: str, question: GoldItem, night: Night) -> tuple[TrialAnswer, AskedReply]:
-        before, after = await self._read(
+        before, after = await self.parts.read(
             lambda root: (trials.before_of(root, name), trials.candidates_of(root, name)[0])
         )
         old = await self._ask(question, before, night, name)
         new = await self._ask(question, after, night, name)
         pair = PairedAnswer(
             question.id, question.kind,
-            self._parts.worth(question, new, old.answer), self._parts.worth(question, old, new.answer),
+            self.parts.worth(question, new, old.answer), self.parts.worth(question, old, new.answer),
             (new.passed, old.passed), (new.ended, old.ended), (new.calls, old.calls), (new.tokens, old.tokens),
         )  # fmt: skip
         return TrialAnswer(pair, old.mission, new.mission), old
 
     async def _ask(self, question: GoldItem, changes: Changes, night: Night, name: str) -> AskedReply:
-        reply = await self._parts.ask(question, changes, night.allowance.go_on)
+        reply = await self.parts.ask(question, changes, night.allowance.go_on)
         if reply is None:
             raise _Left
         night.allowance.spend(reply.calls, reply.tokens)
-        await self._write(lambda root: trial_verdicts.note_cost(root, name, reply.calls, reply.tokens))
+        await self.parts.write(lambda root: trial_verdicts.note_cost(root, name, reply.calls, reply.tokens))
         return reply
 
     # -- what is tried next
 
     async def _find_next(self) -> str | None:
         """Return the trial that goes on, or begin one; None: there is nothing to try."""
-        return await self._read(trials.find_open) or await self._begin_due()
+        return await self.parts.read(trials.find_open) or await self._begin_due()
 
     async def _begin_due(self) -> str | None:
         """Begin a trial of the lever that is most due; None: none is."""
-        now, models = self._parts.clock(), await self._parts.models()
-        due = await self._read(lambda root: self._find_due(root, now, models))
+        now, models = self.parts.clock(), await self.parts.models()
+        due = await self.parts.read(lambda root: self._find_due(root, now, models))
         if due is None:
             return None
         lever, why = due
@@ -259,7 +274,7 @@ class Trials:
             candidates = [each for each in lever.others if each not in barred]
             return trials.begin(root, lever, candidates, ChangeOrigin(trials.HEARTBEAT, iso(now), why), now)
 
-        return await self._write(change)
+        return await self.parts.write(change)
 
     def _find_due(self, root: Root, now: datetime, models: Sequence[str]) -> tuple[Lever, str] | None:
         """Return the lever to be tried, with the reason: one that decay names, else the one that was tried least.
@@ -268,9 +283,9 @@ class Trials:
         decay names it and it was not tried for a while. Where nothing is new, nothing is asked. Slots on probation are
         not changed again meanwhile.
         """
-        if len(self._parts.questions(root, USES[0])) < trials.SCREENED:
+        if len(self.parts.questions(root, USES[0])) < trials.SCREENED:
             return None
-        judges = self._parts.questions(root, USES[1])
+        judges = self.parts.questions(root, USES[1])
         fallen = _find_fallen(root)
         found: list[tuple[bool, int, int]] = []
         every, since = levers.list_levers(root, models), iso(now - AGAIN)
@@ -293,22 +308,12 @@ class Trials:
         """List the questions that a trial may still ask, in an order that was fixed when it began."""
         lever = trials.lever_of(root, name)
         gone = trials.list_tried(root, lever) if use == USES[1] else trials.list_asked(root, name, judged=False)
-        left = [each for each in self._parts.questions(root, use) if each.id not in gone]
+        left = [each for each in self.parts.questions(root, use) if each.id not in gone]
         begun = f"{lever} {len(trials.list_begun(root, lever))}"
         return sorted(left, key=lambda each: hashlib.sha256(f"{begun} {each.id}".encode()).digest())
 
     async def _state(self, name: str) -> str:
-        return await self._read(lambda root: trials.state_of(root, name))
-
-    async def _read(self, look: Callable[[Root], T]) -> T:
-        def read() -> T:
-            with self._parts.image.snapshot() as root:
-                return look(root)
-
-        return await asyncio.to_thread(read)
-
-    async def _write(self, change: Callable[[Root], T]) -> T:
-        return await self._parts.image.shared.apply(change)
+        return await self.parts.read(lambda root: trials.state_of(root, name))
 
 
 def _check_there(place: SlotPlace, value: Value, models: Sequence[str]) -> None:

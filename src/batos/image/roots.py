@@ -92,6 +92,8 @@ TRIALS: Final = "trials"
 SCHEDULES: Final = "schedules"
 #: entry id -> what a schedule brought (agency/records/schedule_records.py)
 INBOX: Final = "inbox"
+#: when a round of the sealed questions began -> PersistentMapping: their worth (autotelic/sealed_figures.py)
+SEALED: Final = "sealed"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)
 UNDONE: Final = "undone"
@@ -126,6 +128,7 @@ RECORDS: Final = (
     MISSIONS, UNFOLDED, QUEUED, ATTACHMENTS, CONVERSATIONS, STATISTICS, GENESIS, TALLY, REPEATS, COUNTERS, ROUTER,
     METHODS, APPROVALS, AWAITED, ASKED, WISHES, DOCUMENTS, MEMORIES, UNREMEMBERED, UNDONE, GRANTS, EFFECTS, FIRED,
     STAGED, EFFECT_LOG, EFFECT_LINES, OUTCOMES, ENTROPY, HEARTBEAT, ITEMS, REDEFINITIONS, TRIALS, SCHEDULES, INBOX,
+    SEALED,
 )  # fmt: skip
 
 #: The trees among the records of memories: by numbers, and by words.
@@ -141,11 +144,8 @@ _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys((UNFOLDED, QUEUED, AWAITED, UNREMEMBERED, STAGED), OOTreeSet),
     **dict.fromkeys((MISSIONS, CONVERSATIONS, DOCUMENTS), Chronicle),
     **dict.fromkeys((EFFECT_LINES, NODES), IOBTree),
-    **dict.fromkeys(
-        (STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG, PUBLISHER, ERASURE, SUSPECTED),
-        PersistentMapping,
-    ),
-    **dict.fromkeys((HEARTBEAT, ITEMS), PersistentMapping),
+    **dict.fromkeys((STATISTICS, GENESIS, TALLY, COUNTERS, ROUTER, MEMORIES, EFFECT_LOG), PersistentMapping),
+    **dict.fromkeys((PUBLISHER, ERASURE, SUSPECTED, HEARTBEAT, ITEMS), PersistentMapping),
 }
 
 #: Queued missions that a node looks at.
@@ -211,6 +211,7 @@ class Root(TypedDict, total=False):
     trials: OOBTree[str, PersistentMapping[str, Any]]
     schedules: OOBTree[str, PersistentMapping[str, Any]]
     inbox: OOBTree[str, Any]
+    sealed: OOBTree[str, PersistentMapping[str, Any]]
     nodes: IOBTree[PersistentMapping[str, Any]]
     publisher: PersistentMapping[str, int]
     erasure: PersistentMapping[str, Any]

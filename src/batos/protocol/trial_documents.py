@@ -91,14 +91,26 @@ class TrialDocument(TypedDict):
     examples: NotRequired[list[TrialExample]]
 
 
+class SealedFigure(TypedDict):
+    """The share of right answers to the sealed questions in a round, the number of these, and the day of its end."""
+
+    share: float
+    questions: int
+    day: str
+
+
 @final
 class TrialPage(TypedDict):
-    """Trials, the newest first; how many were tried and kept in all, and the most false ones that are expected."""
+    """Trials, the newest first; how many were tried and kept in all, and the most false ones that are expected.
+
+    `sealed` has the figures of the newest rounds, the newest first.
+    """
 
     trials: list[TrialDocument]
     tried: int
     kept: int
     false: float
+    sealed: list[SealedFigure]
 
 
 class SelfAuditAnswer(TypedDict):

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from textwrap import shorten
 from typing import Final, Literal
 
 from pydantic import Field
 
-from batos.protocol.trial_documents import SelfAuditDocument, SlotLineage, SlotPage, TrialDocument, TrialPage
+from batos.protocol.trial_documents import (
+    SealedFigure,
+    SelfAuditDocument,
+    SlotLineage,
+    SlotPage,
+    TrialDocument,
+    TrialPage,
+)
 from batos.protocol.wire_messages import Asker, Name, StrictModel
+from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
@@ -19,6 +28,8 @@ from batos.verbs.wire_verb import Noun, WireVerb
 VALUE: Final = 4_000
 #: The most characters of a value in a list.
 SHOWN: Final = 48
+#: Days between two figures that are called a month: a round may take some days.
+_MONTH: Final = 45
 
 TRIALS_NOUN: Final = Noun(
     "trials",
@@ -129,10 +140,21 @@ class SlotRollbackArgs(SlotArgs):
 def trials_text(told: TrialPage) -> str:
     """Write trials, a line each, and how many were kept."""
     none = "Nothing was tried yet. `batos heartbeat` tells what is missing; with `resume` the mind tries by itself."
+    sealed = list(_sealed_texts(told["sealed"]))
     if not told["trials"]:
-        return none
+        return "\n".join((none, *sealed))
     counted = f"tried {told['tried']}, kept {told['kept']}, expected false among them at most {told['false']:.1f}"
-    return f"{listing(told['trials'], TRIAL_COLUMNS, whole=(0,))}\n{counted}"
+    return "\n".join((listing(told["trials"], TRIAL_COLUMNS, whole=(0,)), counted, *sealed))
+
+
+def _sealed_texts(told: Sequence[SealedFigure]) -> Iterator[str]:
+    """Yield a line with the newest figure, and the one before."""
+    for newest in told[:1]:
+        line = f"sealed: {newest['share']:.2f} on {count_text(newest['questions'], 'question')}, {newest['day']}"
+        if len(told) > 1:
+            days = (date.fromisoformat(newest["day"]) - date.fromisoformat(told[1]["day"])).days
+            line += f"; {told[1]['share']:.2f} {'a month' if days < _MONTH else f'{days} days'} before"
+        yield line
 
 
 def _value_text(told: TrialDocument) -> str:

@@ -217,6 +217,27 @@ async def test_another_model_is_tried_in_copies_and_acts_when_it_is_better(tmp_p
         assert (await door("status"))["models"] == status["models"]
 
 
+async def test_the_sealed_questions_are_asked_in_copies_and_told_beside_the_trials(tmp_path: Path) -> None:
+    """By the heartbeat, with the values that act; no mission and no memory of it is left in the image."""
+    async with coloured(tmp_path) as (uvm, door, _):
+        with uvm.image.snapshot() as root:
+            source = next(iter(root["documents"]))
+            before = [*gold_items.items_under(root, source)]
+        sealed = [
+            GoldItem(f"i-sealed-{n}", "A", f"Which colour is float {n}?", (gold,), source, "sealed", "tester", "")
+            for n, gold in enumerate(("amber", "calm", "sea"))
+        ]  # fmt: skip
+        await uvm.image.shared.apply(lambda root: gold_items.put_items(root, source, [*before, *sealed]))
+        assert (await door("trials"))["sealed"] == []
+        told = await door("heartbeat_now")
+        assert "sealed: 3 sealed questions, and the figure of this month" in told["did"]
+        (figure,) = (await door("trials"))["sealed"]
+        assert (figure["share"], figure["questions"]) == (0.667, 3)
+        assert "sealed" not in (await door("heartbeat_now"))["did"]
+        with uvm.image.snapshot() as root:
+            assert not list(root["missions"])
+
+
 async def test_a_guest_sees_and_decides_no_trial_at_the_desk(tmp_path: Path) -> None:
     """Neither in the list nor by its id, whatever door."""
     async with coloured(tmp_path) as (uvm, door, _):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from batos.autotelic import entropy_days, slot_values, trials
+from batos.autotelic import entropy_days, sealed_figures, slot_values, trials
 from batos.autotelic.trial_asking import read_examples
 from batos.image import ids, roots
 from batos.image.roots import Root
@@ -17,6 +17,9 @@ from batos.verbs.motion_verbs import CEM, CEM_WHY
 from batos.verbs.trial_verbs import SLOT_SHOW, SLOTS, TRIALS, TRIALS_SHOW, TrialsArgs
 
 T = TypeVar("T")
+
+#: The rounds of sealed questions that are shown: those of a year.
+_SEALED: Final = 12
 
 
 def verbs(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str, Handler]:
@@ -52,7 +55,8 @@ def list_trials(root: Root, given: TrialsArgs) -> TrialPage:
     standing = trials.list_by_state(root, *trials.STANDING) if names else []
     shown = [trials.document(root, name) for name in names[: given.limit]]
     false = round(trials.expect_false(root), 2) if standing else 0.0
-    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": false}
+    sealed = sealed_figures.list_figures(root)[:_SEALED]
+    return {"trials": shown, "tried": len(names), "kept": len(standing), "false": false, "sealed": sealed}
 
 
 def list_waiting(root: Root) -> list[TrialDocument]:

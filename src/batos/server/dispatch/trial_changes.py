@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,7 +11,9 @@ from batos.autotelic import item_store, slot_values, trial_verdicts, trials
 from batos.autotelic.item_questions import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
-from batos.autotelic.trial_asking import trials_of
+from batos.autotelic.sealed_figures import SealedQuestions
+from batos.autotelic.trial_asking import parts_of
+from batos.autotelic.trial_nights import Trials
 from batos.genesis.budget_check import list_other_models
 from batos.history.copies import PastQuestions
 from batos.image.ids import iso
@@ -45,23 +46,17 @@ def verbs(uvm: UVM, copies: PastQuestions, shield: Shield) -> Mapping[str, Handl
     """
     store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock, uvm.settings.asker)
     writer = QuestionWriter(ModelMissions(uvm.missions.ask, uvm.readiness.answers, uvm.readiness.check))
-    nights = trials_of(
-        uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask, partial(list_models, uvm)
-    )
-    uvm.heartbeat.add(item_store.refreshing(store, writer, uvm.clock))
-    uvm.heartbeat.add(nights.duty())
-
-    async def show(name: str) -> TrialDocument:
-        def look() -> TrialDocument:
-            with uvm.image.snapshot() as root:
-                return trials.document(root, name)
-
-        return await asyncio.to_thread(look)
+    models = partial(list_models, uvm)
+    parts = parts_of(uvm.image, uvm.clock, copies, uvm.settings.asker, writer.missions.can_ask, models)
+    nights = Trials(parts)
+    items = item_store.refreshing(store, writer, uvm.clock)
+    for duty in (items, SealedQuestions(parts).duty(), nights.duty()):  # trials last: they may spend all of a day
+        uvm.heartbeat.add(duty)
 
     async def try_value(given: TrialTryArgs, *_told: object) -> TrialDocument:
         found = await shield(nights.begin(given.slot, read_value(given.value), origin(given.user, given.why)))
         uvm.heartbeat.job.wake()
-        return await show(found)
+        return await parts.read(lambda root: trials.document(root, found))
 
     async def keep(given: TrialKeepArgs, *_told: object) -> TrialDocument:
         return await shield(decide(uvm, trial_verdicts.keep, given.trial, given.user))
