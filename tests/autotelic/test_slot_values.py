@@ -139,6 +139,9 @@ def test_an_adapter_is_one_that_genesis_made_a_model_with() -> None:
     assert "none, atlas" in refused.value.remedy
     levers_of = {each.name: each.others for each in levers.list_levers(root, ["qwen2.5:0.5b"])}
     assert levers_of["BABS.adapter"] == ((SlotWrite("BABS.adapter", "none"),),)
+    names = [f"model:{number}" for number in range(9)]
+    (tried,) = [each.others for each in levers.list_levers(root, names) if each.name == "mind.model"]
+    assert [each[0].value for each in tried] == names[:3]
     assert levers_of["mind.model"] == (tuple(SlotWrite(f"{each}.model", "qwen2.5:0.5b") for each in PILLARS),)
 
 

@@ -165,6 +165,13 @@ async def test_what_lies_on_the_shelf_is_switched_on_when_it_is_better(tmp_path:
         assert world.acting()["BABS.facets"] == before
 
 
+def test_the_page_of_motion_names_each_kind_of_lever() -> None:
+    """A row for each, with its risk: none is tried that nobody was told of."""
+    page = (Path(__file__).parents[2] / "docs" / "motion.md").read_text(encoding="utf-8")
+    rows = page.partition("| lever | values | risk |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert sorted(int(each.rstrip("| ")[-1]) for each in rows) == sorted(each.risk for each in levers.KINDS)
+
+
 async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:
     """The duty has something to do when items or trials changed, and once a day; nothing else wakes it."""
     async with trial_world(tmp_path) as world:

@@ -89,8 +89,8 @@ def _each_of(*values: Value) -> Vary:
 
 
 def _list_models(places: Sequence[SlotPlace], models: Sequence[str]) -> Iterator[Sequence[Value]]:
-    """Yield each model that Ollama has, for all personas: bases that differ would be loaded anew at every switch."""
-    yield from ((name,) * len(places) for name in (None, *models))
+    """Yield the newest models of Ollama, for all personas: bases that differ would be loaded anew at every switch."""
+    yield from ((name,) * len(places) for name in (None, *models[:_NEWEST]))
 
 
 def _list_adapters(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
@@ -141,6 +141,8 @@ def _vary_without(step: str) -> Vary:
     return _vary_steps(step, partial(state_steps.without_step, step=step))
 
 
+#: The models of Ollama that are tried beside each other, for each is loaded for each question.
+_NEWEST: Final = 3
 #: Lines that say who speaks, written by hand: no model writes a line of a persona.
 _LINES: Final = (
     "You are {name}. Answer from what is given, in the fewest words that are right.",
