@@ -14,7 +14,7 @@ from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
 from batos.approvals.desk import Approvals, Consequences
-from batos.autotelic import heartbeat, rates
+from batos.autotelic import entropy_days, heartbeat, rates
 from batos.autotelic.answer_measures import AnswerMeter
 from batos.autotelic.curator import Curator, ModelSummaries
 from batos.autotelic.heartbeat import Expense, Heartbeat, HeartbeatParts
@@ -322,7 +322,9 @@ def _curating(
     """Make the curator, and the heartbeat by which it works when nobody asks."""
     settings, folds = opened.settings, FoldStore(opened.image, store, readings.recollection.search, opened.clock)
     curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
-    duties = [heartbeat.curating(curator, settings.cold_days, opened.clock)]
+    duties = [
+        heartbeat.curating(curator, settings.cold_days, opened.clock), entropy_days.tuning(opened.image, opened.clock),
+    ]  # fmt: skip
     budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
     return curator, Heartbeat(
         HeartbeatParts(

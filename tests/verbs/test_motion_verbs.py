@@ -48,7 +48,9 @@ def test_the_metric_is_a_line_for_each_part() -> None:
     days = [day("2026-11-29", {"Hrel": 0.0}), day("2026-11-30", {"Hrel": 1.0, "Hcog": 0.5}, -1.0)]
     finding = EntropyFinding(line="Hrel", kind="dip", since="2026-11-29", before=0.9, now=0.4)
     mark: EntropyMark = {"day": "2026-11-30", "text": "kept: mind.temperature (t-1)"}
-    page: EntropyPage = {"days": days, "marks": [mark], "weights": {"Hrel": 0.4}, "findings": [finding]}
+    page: EntropyPage = {
+        "days": days, "marks": [mark], "weights": {"Hrel": 0.4}, "weights_since": None, "findings": [finding],
+    }  # fmt: skip
     lines = CEM.in_words(page).splitlines()
     assert lines[0] == "2026-11-29 to 2026-11-30, 12 missions, 2 of them undone"
     assert lines[2].split() == ["Hrel", "relevance", "▁█", "1.00"]
@@ -57,15 +59,19 @@ def test_the_metric_is_a_line_for_each_part() -> None:
     assert "outcome" in lines[7]
     assert "▁" in lines[7]
     assert lines[8:] == [
+        "weights Hrel 0.40, from the beginning",
         "2026-11-30 kept: mind.temperature (t-1)",
         "Hrel relevance has fallen from 0.90 to 0.40 since 2026-11-29.",
         "batos cem why 2026-11-30",
     ]
+    page["weights_since"] = "2026-11-28T08:00:00.000Z"
+    assert "weights Hrel 0.40, since 2026-11-28" in CEM.in_words(page)
 
 
 def test_before_the_first_answer_nothing_is_drawn() -> None:
     """The text says so; the missions of a day are a table."""
-    assert CEM.in_words({"days": [], "marks": [], "weights": {}, "findings": []}).startswith("Nothing is measured yet")
+    empty: EntropyPage = {"days": [], "marks": [], "weights": {}, "weights_since": None, "findings": []}
+    assert CEM.in_words(empty).startswith("Nothing is measured yet")
     mission = EntropyMission(mission="m-1", text="Who?", parts={"Hrel": 0.5}, uses=1.0, outcome=None)
     told: EntropyReasons = {"day": day("2026-11-30", {}), "missions": [mission]}
     assert CEM_WHY.in_words(told).splitlines()[1].split() == ["m-1", "0.50", "1.0", "Who?"]

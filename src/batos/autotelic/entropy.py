@@ -163,15 +163,15 @@ def parts_of(values: Mapping[EntropyPart, float | None], decimals: int = 4) -> E
     return found
 
 
-def composite(parts: EntropyParts) -> float | None:
+def composite(parts: EntropyParts, weights: Mapping[EntropyPart, float] = WEIGHTS) -> float | None:
     """Return the weighted mean of the parts that are defined; None if none is.
 
     >>> composite({"Hrel": 0.5}), composite({"Hrel": 1.0, "Hcog": 0.0})
     (0.5, 0.6666666666666666)
     """
     values = _values(parts)
-    weight = sum(WEIGHTS[part] for part in values)
-    return sum(WEIGHTS[part] * value for part, value in values.items()) / weight if weight else None
+    weight = sum(weights[part] for part in values)
+    return sum(weights[part] * value for part, value in values.items()) / weight if weight else None
 
 
 def medians(rows: Sequence[EntropyParts]) -> dict[EntropyPart, float | None]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from statistics import fmean, median
 from typing import Final, NamedTuple
 
-from batos.autotelic import decay, entropy
+from batos.autotelic import decay, entropy, slot_values, weights
 from batos.autotelic.answer_measures import read_parts
+from batos.autotelic.heartbeat import Allowance, Duty
+from batos.autotelic.weights import AnswerVerdict, Weights
 from batos.genesis import persona_models
 from batos.image import ids, roots
 from batos.image.ids import iso
+from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.memory.segmentation import clip_line
 from batos.protocol.errors import NotFound
@@ -26,12 +29,15 @@ from batos.protocol.motion_documents import (
     EntropyReasons,
     value_of,
 )
-from batos.records import outcomes, tools
+from batos.records import outcomes, redefinitions, tools
+from batos.records.redefinitions import ChangeOrigin
 
 #: The fewest missions of a day that has a value of its own.
 LEAST: Final = 5
 #: The value of a line below which there is room above it: cognitive diversity, and outcomes.
 ROOM: Final[Mapping[str, float]] = {"Hcog": 0.2, "outcome": 0.5}
+#: The name of who moves the weights, the time between two steps, and that in which a person's value is left as it is.
+_BY, _WEEK, _BARRED = "heartbeat", timedelta(days=7), timedelta(days=90)
 #: The most characters of a question in a list.
 _LINE: Final = 80
 #: The lines that are looked at for decay.
@@ -49,18 +55,24 @@ class _MissionRow(NamedTuple):
     is_undone: bool
     #: A person asked it; else it fulfilled a wish.
     is_asked: bool
+    #: The mean of the acts that are meant as verdicts.
+    verdict: float | None
 
 
 def describe(root: Root, days: int, user: str | None = None) -> EntropyPage:
     """Return the metric of the last days that have missions (of a user), and what is to be looked at in all days."""
-    every = list(_days(_read_rows(root, user)))
+    acting, had = weights.read(root), redefinitions.list_values(root, weights.NAME)
+    every = list(_days(_read_rows(root, user), acting))
     shown = every[-days:]
     marks = [each for each in _list_marks(root) if user is None and shown and shown[0]["day"] <= each["day"]]
-    return {"days": shown, "marks": marks, "weights": dict(entropy.WEIGHTS), "findings": list(find_decay(every))}
+    since = had[-1].origin.at if had else None
+    return {
+        "days": shown, "marks": marks, "weights": acting, "weights_since": since, "findings": list(find_decay(every)),
+    }  # fmt: skip
 
 
 def _list_marks(root: Root) -> list[EntropyMark]:
-    """Return the changes that trials made or that were taken back, and the days on which models were made."""
+    """Return the changes that trials made or that were taken back, steps of the weights, and when models were made."""
     kept = root.get(roots.TRIALS)  # an older moment of the image has none
     ended = [] if kept is None else [(name, each) for name, each in kept.items() if each["ended"]]
     found = [
@@ -68,6 +80,8 @@ def _list_marks(root: Root) -> list[EntropyMark]:
         for name, each in ended
         if each["state"] in ("promoted", "kept", "undone")
     ]  # fmt: skip
+    steps = redefinitions.list_values(root, weights.NAME)[1:]
+    found += [EntropyMark(day=each.origin.at[:10], text=f"weights by {each.origin.by}") for each in steps]
     made = Counter(each.at[:10] for each in persona_models.read_record(root).models.values())
     found += [EntropyMark(day=day, text=f"{many} models made") for day, many in made.items()]
     return sorted(found, key=lambda each: each["day"])
@@ -78,8 +92,8 @@ def explain(root: Root, day: str | None, user: str | None) -> EntropyReasons:
 
     Raises: NotFound: no mission of that day was measured.
     """
-    every = list(_read_rows(root, user))
-    found = next((each for each in reversed([*_days(every)]) if day in (None, each["day"])), None)
+    every, acting = list(_read_rows(root, user)), weights.read(root)
+    found = next((each for each in reversed([*_days(every, acting)]) if day in (None, each["day"])), None)
     if found is None:
         raise NotFound(
             f"nothing was measured on {day}" if day else "nothing was measured yet",
@@ -88,7 +102,7 @@ def explain(root: Root, day: str | None, user: str | None) -> EntropyReasons:
         )
     rows = [each for each in every if _day_of(each.name) == found["day"]]
     lines = [EntropyMission(mission=e.name, text=e.text, parts=e.parts, uses=e.uses, outcome=e.outcome) for e in rows]
-    return {"day": found, "missions": sorted(lines, key=lambda each: entropy.composite(each["parts"]) or 0.0)}
+    return {"day": found, "missions": sorted(lines, key=lambda each: entropy.composite(each["parts"], acting) or 0.0)}
 
 
 def find_decay(days: Sequence[EntropyDay]) -> Iterator[EntropyFinding]:
@@ -113,7 +127,8 @@ def find_decay(days: Sequence[EntropyDay]) -> Iterator[EntropyFinding]:
             )
 
 
-def _days(every: Iterable[_MissionRow]) -> Iterator[EntropyDay]:
+def _days(every: Iterable[_MissionRow], acting: Weights) -> Iterator[EntropyDay]:
+    """Yield the days, the oldest first; all are weighed by the weights that act, so that they can be compared."""
     by_day: dict[str, list[_MissionRow]] = defaultdict(list)
     for each in every:
         by_day[_day_of(each.name)].append(each)
@@ -127,7 +142,7 @@ def _days(every: Iterable[_MissionRow]) -> Iterator[EntropyDay]:
         standing = [each.parts for each in rows if not each.is_undone]
         carried = sum(each.is_asked for each in rows) < LEAST
         if not carried:
-            parts, cem = _measure_day(standing, entropy.structure(used, missions))
+            parts, cem = _measure_day(standing, entropy.structure(used, missions), acting)
         known = [each.outcome for each in rows if each.outcome is not None]
         yield EntropyDay(
             day=day, missions=len(rows), carried=carried, parts=parts.copy(), cem=cem,
@@ -135,10 +150,12 @@ def _days(every: Iterable[_MissionRow]) -> Iterator[EntropyDay]:
         )  # fmt: skip
 
 
-def _measure_day(rows: Sequence[EntropyParts], structure: float | None) -> tuple[EntropyParts, float | None]:
+def _measure_day(
+    rows: Sequence[EntropyParts], structure: float | None, acting: Weights
+) -> tuple[EntropyParts, float | None]:
     """Return the medians of a day's parts, and the median of its missions' sums."""
     shared = EntropyParts() if structure is None else EntropyParts(Hstruc=structure)
-    sums = [value for row in rows if (value := entropy.composite({**row, **shared})) is not None]
+    sums = [value for row in rows if (value := entropy.composite({**row, **shared}, acting)) is not None]
     parts = entropy.parts_of({**entropy.medians(rows), "Hstruc": structure}, decimals=3)
     return parts, round(median(sums), 3) if sums else None
 
@@ -149,11 +166,14 @@ def _read_rows(root: Root, user: str | None) -> Iterator[_MissionRow]:
     for name, values in () if kept is None else kept.items():
         record = roots.find_record(root, name)
         if record is not None and user in (None, record.brief.value["user"]):
-            told = outcomes.mean(outcomes.list_outcomes(root, name))
+            acts = outcomes.list_outcomes(root, name)
+            verdict = outcomes.mean(each for each in acts if each["weight"] >= outcomes.EXPLICIT)
             brief = record.brief.value
             text, is_undone = clip_line(brief["text"], _LINE), record.status.word == "undone"
             is_asked = not tools.sender_in(record)
-            yield _MissionRow(name, text, read_parts(values), values[3] or 0.0, told, is_undone, is_asked)
+            yield _MissionRow(
+                name, text, read_parts(values), values[3] or 0.0, outcomes.mean(acts), is_undone, is_asked, verdict
+            )
 
 
 def _days_between(one: str, other: str) -> int:
@@ -162,3 +182,34 @@ def _days_between(one: str, other: str) -> int:
 
 def _day_of(mission: str) -> str:
     return iso(ids.begun_at(mission))[:10]
+
+
+# -- the weights, by what people said of answers
+
+
+def tune_weights(root: Root, now: datetime) -> str:
+    """Move the weights of the metric by the verdicts on answers; return what was done, "" if nothing was.
+
+    A step is made once a week at most, and for a time none after a value that a person gave.
+    """
+    had = redefinitions.list_values(root, weights.NAME)
+    pause = _WEEK if had and had[-1].origin.by == _BY else _BARRED
+    if had and had[-1].origin.at > iso(now - pause):
+        return ""
+    rows = (each for each in _read_rows(root, None) if each.verdict is not None)
+    judged = [AnswerVerdict(EntropyParts(**each.parts, Hstruc=each.uses), each.verdict or 0.0) for each in rows]
+    found = weights.tune(weights.read(root), judged)
+    if found is None:
+        return ""
+    moved, why = found
+    slot_values.redefine(root, weights.NAME, weights.as_value(moved), ChangeOrigin(_BY, iso(now), why))
+    return f"the weights of the metric moved; {why}"
+
+
+def tuning(image: LivingImage, clock: Callable[[], datetime]) -> Duty:
+    """Return the duty to move the weights of the metric, which is looked at once a week."""
+
+    async def work(_allowance: Allowance) -> str:
+        return await image.shared.apply(lambda root: tune_weights(root, clock()))
+
+    return Duty("weights", lambda _root: f"{clock():%G-W%V}", work)

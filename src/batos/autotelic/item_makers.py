@@ -27,13 +27,13 @@ LEAST_WORDS, MOST_WORDS = 6, 60
 #: The most items of a kind that one text gives.
 MOST: Final[Mapping[ItemKind, int]] = {"R": 8, "H": 4, "A": 2, "S": 2}
 #: The fewest and the most words below a heading that an answer is expected to tell.
-SECTION: Final = (8, 150)
+_SECTION: Final = (8, 150)
 #: The most words of a value in the place of another, and the fewest that its sentence has in common with the former.
-MOST_VALUE, LEAST_ALIKE = 8, 2
+_MOST_VALUE, _LEAST_ALIKE = 8, 2
 #: The most words of a question that a model wrote.
-MOST_QUESTION: Final = 30
+_MOST_QUESTION: Final = 30
 #: The share of a sentence's words that a question may have: one with more is found by its own words.
-BORROWED: Final = 0.5
+_BORROWED: Final = 0.5
 _GAP: Final = "___"
 _MARKS: Final = "#= \t"
 
@@ -82,7 +82,7 @@ class StatedFact(NamedTuple):
     span: str
 
 
-def held_sentences(source: ItemSource) -> list[str]:
+def _held_sentences(source: ItemSource) -> list[str]:
     """Return the sentences of a text that hold, each in one line."""
     spans = (each for each in sentence_spans(source.text) if source.holds(*each))
     return [" ".join(source.text[start:end].split()) for start, end in spans]
@@ -101,7 +101,7 @@ def facts_of(source: ItemSource) -> Iterator[StatedFact]:
     """Yield the sentences of a text with a span each, spread over the whole text; always in the same order."""
     language = languages.guess(source.text)
     whole = fold(source.text, language)
-    for sentence in sorted(held_sentences(source), key=lambda each: crc32(each.encode("utf-8", "surrogatepass"))):
+    for sentence in sorted(_held_sentences(source), key=lambda each: crc32(each.encode("utf-8", "surrogatepass"))):
         if len(words(sentence)) <= MOST_WORDS and not is_question(sentence):
             spans = (each for each in find_spans(sentence, language) if count_runs(whole, fold(each, language)) == 1)
             span = next(spans, "")
@@ -158,7 +158,7 @@ def make_headings(source: ItemSource) -> Iterator[GoldItem]:
         elif sections and source.holds(unit.start, unit.end):
             sections[-1][1].append(part)
     names = [heading.casefold() for heading, _ in sections]
-    fewest, most = SECTION
+    fewest, most = _SECTION
     wanted = (
         (heading, gold)
         for heading, gold in sections
@@ -178,13 +178,13 @@ def make_superseding(source: ItemSource, given_up: Sequence[str]) -> Iterator[Go
 
     A fact is asked for by its key. Else the sentence that is most alike is told with a gap where it differs.
     """
-    if source.key and given_up and len(words(source.text)) <= MOST_VALUE:
+    if source.key and given_up and len(words(source.text)) <= _MOST_VALUE:
         yield source.item("S", _read_forms(source.text)[2].format(source.key), (source.text.strip(),))
         return
     found: dict[str, GoldItem] = {}
     for former in given_up:
-        alike = max(held_sentences(source), key=lambda each: len(content(each) & content(former)), default="")
-        if len(content(alike) & content(former)) >= LEAST_ALIKE and (gap := _find_gap(alike, former)) is not None:
+        alike = max(_held_sentences(source), key=lambda each: len(content(each) & content(former)), default="")
+        if len(content(alike) & content(former)) >= _LEAST_ALIKE and (gap := _find_gap(alike, former)) is not None:
             told = f"{alike[: gap[0]]}{_GAP}{alike[gap[1] :]}"
             item = source.item("S", _read_forms(alike)[1].format(told), (alike[slice(*gap)],))
             found[item.id] = item
@@ -199,16 +199,16 @@ def _find_gap(sentence: str, former: str) -> tuple[int, int] | None:
     if not fresh:
         return None
     start, end = fresh[0].start, fresh[-1].end
-    return (start, end) if len(words(sentence[start:end])) <= MOST_VALUE else None
+    return (start, end) if len(words(sentence[start:end])) <= _MOST_VALUE else None
 
 
 def make_approved(source: ItemSource, question: str) -> GoldItem | None:
     """Return the item of an answer that a person approved or wrote; None if the question says all of it."""
     item = source.item("U", question, (source.text,))
-    return item if has_news(question, source.text) else None
+    return item if _has_news(question, source.text) else None
 
 
-def has_news(question: str, gold: str) -> bool:
+def _has_news(question: str, gold: str) -> bool:
     """Test if what is right has a word that the question has not: else the question said back would be right."""
     language = languages.guess(f"{question} {gold}")
     return not set(fold(gold, language)) <= set(fold(question, language))
@@ -224,10 +224,10 @@ def check_question(question: str, fact: StatedFact) -> bool:
     return (
         is_question(question)
         and "\n" not in question
-        and len(words(question)) <= MOST_QUESTION
+        and len(words(question)) <= _MOST_QUESTION
         and not count_runs(fold(question, language), fold(fact.span, language))
-        and has_news(question, fact.span)
-        and 0 < len(asked & said) <= BORROWED * len(said)
+        and _has_news(question, fact.span)
+        and 0 < len(asked & said) <= _BORROWED * len(said)
     )
 
 

@@ -30,8 +30,8 @@ from batos.records.memory_lineage import EDITS
 AT_ONCE: Final = 32
 #: Missions of one beat at most, by which a model writes questions.
 CALLS: Final = 180
-#: The standing of a statement that gave way to another value, and the weight of an act that is a person's verdict.
-SUPERSEDED, EXPLICIT = "superseded", 1.0
+#: The standing of a statement that gave way to another value.
+SUPERSEDED: Final = "superseded"
 #: The kinds of memories that have words of their own: no summary, and no answer of a model.
 _KINDS: Final = frozenset({"document", "turn", "fact"})
 
@@ -283,7 +283,7 @@ def _approved_item(root: Root, mission: str, name: str, at: str) -> GoldItem | N
     document, brief = root[roots.DOCUMENTS][name], roots.mission_record(root, mission).brief.value
     talk = root[roots.CONVERSATIONS].get(brief.get("conversation") or "")
     turns = () if talk is None else own_slots(talk)["turns"].values()
-    verdicts = [each["value"] for each in outcomes.list_outcomes(root, mission) if each["weight"] == EXPLICIT]
+    verdicts = [each["value"] for each in outcomes.list_outcomes(root, mission) if each["weight"] == outcomes.EXPLICIT]
     is_good = EDITS in own_slots(document) or (bool(verdicts) and min(verdicts) > 0)
     if not is_good or brief.get("attachments") or next(iter(turns), mission) != mission:
         return None

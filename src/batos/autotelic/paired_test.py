@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 #: The shares that are wagered; the mean over them needs no tuning (Waudby-Smith and Ramdas, arXiv 2010.09686).
 _WAGERS: Final = tuple(share / 20 for share in range(1, 20))
-#: The evidence of harm, and that no gain of _HOPE is there, at which a trial is given up: that needs no guarantee.
+#: The evidence of harm, and that no gain is left to hope for, at which a trial is given up: that needs no guarantee.
 HARMED, _HOPELESS = 5.0, 10.0
 #: The gain that a trial looks for: a smaller one is not found with the questions that there are.
 _HOPE: Final = 0.10

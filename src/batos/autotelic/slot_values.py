@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from pydantic_core import PydanticCustomError
 
 from batos.agency.lookup import find_object
+from batos.autotelic import weights
 from batos.genesis import state_steps
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import NONE
@@ -84,13 +85,13 @@ class SlotPlace:
 
 
 def list_places(root: Root) -> Iterator[SlotPlace]:
-    """Yield every slot that may be redefined: persona by persona, then those of the states, and redefined parents."""
+    """Yield every slot that may be redefined: of personas, of the states, of the metric, and redefined parents."""
     objects = named_objects(root)
     for persona in PILLARS:
         holder = objects.get(prototype_name(persona))
         if isinstance(holder, UvmObject):
-            for slot in PERSONA_SLOTS:
-                yield SlotPlace(f"{persona}.{slot}", holder, slot, PERSONA_SLOTS[slot])
+            for slot in _PERSONA_SLOTS:
+                yield SlotPlace(f"{persona}.{slot}", holder, slot, _PERSONA_SLOTS[slot])
             for selector in own_slots(holder).get("protocols", ()):
                 if isinstance(own_slots(holder).get(selector), Intent):
                     yield SlotPlace(f"{persona}.{selector}.when", holder, selector, _CONDITION)
@@ -98,6 +99,8 @@ def list_places(root: Root) -> Iterator[SlotPlace]:
         yield SlotPlace(f"mind.{CYCLE_FROM}", root["orchestrator_obj"], CYCLE_FROM, _EFFORT)
     for state in state_steps.TABLE if "orchestrator_obj" in root else ():
         yield SlotPlace(f"{state}.{state_steps.STEPS}", root["orchestrator_obj"], state, STATE)
+    if "orchestrator_obj" in root:
+        yield SlotPlace(weights.NAME, root["orchestrator_obj"], weights.NAME, _metric_kind(root))
     for name in root.get(roots.REDEFINITIONS) or ():  # an older moment of the image has none
         if name.endswith(_PARENTS):
             with suppress(NotFound):  # an object that is gone since
@@ -383,6 +386,16 @@ def _check_steps(_holder: UvmObject, state: str, value: object) -> Value:
         raise BriefError(fault.message, field="value", remedy=fault.remedy) from None
 
 
+def _metric_kind(root: Root) -> SlotKind:
+    """Return the kind of the metric's weights: their lineage has the value that acts, which no mission can write."""
+    return SlotKind(
+        "the weights of the metric's parts",
+        lambda *_slot: weights.as_value(weights.read(root)),
+        lambda *_written: None,
+        lambda _holder, _slot, value: weights.check(value),
+    )
+
+
 def _as_pairs(when: Mapping[str, object] | None) -> Value:
     """Return conditions as plain data in the order of their names, so that equal ones are equal."""
     if when is None:
@@ -409,7 +422,7 @@ def _wrong_value(slot: str, what: str, remedy: str) -> BriefError:
 _OPTION_TEXTS: Final[Mapping[str, str]] = {name: value_checks.OLLAMA[name].what for name in OPTIONS}
 
 #: The slots of each persona that may be redefined.
-PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
+_PERSONA_SLOTS: Final[Mapping[str, SlotKind]] = {
     **{name: SlotKind(what, _read_option, _write_option, _check_option) for name, what in _OPTION_TEXTS.items()},
     "form": SlotKind("the form of its prompts", _read_form, _write_slot, _check_word("auto", "full", "lean")),
     "line": SlotKind("who speaks, in the lean form", _read_slot, _write_slot, _check_line),

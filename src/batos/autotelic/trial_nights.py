@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_verdicts, trials
+from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_verdicts, trials, weights
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.levers import Lever
 from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
@@ -153,14 +153,17 @@ class Trials:
     async def begin(self, slot: str, value: object, origin: ChangeOrigin) -> str:
         """Begin a trial of a value that a person names; it is judged like any other. Return its id.
 
-        Raises: Refused: the slot may not be redefined, another trial goes on, or too few questions have a known answer.
-        BriefError: the value is none for it.
+        Raises: Refused: the slot may not be redefined or tried, another trial goes on, or too few questions have a
+        known answer. BriefError: the value is none for it.
         """
 
         models = await self.parts.models()
 
         def change(root: Root) -> str:
             place = slot_values.find_place(root, slot)
+            if place.name == weights.NAME:
+                what, remedy = "no answer depends on it", "`batos slot redefine` gives it a value."
+                raise Refused(f"{place.name} cannot be tried: {what}", field="slot", remedy=remedy)
             checked = place.kind.check(place.holder, place.slot, value)
             _check_there(place, checked, models)
             acting = (SlotWrite(place.name, place.read()),)

@@ -84,11 +84,15 @@ class EntropyMark(TypedDict):
 
 @final
 class EntropyPage(TypedDict):
-    """The metric of the last days, its weights, what is to be looked at, and the changes of the mind meanwhile."""
+    """The metric of the last days, its weights, what is to be looked at, and the changes of the mind meanwhile.
+
+    `weights_since` is when its weights were given to it; None: it has had them from the beginning.
+    """
 
     days: list[EntropyDay]
     marks: list[EntropyMark]
     weights: dict[EntropyPart, float]
+    weights_since: str | None
     findings: list[EntropyFinding]
 
 

@@ -34,6 +34,8 @@ ACTS: Final[Mapping[OutcomeAct, Worth]] = {
 }
 #: The acts that are a person's verdict, of which the newest counts.
 VERDICTS: Final = frozenset[OutcomeAct]({"rated_good", "rated_bad"})
+#: The weight from which on an act is meant as a verdict: others tell what to look at, and decide nothing.
+EXPLICIT: Final = 1.0
 #: The acts of one mission that are kept; the oldest go.
 MOST: Final = 8
 

@@ -95,6 +95,8 @@ def cem_text(told: EntropyPage) -> str:
     lines = [f"{first} to {last}, {counted}", listing(rows, columns)]
     if days[-1]["carried"]:
         lines.append(f"{last} has too few missions for a value of its own; five are enough.")
+    since = f"since {told['weights_since'][:10]}" if told["weights_since"] else "from the beginning"
+    lines.append(f"weights {', '.join(f'{part} {each:.2f}' for part, each in told['weights'].items())}, {since}")
     marks = (f"{each['day']} {each['text']}" for each in told["marks"])
     return "\n".join([*lines, *marks, *map(_finding_text, told["findings"]), f"batos cem why {last}"])
 
