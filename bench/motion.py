@@ -12,7 +12,14 @@ without a person.
 `yield_s` is the longest time from a person's question to its first call, while a model takes five seconds for one of a
 trial.
 
+With --real a mind whose personas are that model begins with the worst values that a sweep finds, and tries its levers
+for some nights with the budget of a day each. All shares are of sealed questions: `start`, `end`, `frozen` (the first
+values, asked again), `best_fixed`. `of_the_way` is how far the end is from start to best, `lower_bound` that of the
+mean paired difference of end and start with 90 %, `worst_promotion` the least paired effect of a kept change. Answers
+are kept in --results: --resume makes no call for those. --calls ends a run after so many.
+
     python bench/motion.py [--world FILE] [--seeds 10] [--quick] [--kinds KIND...] [--tell] [--json FILE]
+    python bench/motion.py --real FILE|NAME [--data DIR] [--nights 10] [--n N] [--calls N] [--resume] [--results FILE]
 """
 
 from __future__ import annotations
@@ -52,8 +59,10 @@ from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM, Seams
 from batos.verbs.motion_verbs import CEM
 from batos.verbs.trial_verbs import TRIALS_SHOW
+from motion_learning_side import measure_real, real_goals
 from motion_worlds_side import Clock, TrialWorld, trial_world
 from report import Goal, report
+from voice_side import BESIDE
 
 WORLDS: Final = Path(__file__).with_name("motion_worlds.json")
 #: Missions of a day, and the calls of a night.
@@ -360,8 +369,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--kinds", nargs="+", metavar="KIND", help="keep and take back a value of these kinds alone")
     parser.add_argument("--tell", action="store_true", help="tell one world, and measure nothing")
+    parser.add_argument("--real", metavar="FILE|NAME", help="a GGUF file, or a model that `make real` brought")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("BATOS_CORPUS", BESIDE)) / "tasks")
+    parser.add_argument("--nights", type=int, default=10)
+    parser.add_argument("--n", type=int, default=0, help="most swept, and sealed, questions; 0: all")
+    parser.add_argument("--resume", action="store_true", help="take the answers that --results has already")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="default: in the user's cache")
     parser.add_argument("--until-killed", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--calls", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--calls", type=int, default=0, help="most calls of a run with a real model; 0: no limit")
     given = parser.parse_args(argv)
     if given.until_killed is not None:
         asyncio.run(try_until_killed(given.until_killed, given.calls))
@@ -369,6 +384,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     if given.tell:
         tell_rut()
+        return 0
+    if given.real:
+        learnt = asyncio.run(measure_real(given))
+        report(learnt, real_goals(learnt), given.json)
         return 0
     seeds = 1 if given.quick else given.seeds
     if given.kinds:
