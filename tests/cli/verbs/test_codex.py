@@ -151,6 +151,17 @@ def test_diff_says_what_the_next_mission_makes_of_it(user: User) -> None:
     assert (shipped["against"], shipped["summary"]["models_made_anew"]) == ("shipped", ["ROBIN"])
 
 
+def test_diff_names_the_slots_that_were_redefined(user: User) -> None:
+    """The codex's value does not act there; where it was brought back, nothing is named."""
+    assert user.run("codex", "diff", "--json").document["data"]["redefined"] == []
+    assert user.run("slot", "redefine", "ROBIN.temperature", "0.3").code == 0
+    told = user.run("codex", "diff", "--json").document["data"]
+    assert told["redefined"] == [{"slot": "ROBIN.temperature", "value": 0.3, "codex": 0.8}]
+    assert "  ROBIN.temperature: 0.3 instead of 0.8" in user.run("codex", "diff").out.splitlines()
+    assert user.run("slot", "rollback", "ROBIN.temperature").code == 0
+    assert user.run("codex", "diff").out == "No value differs from the codex of the image.\n"
+
+
 def test_diff_beside_the_owner_of_the_image(user: User) -> None:
     """An image that another process has open is looked at all the same, and stays that process'."""
     change(user, "robin.toml", "temperature = 0.8", "temperature = 0.5")

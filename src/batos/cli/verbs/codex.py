@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from batos.autotelic import slot_values
 from batos.cli.command_line import Subverbs
 from batos.cli.render import prompt_tokens
 from batos.cli.verb_options import VerbCall, common
@@ -20,7 +21,9 @@ from batos.genesis.codex.origins import CodexRow
 from batos.genesis.codex.reader import TomlSource
 from batos.image import roots
 from batos.image.read_only import is_there, open_read_only
+from batos.image.roots import Root
 from batos.protocol.errors import BatosError, CodexError
+from batos.protocol.trial_documents import SlotLineage
 from batos.terminal.console import Console, count_text
 from batos.terminal.layout import table, wrap
 
@@ -190,13 +193,15 @@ def profile_faults(loaded: LoadedSettings, read: Codex | None) -> list[CodexErro
 class _Side:
     """The other side of a comparison: its name, its texts, the profile in use there.
 
-    `note` says why this side is another than was asked for.
+    `note` says why this side is another than was asked for; `redefined` are slots in which another value than the
+    codex's acts.
     """
 
     name: str
     texts: Mapping[str, str]
     profile: str
     note: str = ""
+    redefined: Sequence[SlotLineage] = ()
 
 
 @codex.command(short_help="Compare with the codex that the image uses.")
@@ -213,7 +218,11 @@ def diff(called: VerbCall, against_shipped: bool) -> int:
     if called.console.as_json:
         about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}
         shown = None if summary is None else summary.as_dict()
-        called.console.document({**about, "diff": lines, "summary": shown})
+        slots = [
+            {"slot": each["slot"], "value": each["value"], "codex": each["values"][0]["value"]}
+            for each in side.redefined
+        ]
+        called.console.document({**about, "diff": lines, "summary": shown, "redefined": slots})
         return 0
     if side.note:
         called.console.say(side.note)
@@ -227,6 +236,11 @@ def diff(called: VerbCall, against_shipped: bool) -> int:
         )
     else:
         called.console.write("The other codex was written by another version: only the text is compared.")
+    if side.redefined:
+        called.console.write("Redefined while running, so that the codex's value does not act (`batos slot rollback`):")
+    for each in side.redefined:
+        value, declared = _line(each["value"]), _line(each["values"][0]["value"])
+        called.console.write(f"  {each['slot']}: {value} instead of {declared}")
     return 0
 
 
@@ -238,11 +252,18 @@ def _recorded_side(settings: Settings) -> _Side:
                 kept: Mapping[str, Any] = root.get(roots.GENESIS) or {}
                 texts = dict(kept.get("codex_texts", {}))
                 if texts:
-                    return _Side("image", texts, kept.get("profile") or "default")
+                    return _Side("image", texts, kept.get("profile") or "default", redefined=_list_redefined(root))
         why = "The image holds no codex yet"
     except BatosError as error:
         why = f"The image cannot be read ({error.message})"
     return _Side("shipped", codices.read_shipped(), settings.profile, f"{why}: compared with the shipped one.")
+
+
+def _list_redefined(root: Root) -> list[SlotLineage]:
+    """Return the slots in which another value acts than the codex's."""
+    kept = root.get(roots.REDEFINITIONS) or ()
+    found = [slot_values.describe(root, each.name) for each in slot_values.list_places(root) if each.name in kept]
+    return [each for each in found if each["value"] != each["values"][0]["value"]]
 
 
 def _summary(side: _Side, found: CodexReading, profile: str) -> origins.CodexDifferences | None:
