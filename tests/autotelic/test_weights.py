@@ -15,7 +15,7 @@ from tests.history.test_as_of_past_questions import Door
 from batos.autotelic import entropy_days, slot_values, weights
 from batos.autotelic.entropy import WEIGHTS
 from batos.autotelic.weights import FLOORS, LEAST, STEP, AnswerVerdict
-from batos.history.why_missions import Asking
+from batos.history.why_nodes import Asking
 from batos.history.why_sentences import explain_redefined
 from batos.image import roots
 from batos.image.ids import iso, mission_id

@@ -49,8 +49,9 @@ def test_all_memories_that_say_the_same_are_in_regions() -> None:
     sketches[1:, :ROWS] = sketches[0, :ROWS]
     sketches[2] = sketches[1]
     sketches[4] = sketches[3]
-    told = redundant_regions([candidate(number) for number in range(1, 6)], sketches)
+    told = list(redundant_regions([candidate(number) for number in range(1, 6)], sketches))
     assert [[each.first for each in region.members] for region in told] == [[2, 3], [4, 5]]
+    assert [region.measures() for region in told] == [(1.0, 1.0), (1.0, 1.0)]
 
 
 def test_sketches_agree_as_far_as_words_do() -> None:

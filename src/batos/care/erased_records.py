@@ -148,7 +148,7 @@ def _empty(root: Root, name: str, record: MissionRecord, act: Act, *, whole: boo
     why = Refused(f"erased by {act.by}", remedy="Nothing brings it back.").as_dict()
     record.status.erase(why)
     for effect in effect_records.list_all_effects(root, name):
-        effect.update(payload={}, outcome=None)
+        effect.update(payload={}, outcome=None, asked_by="")
     for approval in root[roots.APPROVALS].values():
         asked_for: Collection[str] = approval.candidate["provenance"].get("missions", ())
         if asked_for and set(asked_for) <= set(act.missions):

@@ -1,100 +1,31 @@
-"""The reasons for an answer, a memory and a method, as nodes of a tree."""
+"""The reasons for an answer and its attempts, and for a method and its retirement, as nodes of a tree."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from batos.agency.lookup import find_object
+from batos.history.why_memories import explain_memory
+from batos.history.why_nodes import NOT_RECORDED, Asking, make_call, make_commit, make_node
 from batos.image import ownership, roots
-from batos.image.ids import iso, serial_of, tid_text
-from batos.image.past import Writing, first_writing, moment_of, published_at
+from batos.image.ids import serial_of
+from batos.image.past import first_writing, published_at
 from batos.image.records import Lineage, MissionRecord
-from batos.image.roots import Root
-from batos.inference.journal import Entries, Record, is_embedding
-from batos.memory.records import memory_claims, memory_records
-from batos.memory.segmentation import clip_line
+from batos.inference.journal import Record, is_embedding
 from batos.methods.lifecycle.method_reports import change_for, provenance_for
 from batos.objects.method import Method
-from batos.objects.prototype import UvmObject, own_slots
-from batos.protocol.errors import NotFound
+from batos.objects.prototype import own_slots
 from batos.protocol.image_documents import WhyNode
+from batos.protocol.method_documents import UseDocument, no_use
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
-from batos.records import methods, tools
-from batos.records.memory_lineage import EDITS
-
-#: Longest text of a node, in characters.
-_LONGEST: Final = 400
-#: The characters of the end of a prompt that are told.
-_END: Final = 160
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """The root and journal that reasons are read from, and the user who asks (None: anybody).
-
-    `seen` are the things that the tree has already: each is told once, and named where it is met again.
-    """
-
-    root: Root
-    journal: Entries
-    user: str | None
-    seen: set[str] = field(default_factory=set)
-
-    def is_new(self, ref: str) -> bool:
-        """Test if a thing is not in the tree yet, and take it in."""
-        is_new = ref not in self.seen
-        self.seen.add(ref)
-        return is_new
-
-    def record(self, mission: str) -> MissionRecord | None:
-        """Return a mission; None: there is none that this user may see."""
-        found = roots.find_record(self.root, mission)
-        if found is None or (self.user is not None and not ownership.is_asked_by(self.root, [mission], self.user)):
-            return None
-        return found
-
-
-def make_node(kind: str, text: str, because: Iterable[WhyNode] = (), ref: str = "", at: str = "") -> WhyNode:
-    """Return a node, its text on one line."""
-    node = WhyNode(kind=kind, text=clip_line(text, _LONGEST), because=[*because])
-    if ref:
-        node["ref"] = ref
-    if at:
-        node["at"] = at
-    return node
-
-
-def make_commit(written: Writing | bytes, what: str = "committed") -> WhyNode:
-    """Return the node of a commit."""
-    tid = written.tid if isinstance(written, Writing) else written
-    node = make_node("commit", what, at=iso(moment_of(tid)))
-    node["tid"] = tid_text(tid)
-    return node
-
-
-def make_call(record: Record) -> WhyNode:
-    """Return the node of a call: its step, its model and tokens; its key names the journal's entry."""
-    tokens = record.tokens
-    spent = f", {tokens.get('prompt', '?')} -> {tokens.get('answer', '?')} tokens" if tokens else ""
-    text = f"{record.path} by {record.model} ({record.digest[:12]}){spent}"
-    state = "" if record.state == "done" else f", {record.state}"
-    return make_node("call", text + state, [_prompt_of(record)], record.key, record.started)
-
-
-def _prompt_of(record: Record) -> WhyNode:
-    """Return the node of a call's prompt: its size and its end; `batos show MISSION --call PATH` prints all of it."""
-    messages = record.request.get("messages", ())
-    size = sum(len(each["content"]) for each in messages)
-    end = " ".join(str(messages[-1]["content"]).split())[-_END:] if messages else ""
-    return make_node("prompt", f"{size:,} characters, ending “{end}”", ref=f"{record.mission} {record.path}")
-
+from batos.records import methods, tools, uses
 
 _ANOTHERS: Final = "a mission of another user"
-#: The slots in which a memory names others, and how it came of them.
-_MADE_OF: Final = (("of", "summarises"), ("depends_on", "holds only with"), (EDITS, "edited from"))
+#: The newest uses that ended badly, and the retired revisions, that are told of a method.
+_MOST_USES, _MOST_GONE = 5, 3
 
 
 def explain_mission(asking: Asking, mission: str) -> WhyNode:
@@ -111,6 +42,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
         because = [
             *_explain_options(brief),
             *_explain_wish(asking, record, known),
+            *_explain_attempts(asking, mission, record),
             *make_calls(asking, mission),
             *explain_recalled(asking, brief, known),
             *_explain_methods(asking, known),
@@ -154,6 +86,34 @@ def _explain_audit(method: Method) -> WhyNode:
     found = f"{word} by {method.verdict.get('policy', 'the guardian')} at draft {told.get('attempts', 1)}"
     killed = f"{mutants.get('killed', 0)} of {mutants.get('made', 0)}"
     return make_node("audit", f"{found}, {len(method.checks)} checks passed, which find {killed} broken variants")
+
+
+def _explain_attempts(asking: Asking, mission: str, record: MissionRecord) -> Iterator[WhyNode]:
+    """Yield each race that a mission lost to another commit, and what its further attempts paid for again."""
+    lost = [each for each in asking.journal.notes(mission) if "conflict" in each]
+    for number, note in enumerate(lost, start=1):
+        told = note["conflict"]
+        winner = explain_reference(asking, told["by"]) if told["by"] else make_node("commit", "by no mission")
+        yield make_node("conflict", f"race {number} was lost for {told['object']}", [winner], at=note["at"])
+    again = record.status.attempts - 1
+    if again <= 0:
+        return
+    others = again - len(lost)
+    if others > 0:
+        why = f"after a wait, a pause or the end of a process, or for a reason that was {NOT_RECORDED}"
+        yield make_node("attempts", f"it began {others} more times {why}")
+    asked = Counter(f"{each.path} {each.model} {each.request}" for each in records_of(asking, mission))
+    twice = sum(count - 1 for count in asked.values())
+    made = "none of them was made twice" if not twice else f"{twice} of them were made again"
+    yield make_node("attempts", f"{again + 1} attempts in all made {sum(asked.values())} calls, and {made}")
+
+
+def explain_reference(asking: Asking, mission: str) -> WhyNode:
+    """Return a mission in a line, without what it came from."""
+    record = asking.record(mission)
+    if record is None:
+        return make_node("mission", _ANOTHERS)
+    return make_node("mission", record.brief.value["text"], (), mission, record.brief.accepted_at)
 
 
 def records_of(asking: Asking, mission: str) -> list[Record]:
@@ -227,54 +187,6 @@ def _list_commits(asking: Asking, mission: str, known: ProvenanceDocument) -> It
         yield make_commit(published, "published what it contributes")
 
 
-# -- memories
-
-
-def explain_memory(asking: Asking, document: UvmObject) -> WhyNode:
-    """Return a memory with what it was made from."""
-    slots = own_slots(document)
-    marks = sum(len(memory_claims.marks_of(each)) for each in memory_records.chunks_of(asking.root, document))
-    stands = "" if slots["standing"] == "current" and not marks else f", {slots['standing']}, {marks} statements marked"
-    text = f"{slots['title']} ({slots['kind']} of {slots['user']}, trust {slots['trust']}{stands})"
-    because = list(_explain_origin(asking, document)) if asking.is_new(slots["name"]) else []
-    return make_node("memory", text, because, slots["name"], memory_claims.stated_at(slots))
-
-
-def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:
-    slots = own_slots(document)
-    if slots["mission"]:
-        record = asking.record(slots["mission"])
-        if record is None:
-            yield make_node("mission", "a mission of another user")
-        else:
-            said = "what was said in" if slots["kind"] == "turn" else "the answer to"
-            yield make_node(
-                "mission", f"{said}: {record.brief.value['text']}", (), slots["mission"], record.brief.accepted_at
-            )
-    elif slots["source"]:
-        yield make_node("source", f"taken from {slots['source']}", ref=slots["sha256"])
-    else:
-        yield make_node("source", f"typed by {slots['user']}")
-    for slot, how in _MADE_OF:
-        for name in slots.get(slot, ()):
-            yield _explain_source(asking, name, how)
-    yield make_commit(first_writing(asking.root, document), "remembered")
-
-
-def _explain_source(asking: Asking, name: str, how: str) -> WhyNode:
-    """Return a memory that another was made of; a fact may name one by its key, or one that is forgotten."""
-    found = asking.root[roots.DOCUMENTS].get(name)
-    if found is None:
-        try:
-            found = memory_records.find_document(asking.root, name, asking.user)
-        except NotFound:
-            return make_node("memory", f"{how} {name}")
-    if asking.user not in (None, own_slots(found)["user"]):
-        return make_node("memory", f"{how} a memory of another user")
-    node = explain_memory(asking, found)
-    return {**node, "text": f"{how} {node['text']}"}
-
-
 # -- methods
 
 
@@ -284,8 +196,34 @@ def explain_method(asking: Asking, lineage: Lineage) -> WhyNode:
     number = lineage.active or (lineage.revisions.maxKey() if lineage.revisions else 0)
     stands = f"revision {number}{'' if lineage.active else ', out of use'}" if number else "no method yet"
     is_new = asking.is_new(name)
-    because = list(_explain_revision(asking, lineage, number)) if is_new and number else []
+    gone = [number] if number and not lineage.active else []
+    gone += [each for each in sorted(lineage.retired, reverse=True) if each != number][:_MOST_GONE]
+    because = [_explain_retirement(asking, lineage, each) for each in gone] if is_new else []
+    because += _explain_revision(asking, lineage, number) if is_new and number else ()
     return make_node("method", f"{name}: {stands}", because, name)
+
+
+def _explain_retirement(asking: Asking, lineage: Lineage, number: int) -> WhyNode:
+    """Return why a revision went, with its uses, those that ended badly, and the way to bring it back."""
+    went = [each for each in lineage.history.values() if each["former"] == number and each["revision"] != number]
+    change = change_for(lineage, went[-1], asking.user) if went else None
+    counts = (lineage.totals.get(number) or no_use())["method"]
+    used = f"{counts['calls']} uses, of which {counts['faults']} failed and {counts['bad']} ended badly"
+    bad = [each for each in uses.entries(lineage.ledger) if each["revision"] == number and _is_bad(each)]
+    because = [
+        make_node("uses", used, [explain_reference(asking, each["mission"]) for each in bad[-_MOST_USES:]]),
+        make_node("undo", f"`batos method rollback {methods.name_of(asking.root, lineage)} --revision {number}`"),
+    ]
+    if change is None:
+        return make_node("retired", f"revision {number} went for a reason that was {NOT_RECORDED}", because)
+    return make_node(
+        "retired", f"revision {number} went: {change['reason']} (by {change['by']})", because, at=change["at"]
+    )
+
+
+def _is_bad(use: UseDocument) -> bool:
+    """Test if a use of a method itself failed, or if the gate found a fault in its mission's answer."""
+    return not use["control"] and (use["outcome"] == "fault" or use["gate_faults"] > 0)
 
 
 def _explain_revision(asking: Asking, lineage: Lineage, number: int) -> Iterator[WhyNode]:

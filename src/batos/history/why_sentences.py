@@ -11,16 +11,8 @@ from typing import Final
 
 from batos.agency.lookup import find_object
 from batos.gate.figures import read_numbers
-from batos.history.why_missions import (
-    Asking,
-    explain_evidence,
-    explain_method,
-    explain_mission,
-    make_call,
-    make_commit,
-    make_node,
-    records_of,
-)
+from batos.history.why_missions import explain_evidence, explain_method, explain_mission, records_of
+from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import guards, ids, ownership, roots
 from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS, MissionRecord

@@ -202,6 +202,11 @@ def first_writing(root: Root, obj: Persistent) -> Writing:
     return _writing(_revisions(root, obj)[-1])
 
 
+def newest_writing(root: Root, obj: Persistent) -> Writing:
+    """Return the commit that wrote an object last."""
+    return _writing(_revisions(root, obj)[0])
+
+
 def slot_writing(root: Root, obj: UvmObject, slot: str, user: str) -> Writing:
     """Return the commit since which a slot of an object has the value that a user sees, as far back as is kept.
 

@@ -223,7 +223,10 @@ class FoldStore:
         span = min(each.id for each in entries), max(each.id for each in entries)
         archived = [NewSegment(kind, data, *span) for kind, data in built.items()]
         archived += self._vectors([each.id for each in entries])
-        about = {"written_by": written.written_by, "reason": read.region.reason, "written_in": written.mission}
+        about = {
+            "written_by": written.written_by, "reason": read.region.reason, "written_in": written.mission,
+            memories_set_aside.FOLDED_FOR: (read.region.before, read.region.measures()),
+        }  # fmt: skip
         return FoldedRegion(
             made.document, first, index_summary(made, first, read.parts, titles), read.parts, archived, about
         )

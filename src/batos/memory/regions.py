@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias
 
@@ -57,10 +57,20 @@ class FoldCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Memories that may be folded together, and the reason."""
+    """Memories that may be folded together, and the reason.
+
+    `before` is the moment since which nobody has recalled them; `alike` has, by their first parts, how far they say the
+    same as the first of them.
+    """
 
     reason: Reason
     members: tuple[FoldCandidate, ...]
+    before: str = ""
+    alike: Mapping[int, float] = field(default_factory=dict)
+
+    def measures(self) -> tuple[str | float, ...]:
+        """Return what was measured of each memory: how far it says the same as the first, or when it was last used."""
+        return tuple(self.alike.get(each.first, each.used) for each in self.members)
 
     @property
     def chunks(self) -> int:
@@ -82,7 +92,7 @@ def cold_regions(candidates: Iterable[FoldCandidate], before: str) -> Iterator[R
     for members in groups.values():
         for run in split(sorted(members, key=lambda each: each.first)):
             if is_worth(run):
-                yield Region("cold", tuple(run))
+                yield Region("cold", tuple(run), before)
 
 
 def split(members: Sequence[FoldCandidate]) -> Iterator[list[FoldCandidate]]:
@@ -173,7 +183,10 @@ def redundant_regions(candidates: Sequence[FoldCandidate], sketches: Sketches) -
                     chunks += candidates[row].chunks
             if len(chosen) > 1:
                 taken.update(chosen)
-                yield Region("redundant", tuple(candidates[row] for row in chosen))
+                shares = np.mean(sketches[chosen] == sketches[center], axis=1).tolist()
+                members = tuple(candidates[row] for row in chosen)
+                alike = {each.first: share for each, share in zip(members, shares, strict=True)}
+                yield Region("redundant", members, alike=alike)
             lone += len(chosen) == 1
             left = [row for row in others if row not in taken]
 

@@ -10,9 +10,13 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ZODB.POSException import ConflictError
+
 from batos.agency.lookup import by_name
 from batos.image import roots
 from batos.image.guards import protected_changes
+from batos.image.image import LivingImage
+from batos.image.past import newest_writing
 from batos.image.records import TRUST, least_trust
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Intent, Method
@@ -166,6 +170,17 @@ VOTERS = (
     keeps_undone_missions_out,
     rests_on_what_stands,
 )
+
+
+def name_conflict(image: LivingImage, error: ConflictError) -> dict[str, str]:
+    """Return the object for which a commit lost a race, and the mission that changed it ("": none did, or unknown)."""
+    if error.oid is None:
+        return {"object": "an object that the storage does not name", "by": ""}
+    with image.snapshot() as root:
+        found = roots.connection_of(root).get(error.oid)
+        what = f"a record ({type(found).__name__})"
+        name = roots.name_of_object(root, found) if isinstance(found, UvmObject) else what
+        return {"object": name, "by": newest_writing(root, found).note}
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
-from batos.missions.commits import CommitPlace, CommitTurns, guard_missions
+from batos.missions.commits import CommitPlace, CommitTurns, guard_missions, name_conflict
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.prototype import own_slots, send
 from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused, message_of
@@ -206,8 +206,10 @@ class MissionRunner:
                 await self._think(attempt, place)
             except Appeared:
                 attempt.stop_request.check()
-            except ConflictError:
+            except ConflictError as error:
                 attempt.stop_request.check()
+                told = await asyncio.to_thread(name_conflict, self.image, error)
+                self.journal.note(attempt.mission, {"conflict": told, "at": iso(self.clock())})
                 if attempt.context is not None:  # what it read changes no more under it
                     await place.take([serial_of(oid) for oid, _ in attempt.context.trace.read])
                 await self._start_attempt(attempt)

@@ -245,14 +245,15 @@ class ResumeArgs(SteerArgs):
 class WhyArgs(StrictModel):
     """Show what WHAT came from: the path of calls, prompts, models, memories, methods and commits, as a tree.
 
-    Name a mission (or `last`), OBJECT.SLOT or a memory (d-...), or quote a sentence of one of your answers. The tree
-    fits a screen; --whole shows all of it, and --json too.
+    Name a mission (or `last`), OBJECT.SLOT, a memory or what was folded (d-...), an effect (e-...), a trial (t-...) or
+    a slot that was redefined, or quote a sentence of one of your answers. The tree fits a screen; --whole shows all of
+    it, and --json too.
     """
 
     what: str = Field(
         min_length=1,
         max_length=2_000,
-        description="A sentence of an answer, a mission, OBJECT.SLOT, or a memory by its id.",
+        description="A sentence of an answer, a mission, OBJECT.SLOT, or a memory, effect or trial by its id.",
     )
     user: Asker = Field(default=None, description="Only what this user may see, and only answers to this user.")
     as_of: AsOf = None

@@ -16,6 +16,7 @@ from tests.minds.scripted import Script, WaitingBridge, ask, submit
 from batos.minds.stopping import Stopped, StopRequest, cancelled_error
 from batos.missions import runner as missions
 from batos.protocol.errors import MissionFailed, Refused
+from batos.server.dispatch.reads import explain
 from batos.uvm import UVM
 
 COUNTING = """
@@ -50,6 +51,10 @@ async def test_two_missions_count_in_the_same_slot_and_both_counts_arrive(tmp_pa
         assert [each["cost"]["calls"] for each in shown] == [5, 5]
         assert sorted(each["cost"]["from_journal"] for each in shown) == [0, 5]
         assert len(mind.told("txn.conflict")) == 1
+        first, second = sorted(shown, key=lambda each: each["cost"]["from_journal"])
+        (lost,) = (each for each in explain(mind.uvm.readings, second["id"])["because"] if each["kind"] == "conflict")
+        assert [each["ref"] for each in lost["because"]] == [first["id"]]
+        assert not [each for each in explain(mind.uvm.readings, first["id"])["because"] if each["kind"] == "attempts"]
 
 
 async def test_a_replayed_attempt_says_so(mind: MethodMind) -> None:
@@ -69,6 +74,12 @@ async def test_a_replayed_attempt_says_so(mind: MethodMind) -> None:
     assert [each for each in mind.told("mission.retracted") if "path" not in each]
     changed = shown["provenance"]["written"]
     assert [(each["slot"], each["had"], each["former"]) for each in changed] == [("asked", True, 10)]
+    found = explain(mind.uvm.readings, shown["id"])
+    (lost,) = (each for each in found["because"] if each["kind"] == "conflict")
+    assert lost["text"] == "race 1 was lost for brick_prototype_obj"
+    assert lost["because"][0]["text"] == "by no mission"
+    attempts = [each["text"] for each in found["because"] if each["kind"] == "attempts"]
+    assert attempts == ["2 attempts in all made 5 calls, and none of them was made twice"]
 
 
 async def test_eight_missions_add_to_one_slot(mind: MethodMind) -> None:

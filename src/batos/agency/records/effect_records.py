@@ -179,6 +179,7 @@ Effect: TypeAlias = PersistentMapping[str, Any]
 class EffectData(TypedDict, total=False):
     """An effect as plain data: `grant` to `number` as staged, the rest as the outbox and then a releaser have it.
 
+    `asked_by` is the method and step that staged it, "" a person's message; one of an older version has none.
     `before` is what its sink's `prepare` returned.
     """
 
@@ -188,6 +189,7 @@ class EffectData(TypedDict, total=False):
     operation: str
     payload: Mapping[str, Any]
     fingerprint: str
+    asked_by: str
     number: int
     effect: str
     mission: str

@@ -23,6 +23,9 @@ from batos.records.memory_lineage import MemoryEffects, Withdrawal
 _BY: Final = ClaimMark._fields.index("by")
 #: The slot of a summary that names the memories that it stands for.
 STANDS_FOR: Final = "of"
+#: Its slot of what the rule measured: the moment since when nobody recalled them ("" of those that say the same), and
+#: for each of them when it was last used, or how far it says the same as the first.
+FOLDED_FOR: Final = "folded_for"
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,8 +201,9 @@ class MethodHost:
             capability = primitives.find_capability(self._invocation.context, given.args)
             return MessageAnswer(self._view.table.to_cell(capability))
         if primitive.name in primitives.OPERATIONS:
-            context, staged = self._invocation.context, self._buffer.effects
-            return MessageAnswer(primitives.stage(context, target, primitive.name, given.args, staged))
+            context, staged, message = self._invocation.context, self._buffer.effects, self._invocation.message
+            asked_by = f"{label(message.receiver)}.{message.selector} at {self._invocation.path}"
+            return MessageAnswer(primitives.stage(context, target, primitive.name, given.args, staged, asked_by))
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
             return MessageAnswer()

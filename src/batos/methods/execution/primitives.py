@@ -288,9 +288,16 @@ def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
 
 
 def stage(
-    context: MindContext, capability: UvmObject, operation: str, args: Sequence[Any], staged: list[EffectData]
+    context: MindContext,
+    capability: UvmObject,
+    operation: str,
+    args: Sequence[Any],
+    staged: list[EffectData],
+    asked_by: str = "",
 ) -> str:
     """Add an effect to those that this run stages, and return `staged`, or `repeated` for one that its lineage had.
+
+    `asked_by` is the method and step that asks for it; "" is a person's own message.
 
     The effect happens once the mission is committed, and not at all if it is not.
 
@@ -310,8 +317,12 @@ def stage(
     if effect_records.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
     oid, nonce = reference(capability), effect_records.nonce_of(capability)
-    effect = EffectData(grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint)
-    staged.append(effect)
+    staged.append(
+        EffectData(
+            grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint,
+            asked_by=asked_by,
+        )
+    )  # fmt: skip
     return STAGED
 
 

@@ -10,7 +10,10 @@ from batos.agency.lookup import by_name
 from batos.approvals import documents
 from batos.history import as_of, dreams, why_sentences
 from batos.history.as_of import Moment, PastReadings
-from batos.history.why_missions import Asking, explain_memory, explain_mission
+from batos.history.why_effects import explain_effect
+from batos.history.why_memories import explain_memory
+from batos.history.why_missions import explain_mission
+from batos.history.why_nodes import Asking
 from batos.history.why_sentences import explain_redefined, explain_slot, explain_trial
 from batos.image import ids
 from batos.image.ids import iso
@@ -335,7 +338,10 @@ def _only(value: T | None) -> frozenset[T] | None:
 # -- the reasons for a sentence, a mission, a slot or a memory: the path of what it came from, as a tree
 
 
-_REMEDY: Final = "Name a mission, OBJECT.SLOT or a memory (d-...), or quote a sentence of one of your answers."
+_REMEDY: Final = (
+    "Name a mission, OBJECT.SLOT, a memory (d-...), an effect (e-...) or a trial (t-...), or quote a sentence of one of"
+    " your answers."
+)
 
 
 def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
@@ -351,6 +357,8 @@ def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
             return explain_memory(asking, memory_records.find_document(root, named, user))
         if named.startswith("t-") and " " not in named:
             return explain_trial(asking, named)
+        if named.startswith("e-") and " " not in named:
+            return explain_effect(asking, named)
         if (redefined := explain_redefined(asking, named)) is not None:
             return redefined
         if " " not in named and _is_slot(root, named, user):
