@@ -9,8 +9,7 @@ from typing import Any, Final
 from batos.agency import granting
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import Effect
-from batos.history.why_missions import explain_reference
-from batos.history.why_nodes import NOT_RECORDED, Asking, make_node
+from batos.history.why_nodes import NOT_RECORDED, Asking, explain_reference, make_node
 from batos.image import roots
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
@@ -19,8 +18,7 @@ from batos.protocol.image_documents import WhyNode
 #: The way in which an effect of a state is taken back; the others happened, or may have.
 _UNDO: Final = {
     "staged": "`batos undo {mission}` takes it back before it happens",
-    "failed": "it did not happen, and nothing is to be undone",
-    "not_done": "it did not happen, and nothing is to be undone",
+    **dict.fromkeys(("failed", "not_done"), "it did not happen, and nothing is to be undone"),
     "withdrawn": "it was taken back before it happened; `batos redo {mission}` stages it again",
     "repeated": "it was not done a second time, and nothing is to be undone",
 }
@@ -77,5 +75,5 @@ def _explain_grant(asking: Asking, effect: Effect) -> WhyNode:
 
 def _tell_outcome(outcome: Any) -> str:
     """Return what came back, or the fault, and who settled what was unknown."""
-    error = outcome.get("error")
-    return str(error["message"]) if error else ", ".join(f"{name} {value}" for name, value in outcome.items())
+    told = {name: each["message"] if name == "error" else each for name, each in outcome.items()}
+    return ", ".join(f"{name.replace('_', ' ')} {each}" for name, each in told.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from batos.history.why_nodes import NOT_RECORDED, Asking, make_commit, make_node
+from batos.history.why_nodes import NOT_RECORDED, Asking, explain_reference, make_commit, make_node
 from batos.image import roots
 from batos.image.past import first_writing
 from batos.memory.records import memory_archives, memory_claims, memory_records
@@ -33,14 +33,8 @@ def explain_memory(asking: Asking, document: UvmObject) -> WhyNode:
 def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:
     slots = own_slots(document)
     if slots["mission"]:
-        record = asking.record(slots["mission"])
-        if record is None:
-            yield make_node("mission", "a mission of another user")
-        else:
-            said = "what was said in" if slots["kind"] == "turn" else "the answer to"
-            yield make_node(
-                "mission", f"{said}: {record.brief.value['text']}", (), slots["mission"], record.brief.accepted_at
-            )
+        said = "what was said in: " if slots["kind"] == "turn" else "the answer to: "
+        yield explain_reference(asking, slots["mission"], said)
     elif "reason" in slots:
         yield _explain_fold(asking, slots)
     elif slots["source"]:
@@ -48,9 +42,7 @@ def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:
     else:
         yield make_node("source", f"typed by {slots['user']}")
     if above := memory_archives.summary_of(document):
-        yield make_node(
-            "fold", f"folded: {above} stands for it; `batos curate --undo {above}` brings it back", ref=above
-        )
+        yield make_node("fold", f"{above} stands for it; `batos curate --undo {above}` brings it back", ref=above)
     for slot, how in _MADE_OF:
         for place, name in enumerate(slots.get(slot, ())):
             yield _explain_source(asking, name, how + (_tell_measure(slots, place) if slot == STANDS_FOR else ""))
@@ -65,8 +57,8 @@ def _explain_fold(asking: Asking, slots: Mapping[str, Any]) -> WhyNode:
     else:
         since = f"since {told[0][:10]}" if told else f"for a time that was {NOT_RECORDED}"
         why = f"nobody had recalled its memories {since}"
-    mission = slots.get("written_in") or ""
-    wrote = [make_node("mission", "wrote the summary", ref=mission)] if mission and asking.record(mission) else []
+    mission = slots.get("written_in")
+    wrote = [explain_reference(asking, mission, "written in: ")] if mission else []
     undo = make_node("undo", f"`batos curate --undo {slots['name']}` brings back all that it stands for")
     return make_node("fold", f"{why} ({slots['reason']}, written by {slots['written_by']})", [*wrote, undo])
 

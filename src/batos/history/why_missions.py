@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from batos.agency.lookup import find_object
 from batos.history.why_memories import explain_memory
-from batos.history.why_nodes import NOT_RECORDED, Asking, make_call, make_commit, make_node
+from batos.history.why_nodes import (
+    ANOTHERS,
+    NOT_RECORDED,
+    Asking,
+    explain_reference,
+    make_call,
+    make_commit,
+    make_node,
+)  # fmt: skip
 from batos.image import ownership, roots
 from batos.image.ids import serial_of
 from batos.image.past import first_writing, published_at
@@ -23,7 +31,6 @@ from batos.protocol.method_documents import UseDocument, no_use
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
 from batos.records import methods, tools, uses
 
-_ANOTHERS: Final = "a mission of another user"
 #: The newest uses that ended badly, and the retired revisions, that are told of a method.
 _MOST_USES, _MOST_GONE = 5, 3
 
@@ -32,7 +39,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
     """Return a mission with what its answer came from; one that this user may not see is named as another's."""
     record = asking.record(mission)
     if record is None:
-        return make_node("mission", _ANOTHERS)
+        return make_node("mission", ANOTHERS)
     brief, slots = record.brief.value, own_slots(record.thought)
     asker = f"the mind itself: {brief['origin']['client']}" if ownership.is_own_work(record) else brief["user"]
     text = f"{brief['text']} ({record.status.word}, asked by {asker})"
@@ -104,16 +111,8 @@ def _explain_attempts(asking: Asking, mission: str, record: MissionRecord) -> It
         yield make_node("attempts", f"it began {others} more times {why}")
     asked = Counter(f"{each.path} {each.model} {each.request}" for each in records_of(asking, mission))
     twice = sum(count - 1 for count in asked.values())
-    made = "none of them was made twice" if not twice else f"{twice} of them were made again"
-    yield make_node("attempts", f"{again + 1} attempts in all made {sum(asked.values())} calls, and {made}")
-
-
-def explain_reference(asking: Asking, mission: str) -> WhyNode:
-    """Return a mission in a line, without what it came from."""
-    record = asking.record(mission)
-    if record is None:
-        return make_node("mission", _ANOTHERS)
-    return make_node("mission", record.brief.value["text"], (), mission, record.brief.accepted_at)
+    calls = f"{sum(asked.values())} calls, {twice or 'none'} of them a second time"
+    yield make_node("attempts", f"{again + 1} attempts in all made {calls}")
 
 
 def records_of(asking: Asking, mission: str) -> list[Record]:

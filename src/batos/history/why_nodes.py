@@ -17,7 +17,8 @@ from batos.protocol.image_documents import WhyNode
 
 #: Longest text of a node, in characters.
 _LONGEST: Final = 400
-#: The words for what a record of an older version lacks.
+#: The words for a mission that the user may not see, and for what a record of an older version lacks.
+ANOTHERS: Final = "a mission of another user"
 NOT_RECORDED: Final = "not recorded by that version"
 #: The characters of the end of a prompt that are told.
 _END: Final = 160
@@ -82,3 +83,11 @@ def _prompt_of(record: Record) -> WhyNode:
     size = sum(len(each["content"]) for each in messages)
     end = " ".join(str(messages[-1]["content"]).split())[-_END:] if messages else ""
     return make_node("prompt", f"{size:,} characters, ending “{end}”", ref=f"{record.mission} {record.path}")
+
+
+def explain_reference(asking: Asking, mission: str, said: str = "") -> WhyNode:
+    """Return a mission in a line, without what it came from."""
+    record = asking.record(mission)
+    if record is None:
+        return make_node("mission", ANOTHERS)
+    return make_node("mission", said + record.brief.value["text"], (), mission, record.brief.accepted_at)

@@ -79,7 +79,7 @@ async def test_a_replayed_attempt_says_so(mind: MethodMind) -> None:
     assert lost["text"] == "race 1 was lost for brick_prototype_obj"
     assert lost["because"][0]["text"] == "by no mission"
     attempts = [each["text"] for each in found["because"] if each["kind"] == "attempts"]
-    assert attempts == ["2 attempts in all made 5 calls, and none of them was made twice"]
+    assert attempts == ["2 attempts in all made 5 calls, none of them a second time"]
 
 
 async def test_eight_missions_add_to_one_slot(mind: MethodMind) -> None:

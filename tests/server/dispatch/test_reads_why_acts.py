@@ -87,6 +87,7 @@ async def test_a_fold_leads_to_its_rule_its_memories_and_its_undo(tmp_path: Path
         assert len(inner) == len(folded["documents"])
         assert all(each["text"].startswith("summarises (last used 20") for each in inner)
         memory = explain(uvm.readings, inner[0]["ref"], "ann")
+        assert "brings it back" in the(memory, "fold")["text"]
         assert the(memory, "fold")["ref"] == folded["summary"]
 
         def make_older(root: Root) -> None:

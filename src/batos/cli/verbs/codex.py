@@ -23,7 +23,6 @@ from batos.image import roots
 from batos.image.read_only import is_there, open_read_only
 from batos.image.roots import Root
 from batos.protocol.errors import BatosError, CodexError
-from batos.protocol.trial_documents import SlotLineage
 from batos.terminal.console import Console, count_text
 from batos.terminal.layout import table, wrap
 
@@ -201,7 +200,7 @@ class _Side:
     texts: Mapping[str, str]
     profile: str
     note: str = ""
-    redefined: Sequence[SlotLineage] = ()
+    redefined: Sequence[Mapping[str, object]] = ()
 
 
 @codex.command(short_help="Compare with the codex that the image uses.")
@@ -218,11 +217,7 @@ def diff(called: VerbCall, against_shipped: bool) -> int:
     if called.console.as_json:
         about = {"against": side.name, "note": side.note, "faults": [_fault(each) for each in found.faults]}
         shown = None if summary is None else summary.as_dict()
-        slots = [
-            {"slot": each["slot"], "value": each["value"], "codex": each["values"][0]["value"]}
-            for each in side.redefined
-        ]
-        called.console.document({**about, "diff": lines, "summary": shown, "redefined": slots})
+        called.console.document({**about, "diff": lines, "summary": shown, "redefined": side.redefined})
         return 0
     if side.note:
         called.console.say(side.note)
@@ -239,8 +234,7 @@ def diff(called: VerbCall, against_shipped: bool) -> int:
     if side.redefined:
         called.console.write("Redefined while running, so that the codex's value does not act (`batos slot rollback`):")
     for each in side.redefined:
-        value, declared = _line(each["value"]), _line(each["values"][0]["value"])
-        called.console.write(f"  {each['slot']}: {value} instead of {declared}")
+        called.console.write(f"  {each['slot']}: {_line(each['value'])} instead of {_line(each['codex'])}")
     return 0
 
 
@@ -259,11 +253,12 @@ def _recorded_side(settings: Settings) -> _Side:
     return _Side("shipped", codices.read_shipped(), settings.profile, f"{why}: compared with the shipped one.")
 
 
-def _list_redefined(root: Root) -> list[SlotLineage]:
+def _list_redefined(root: Root) -> list[Mapping[str, object]]:
     """Return the slots in which another value acts than the codex's."""
     kept = root.get(roots.REDEFINITIONS) or ()
-    found = [slot_values.describe(root, each.name) for each in slot_values.list_places(root) if each.name in kept]
-    return [each for each in found if each["value"] != each["values"][0]["value"]]
+    found = (slot_values.describe(root, each.name) for each in slot_values.list_places(root) if each.name in kept)
+    rows = ({"slot": each["slot"], "value": each["value"], "codex": each["values"][0]["value"]} for each in found)
+    return [each for each in rows if each["value"] != each["codex"]]
 
 
 def _summary(side: _Side, found: CodexReading, profile: str) -> origins.CodexDifferences | None:

@@ -343,6 +343,8 @@ _REMEDY: Final = (
     " your answers."
 )
 
+_BY_ID: Final = {"t-": explain_trial, "e-": explain_effect}
+
 
 def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
     """Return what something came from. `user` sees nothing of the missions of others; None sees all.
@@ -355,10 +357,8 @@ def explain(readings: Readings, named: str, user: str | None = None) -> WhyNode:
             return explain_mission(asking, readings.resolve_mission(named, user))
         if named.startswith("d-") and " " not in named:
             return explain_memory(asking, memory_records.find_document(root, named, user))
-        if named.startswith("t-") and " " not in named:
-            return explain_trial(asking, named)
-        if named.startswith("e-") and " " not in named:
-            return explain_effect(asking, named)
+        if named[:2] in _BY_ID and " " not in named:
+            return _BY_ID[named[:2]](asking, named)
         if (redefined := explain_redefined(asking, named)) is not None:
             return redefined
         if " " not in named and _is_slot(root, named, user):
