@@ -15,8 +15,8 @@ from batos.autotelic.heartbeat import Expense
 from batos.inference.ollama.bridge import Bridge
 from batos.records.gold_items import ItemSplit
 from motion_real_side import (
-    CallsSpent,
     Class,
+    RunStopped,
     Setting,
     acting,
     asker_of,
@@ -101,8 +101,8 @@ async def run(of: Class, nights: int, most: int, budget: Expense) -> dict[str, A
     tell_expected(of, found.questions, nights, budget)
     try:
         await _run(of, found, nights, most, budget)
-    except CallsSpent:
-        tell(f"The calls are spent in the part `{found.ended}`. With --resume the run goes on from here.")
+    except RunStopped as stopped:
+        tell(f"The run ends in the part `{found.ended}`, because {stopped}. With --resume it goes on from here.")
     found.calls, found.calls_made = of.asker.calls, of.asker.made
     return asdict(found)
 

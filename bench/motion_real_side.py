@@ -43,13 +43,15 @@ Setting: TypeAlias = Mapping[str, Value]
 #: Gaps that are made of a document, and the question for one.
 GAPS: Final = 4
 GAP: Final = "Which number or name stands in the gap? {}"
+#: The times that a question is asked where nobody answers.
+TRIES: Final = 3
 #: The first questions after which a value that has changed no answer is asked no more.
 SAME: Final = 6
 BENCH: Final = ChangeOrigin("bench", "2026-01-01T00:00:00.000Z", "the worst values of the sweep")
 
 
-class CallsSpent(Exception):
-    """Ends a run: as many calls were made as it was allowed."""
+class RunStopped(Exception):
+    """Ends a run before its end: as many calls were made as it was allowed, or nobody answers."""
 
 
 @dataclass(slots=True)
@@ -81,7 +83,9 @@ class KeptAsker:
         key = f"{same} {self.asked[same]}"
         if key not in self.results.rows:
             began = time.monotonic()
-            found = None if self.is_spent() else await self.asker.ask(item, changes, go_on)
+            found, tries = None, TRIES  # a busy machine, or a runner that is loaded anew, is no answer
+            while found is None and tries and go_on() and not self.is_spent():
+                found, tries = await self.asker.ask(item, changes, go_on), tries - 1
             if found is None:
                 return None
             self.results.add(key, {"question": item.question, "reply": found._asdict()})
@@ -166,10 +170,10 @@ class Class:
         return found[:most] if most else found
 
     async def ask(self, item: GoldItem, changes: Changes) -> AskedReply:
-        """Return an answer. Raises: CallsSpent: no more may be asked. RuntimeError: nobody answered."""
+        """Return an answer. Raises: RunStopped: no more may be asked, or nobody answers."""
         reply = await self.asker.ask(item, changes, lambda: True)
         if reply is None:
-            raise CallsSpent if self.asker.is_spent() else RuntimeError(f"no answer to {item.question!r}")
+            raise RunStopped("the calls are spent" if self.asker.is_spent() else "nobody answers")
         return reply
 
     async def measure(self, setting: Setting, most: int, times: str = "") -> list[float]:
@@ -251,7 +255,7 @@ async def _combine(of: Class, plain: Setting, places: Mapping[str, int]) -> Sett
 
 
 async def learn(of: Class, nights: int, budget: Expense) -> None:
-    """Let nights of trials pass. Raises: CallsSpent: no more may be asked."""
+    """Let nights of trials pass. Raises: RunStopped: no more may be asked."""
 
     def questions(root: Root, use: ItemSplit) -> Sequence[GoldItem]:
         return gold_items.list_items(root, of.uvm.settings.asker, {use})
@@ -265,4 +269,4 @@ async def learn(of: Class, nights: int, budget: Expense) -> None:
         did = await Trials(parts).work(Allowance(lambda: not of.asker.is_spent(), budget))
         tell(f"night {night} of {nights}: {did or 'nothing to do'}")
         if of.asker.is_spent():
-            raise CallsSpent
+            raise RunStopped("the calls are spent")

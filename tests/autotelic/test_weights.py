@@ -113,10 +113,10 @@ def test_what_goes_with_the_verdicts_gains_and_what_goes_against_them_loses() ->
     assert weights.tune(WEIGHTS, _judged(LEAST - 1, Hcog=1) + _judged(1, Hrel=0)) is None
 
 
-def _measure(root: Root, begun: TrialWorld, many: int) -> None:
-    """Put answers into the image whose diversity goes with a verdict."""
+def _measure(root: Root, begun: TrialWorld, many: int, days: int = 0) -> None:
+    """Put answers of so many days later into the image whose diversity goes with a verdict."""
     for number in range(many):
-        at = begun.now - timedelta(days=1, minutes=number)
+        at = begun.now + timedelta(days=days - 1, minutes=-number)
         name = mission_id(at)
         brief = {"id": name, "text": f"Who lit lamp {number}?", "user": "tester"}
         begun.uvm.image.insert(root, brief, iso(at), {})
@@ -126,7 +126,7 @@ def _measure(root: Root, begun: TrialWorld, many: int) -> None:
 
 
 async def test_the_heartbeat_moves_the_weights_once_a_week_and_a_person_takes_that_back(tmp_path: Path) -> None:
-    """The step has a lineage with its reason; what a person brought back is left as it is for 90 days."""
+    """No verdict counts in two steps; what a person brought back is left as it is for 90 days."""
     async with trial_world(tmp_path) as world:
         apply, door, before = world.uvm.image.shared.apply, Door(world.uvm), world.now
         await apply(lambda root: _measure(root, world, LEAST))
@@ -138,6 +138,8 @@ async def test_the_heartbeat_moves_the_weights_once_a_week_and_a_person_takes_th
         assert {"day": iso(before)[:10], "text": "weights by heartbeat"} in page["marks"]
         assert (await door("cem", user="bob"))["marks"] == []
         assert await apply(lambda root: entropy_days.tune_weights(root, world.now + timedelta(days=6))) == ""
+        assert await apply(lambda root: entropy_days.tune_weights(root, world.now + timedelta(days=7))) == ""
+        await apply(lambda root: _measure(root, world, LEAST, 6))
         assert await apply(lambda root: entropy_days.tune_weights(root, world.now + timedelta(days=7)))
         lineage = await door("slot_show", slot="cem.weights")
         assert [each["by"] for each in lineage["values"]] == ["codex", "heartbeat", "heartbeat"]
@@ -148,6 +150,7 @@ async def test_the_heartbeat_moves_the_weights_once_a_week_and_a_person_takes_th
         back = ChangeOrigin("ann", iso(world.now + timedelta(days=8)))
         await apply(lambda root: slot_values.roll_back(root, weights.NAME, 0, back))
         assert (await door("cem"))["weights"] == dict(WEIGHTS)
+        await apply(lambda root: _measure(root, world, LEAST, 15))
         for days, is_moved in ((20, False), (100, True)):
             later = partial(entropy_days.tune_weights, now=world.now + timedelta(days=days))
             assert bool(await apply(later)) is is_moved

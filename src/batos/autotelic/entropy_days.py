@@ -55,7 +55,7 @@ class _MissionRow(NamedTuple):
     is_undone: bool
     #: A person asked it; else it fulfilled a wish.
     is_asked: bool
-    #: The mean of the acts that are meant as verdicts.
+    #: The mean of the acts since a moment that are meant as verdicts.
     verdict: float | None
 
 
@@ -160,14 +160,14 @@ def _measure_day(
     return parts, round(median(sums), 3) if sums else None
 
 
-def _read_rows(root: Root, user: str | None) -> Iterator[_MissionRow]:
-    """Yield what was measured of each mission (of a user) that the image still has, the oldest first."""
+def _read_rows(root: Root, user: str | None, since: str = "") -> Iterator[_MissionRow]:
+    """Yield what was measured of each mission (of a user) that the image still has, with verdicts since a moment."""
     kept = root.get(roots.ENTROPY)
     for name, values in () if kept is None else kept.items():
         record = roots.find_record(root, name)
         if record is not None and user in (None, record.brief.value["user"]):
             acts = outcomes.list_outcomes(root, name)
-            verdict = outcomes.mean(each for each in acts if each["weight"] >= outcomes.EXPLICIT)
+            verdict = outcomes.mean(e for e in acts if e["weight"] >= outcomes.EXPLICIT and e["at"] > since)
             brief = record.brief.value
             text, is_undone = clip_line(brief["text"], _LINE), record.status.word == "undone"
             is_asked = not tools.sender_in(record)
@@ -188,15 +188,15 @@ def _day_of(mission: str) -> str:
 
 
 def tune_weights(root: Root, now: datetime) -> str:
-    """Move the weights of the metric by the verdicts on answers; return what was done, "" if nothing was.
+    """Move the weights of the metric by the verdicts on answers since the last step; return what was done, or "".
 
     A step is made once a week at most, and for a time none after a value that a person gave.
     """
     had = redefinitions.list_values(root, weights.NAME)
-    pause = _WEEK if had and had[-1].origin.by == _BY else _BARRED
-    if had and had[-1].origin.at > iso(now - pause):
+    by, since = (had[-1].origin.by, had[-1].origin.at) if had else (_BY, "")
+    if since > iso(now - (_WEEK if by == _BY else _BARRED)):
         return ""
-    rows = (each for each in _read_rows(root, None) if each.verdict is not None)
+    rows = (each for each in _read_rows(root, None, since) if each.verdict is not None)
     judged = [AnswerVerdict(EntropyParts(**each.parts, Hstruc=each.uses), each.verdict or 0.0) for each in rows]
     found = weights.tune(weights.read(root), judged)
     if found is None:

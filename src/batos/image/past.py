@@ -204,7 +204,7 @@ def first_writing(root: Root, obj: Persistent) -> Writing:
 
 def newest_writing(root: Root, obj: Persistent) -> Writing:
     """Return the commit that wrote an object last."""
-    return _writing(_revisions(root, obj)[0])
+    return _writing(_revisions(root, obj, 1)[0])
 
 
 def slot_writing(root: Root, obj: UvmObject, slot: str, user: str) -> Writing:
@@ -222,11 +222,11 @@ def slot_writing(root: Root, obj: UvmObject, slot: str, user: str) -> Writing:
     return _writing(found)
 
 
-def _revisions(root: Root, obj: Persistent) -> list[Mapping[str, Any]]:
-    """Return the revisions of an object up to the one that a root sees, the newest first."""
+def _revisions(root: Root, obj: Persistent, most: int = _REVISIONS) -> list[Mapping[str, Any]]:
+    """Return the newest revisions of an object up to the one that a root sees, the newest first."""
     obj._p_activate()
     with _present(roots.connection_of(root).db()) as storage:
-        found: list[Mapping[str, Any]] = storage.history(obj._p_oid, size=_REVISIONS)
+        found: list[Mapping[str, Any]] = storage.history(obj._p_oid, size=most)
     return [each for each in found if each["tid"] <= obj._p_serial] or found
 
 

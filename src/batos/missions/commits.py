@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ZODB.POSException import ConflictError
+from ZODB.POSException import ConflictError, POSError
 
 from batos.agency.lookup import by_name
 from batos.image import roots
@@ -174,13 +174,20 @@ VOTERS = (
 
 def name_conflict(image: LivingImage, error: ConflictError) -> dict[str, str]:
     """Return the object for which a commit lost a race, and the mission that changed it ("": none did, or unknown)."""
-    if error.oid is None:
-        return {"object": "an object that the storage does not name", "by": ""}
-    with image.snapshot() as root:
-        found = roots.connection_of(root).get(error.oid)
-        what = f"a record ({type(found).__name__})"
-        name = roots.name_of_object(root, found) if isinstance(found, UvmObject) else what
-        return {"object": name, "by": newest_writing(root, found).note}
+    unknown = {"object": "an object that the storage did not name", "by": ""}
+    try:
+        with image.snapshot() as root:
+            found = roots.connection_of(root).get(error.oid) if error.oid else None
+            if found is None:
+                return unknown
+            what = f"a record ({type(found).__name__})"
+            name = roots.name_of_object(root, found) if isinstance(found, UvmObject) else what
+            return {"object": name, "by": newest_writing(root, found).note}
+    except (
+        POSError,
+        NotImplementedError,
+    ):  # it is gone, or the storage has no history: the mission goes on all the same
+        return unknown
 
 
 @dataclass(slots=True)
