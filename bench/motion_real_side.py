@@ -11,13 +11,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from hashlib import sha256
 from itertools import islice
 from statistics import fmean
 from typing import Final, TypeAlias
 
-from batos.autotelic import item_makers, item_scores, levers, slot_values, trials, weights
+from batos.autotelic import item_makers, item_scores, levers, slot_values, weights
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.item_makers import ItemSource
 from batos.autotelic.levers import Lever
@@ -203,10 +204,12 @@ class Class:
 # -- the sweep
 
 
-def options_of(lever: Lever) -> list[Changes]:
+def options_of(uvm: UVM, lever: Lever) -> list[Changes]:
     """Return every value of a lever in the order of its table, the acting one among them if it is there."""
     names = [each.slot for each in lever.acting]
-    varied = lever.kind.vary([each.value for each in lever.acting])
+    with uvm.image.snapshot() as root:
+        places = {each.name: each for each in slot_values.list_places(root)}
+        varied = list(lever.kind.vary([places[name] for name in names], ()))
     return [tuple(SlotWrite(*each) for each in zip(names, values, strict=True)) for values in varied]
 
 
@@ -219,7 +222,7 @@ async def sweep(of: Class, most: int) -> tuple[Setting, Setting]:
     worst, best = dict[str, int](), dict[str, int]()
     for lever in of.levers():
         means = {-1: base}
-        for place, changes in enumerate(options_of(lever)):
+        for place, changes in enumerate(options_of(of.uvm, lever)):
             if changes != lever.acting:
                 means[place] = await _mean(of, questions, first, changes)
                 tell(f"{lever.name}, value {place}: {means[place]:.3f}")
@@ -245,7 +248,7 @@ async def _combine(of: Class, plain: Setting, places: Mapping[str, int]) -> Sett
     for name, place in places.items():
         lever = next((each for each in of.levers() if each.name == name), None)
         if place >= 0 and lever is not None:
-            await of.give({each.slot: each.value for each in options_of(lever)[place]})
+            await of.give({each.slot: each.value for each in options_of(of.uvm, lever)[place]})
     found = acting(of.uvm)
     await of.give(plain)
     return found
@@ -265,7 +268,7 @@ async def learn(of: Class, nights: int, budget: Expense) -> None:
 
     parts = TrialParts(of.uvm.image, of.clock, questions, of.asker.ask, of.worth, can_ask)
     for night in range(1, nights + 1):
-        of.clock.now = of.clock.now.replace(hour=9, minute=0, second=0) + trials.BARRED / 90
+        of.clock.now = of.clock.now.replace(hour=9, minute=0, second=0) + timedelta(days=1)
         did = await Trials(parts).work(Allowance(lambda: not of.asker.is_spent(), budget))
         tell(f"night {night} of {nights}: {did or 'nothing to do'}")
         if of.asker.is_spent():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import levers, slot_values
+from batos.autotelic import levers, slot_kinds, slot_values
 from batos.autotelic.slot_values import SlotWrite
 from batos.genesis import graph, state_steps
 from batos.genesis.adapters import repository
@@ -131,7 +131,7 @@ def test_an_adapter_is_one_that_genesis_made_a_model_with() -> None:
         proxy = UvmObject({"persona": "BABS", "present": True, "used": False, "name": name, **more})
         own_slots(root["pLLM_obj"])["lora_repository"][f"BABS/{name}"] = proxy
     place = slot_values.find_place(root, "babs.adapter")
-    assert (place.read(), slot_values.list_adapters(place.holder)) == ("none", ("none", "atlas"))
+    assert (place.read(), slot_kinds.list_adapters(place.holder)) == ("none", ("none", "atlas"))
     slot_values.redefine(root, place.name, "Atlas", ANN)
     assert repository.choice_of(root, "BABS") == "atlas"
     with pytest.raises(BriefError, match="late") as refused:

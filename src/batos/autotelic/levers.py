@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, cast
 
-from batos.autotelic import slot_values
+from batos.autotelic import slot_kinds, slot_values
 from batos.autotelic.slot_values import Changes, SlotPlace, SlotWrite
 from batos.genesis import state_steps
 from batos.genesis.state_steps import BoundValue, Steps
@@ -95,7 +95,7 @@ def _list_models(places: Sequence[SlotPlace], models: Sequence[str]) -> Iterator
 
 def _list_adapters(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
     """Yield each adapter of a persona that genesis made a model with, and its base without one."""
-    yield from ((name,) for place in places for name in slot_values.list_adapters(place.holder))
+    yield from ((name,) for place in places for name in slot_kinds.list_adapters(place.holder))
 
 
 def _without_one(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
@@ -116,7 +116,7 @@ def _list_shelf(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator
 def _other_conditions(places: Sequence[SlotPlace], _models: Sequence[str]) -> Iterator[Sequence[Value]]:
     """Yield the conditions of a protocol with longer and shorter questions, and without the count of words."""
     for value in (each.read() for each in places):
-        known = slot_values.as_conditions(value)
+        known = slot_kinds.as_conditions(value)
         if known:
             least = known.get("min_words", 0)
             others = {name: each for name, each in known.items() if name not in ("min_words", "max_words")}

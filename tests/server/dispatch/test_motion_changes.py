@@ -67,8 +67,8 @@ async def test_memories_that_say_the_same_are_folded_by_a_beat(tmp_path: Path) -
         assert "regions of memories folded" in told["did"][0]
         assert (await door("status"))["heartbeat"]["did"] == told["did"]
         again = await door("heartbeat_now")
-        assert again["did"][:4] == [f"{name}: nothing to do" for name in ("curator", "weights", "alarms", "items")]
-        assert again["did"][4].endswith("of the 60 questions that a trial needs")
+        assert again["did"][:5] == [f"{name}: nothing to do" for name in ("curator", "weights", "alarms", "items", "sealed")]
+        assert again["did"][5].endswith("of the 60 questions that a trial needs")
 
 
 async def test_a_server_that_stops_waits_for_one_step_of_a_beat(tmp_path: Path) -> None:

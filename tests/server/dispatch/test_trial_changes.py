@@ -233,7 +233,7 @@ async def test_the_sealed_questions_are_asked_in_copies_and_told_beside_the_tria
         assert "sealed: 3 sealed questions, and the figure of this month" in told["did"]
         (figure,) = (await door("trials"))["sealed"]
         assert (figure["share"], figure["questions"]) == (0.667, 3)
-        assert "sealed" not in (await door("heartbeat_now"))["did"]
+        assert "sealed: nothing to do" in (await door("heartbeat_now"))["did"]
         with uvm.image.snapshot() as root:
             assert not list(root["missions"])
 
