@@ -36,31 +36,26 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 import structlog
 
-from batos.autotelic import entropy_days, levers, trial_nights, trial_verdicts, trials
+from batos.autotelic import entropy_days, levers, trial_verdicts, trials
 from batos.autotelic.levers import Lever, LeverKind
 from batos.genesis.adapters import repository
 from batos.image.roots import Root
-from batos.memory.known_texts import Incoming
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.brief import as_file
-from batos.records import gold_items
-from batos.records.gold_items import GoldItem
 from batos.records.redefinitions import ChangeOrigin
-from batos.server.dispatch.dispatcher import Dispatcher
-from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
 from batos.uvm import UVM, Seams
 from batos.verbs.motion_verbs import CEM
 from batos.verbs.trial_verbs import TRIALS_SHOW
 from motion_learning_side import measure_real, real_goals
 from motion_worlds_side import Clock, TrialWorld, trial_world
+from motion_yield_side import measure_yield
 from report import Goal, report
 from voice_side import BESIDE
 
@@ -70,8 +65,6 @@ MISSIONS, CALLS = 5, 300
 #: The share of right answers that is planted for a value of each kind of lever.
 GAIN: Final = 0.4
 ANN: Final = ChangeOrigin("ann", "2026-11-30T12:00:00.000Z", "by hand")
-NOTE: Final = "The lamp is amber."
-PERSONS: Final = "Who winds the lamp tonight?"
 SAID: Final = ("Maro winds the clockwork of the lamp.", "Ida counts the boats at dusk.", "Gulls cry over the mole.")
 FILE: Final = as_file("lamp.txt", " ".join(SAID).encode())
 
@@ -264,54 +257,6 @@ async def _pairs(home: Path) -> dict[str, object]:
     async with scripted_uvm(home, ScriptedBridge(), memory=False) as uvm:
         with uvm.image.snapshot() as root:
             return look(root)
-
-
-class SlowVoice(ScriptedBridge):
-    """A model that takes seconds for each answer, one after another, as a small one on a processor does."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds, self.turn = seconds, asyncio.Lock()
-        self.begun: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
-
-    async def think(self, request: Any, *args: Any, **named: Any) -> Any:
-        """Answer when it is its turn."""
-        async with self.turn:
-            self.begun["person" if PERSONS in request.messages[-1]["content"] else "trial"].set()
-            await asyncio.sleep(self.seconds)
-            return await super().think(request, *args, **named)
-
-
-async def measure_yield(rounds: int, seconds: float) -> float:
-    """Return the longest time from a person's question to its first call while a question of a trial is answered."""
-    longest, voice = 0.0, SlowVoice(seconds)
-    with tempfile.TemporaryDirectory() as home:
-        async with scripted_uvm(Path(home), voice) as uvm:
-            Dispatcher(uvm, Uploads(Path(home) / "uploads", 10_000), works=False)  # it adds the duty of trials
-            digest = sha256(NOTE.encode()).hexdigest()
-            note = Incoming("tester", "default", "/notes/lamp", "lamp", "text/plain", NOTE, digest, "external")
-            await uvm.document_store.remember([note])
-            await uvm.image.shared.apply(put_questions)
-            for _ in range(rounds):
-                voice.begun.clear()
-                beating = asyncio.ensure_future(uvm.heartbeat.beat())
-                await voice.begun["trial"].wait()
-                began = time.monotonic()
-                asking = asyncio.ensure_future(uvm.missions.ask({"text": PERSONS, "effort": "reflex"}))
-                await voice.begun["person"].wait()
-                longest = max(longest, time.monotonic() - began)
-                await asyncio.gather(beating, asking)
-    return round(longest, 3)
-
-
-def put_questions(root: Root) -> None:
-    """Put enough questions of both uses under the one memory."""
-    source = next(iter(root["documents"]))
-    items = [
-        GoldItem(f"{use}-{number}", "A", f"Which colour has lamp {number}?", ("amber",), source, use, "tester", "")
-        for use in trial_nights.USES for number in range(trial_nights.FRESH)
-    ]  # fmt: skip
-    gold_items.put_items(root, source, items)
 
 
 # -- all of it

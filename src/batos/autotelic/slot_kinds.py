@@ -224,6 +224,7 @@ def _heed(slot: str, check: Callable[[], Mapping[str, object]]) -> Mapping[str, 
 
 
 def wrong_value(slot: str, what: str, remedy: str) -> BriefError:
+    """Return the error for a value that is none of a slot."""
     return BriefError(f"{slot}: {what}", field="value", remedy=remedy)
 
 

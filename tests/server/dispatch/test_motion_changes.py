@@ -67,7 +67,9 @@ async def test_memories_that_say_the_same_are_folded_by_a_beat(tmp_path: Path) -
         assert "regions of memories folded" in told["did"][0]
         assert (await door("status"))["heartbeat"]["did"] == told["did"]
         again = await door("heartbeat_now")
-        assert again["did"][:5] == [f"{name}: nothing to do" for name in ("curator", "weights", "alarms", "items", "sealed")]
+        assert again["did"][:5] == [
+            f"{name}: nothing to do" for name in ("curator", "weights", "alarms", "items", "sealed")
+        ]
         assert again["did"][5].endswith("of the 60 questions that a trial needs")
 
 
