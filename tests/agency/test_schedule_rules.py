@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ from batos.agency.schedule_rules import (
     changes_clock,
     find_due,
     list_next,
+    list_upcoming,
     local_zone,
     next_after,
     parse,
@@ -68,6 +70,7 @@ def test_what_people_write(said: str, kept: str, following: str) -> None:
         "", "noon", "every", "every moon 9:00", "every 10 s", "every 2 years", "on", "on fire", "once", "once 25:00",
         "once 9:75", "once 13pm", "once yesterday", "once today 3:00", "once 2026-02-30", "60 7 * * *", "* * * *",
         "* * * * * *", "on file notes", "on idle soon", "every 999999 weeks", "\0", "0 0 31 2 *",
+        "once in 999999 weeks", "once 0001-01-01",
     ],
 )  # fmt: skip
 def test_what_says_no_time(said: str) -> None:
@@ -181,3 +184,17 @@ def test_whose_clock_changes() -> None:
     """A zone without clock changes has none."""
     assert changes_clock(cron("0 7 * * *"), NOW)
     assert not changes_clock(cron("0 7 * * *", "Asia/Tokyo"), NOW)
+
+
+def test_a_pause_is_counted_from_the_last_moment() -> None:
+    """Who looks in between sees the same next moment."""
+    rule = parse("every 30 minutes", "UTC", NOW)
+    (first, *_) = list_upcoming(rule, NOW, NOW + timedelta(minutes=50))
+    assert first == NOW + timedelta(minutes=60)
+    assert list_upcoming(rule, NOW, NOW - timedelta(hours=5))[0] == NOW + timedelta(minutes=30)
+    assert list_upcoming(replace(cron("0 7 * * *"), zone="Europe/Nowhere"), NOW, NOW) == []
+
+
+def test_a_folder_with_several_blanks_in_its_name() -> None:
+    """It is another one than that with one."""
+    assert parse("On  file  /tmp/a  b", "UTC", NOW).folder == "/tmp/a  b"

@@ -192,6 +192,63 @@ async def test_what_fails_is_tried_again_and_then_parked(tmp_path: Path) -> None
         assert (told.schedule(name)["state"], told.schedule(name)["failures"]) == ("active", 0)
 
 
+async def test_a_retry_that_waits_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
+    """A moment that comes before the retry of the one before it waits; so does who looks at the clock."""
+    async with world(tmp_path) as told:
+        name = await told.add("every 1 minute")
+        told.failing, now = True, START + timedelta(minutes=1)
+        await told.at(now)
+        await told.at(now + timedelta(seconds=5))  # it is seen to have failed
+        assert told.schedule(name)["retry"] == iso(now + timedelta(seconds=65))
+        assert await told.at(now + timedelta(seconds=62)) == pytest.approx(3)
+
+
+async def test_a_clock_that_was_wrong_by_years(tmp_path: Path) -> None:
+    """What was done in a year that has not come keeps nothing waiting until then."""
+    async with world(tmp_path) as told:
+        name = await told.add()
+        await told.at(START + 90_000 * HOUR)
+        await told.at(START + 5.5 * HOUR)
+        assert (len(told.missions()), told.schedule(name)["next"]) == (1, iso(START + 6.5 * HOUR))
+        await told.at(START + 6.5 * HOUR)
+        assert len(told.missions()) == 2
+
+
+async def test_a_zone_that_is_not_known_parks_one(tmp_path: Path) -> None:
+    """As after an erasure of its words, or without tzdata: the others go on."""
+    async with world(tmp_path) as told:
+        lost, kept = await told.add("0 7 * * *"), await told.add()
+
+        def erase(root: Root) -> None:
+            found = schedule_records.find(root, lost)
+            found["rule"] = (*found["rule"][:2], f"Europe/{MARK}", *found["rule"][3:])
+
+        await told.uvm.image.shared.apply(erase)
+        await told.at(START + HOUR)
+        assert told.schedule(lost)["state"] == "parked"
+        assert "no time zone" in told.schedule(lost)["reason"]
+        assert told.schedule(kept)["runs"] == 1
+        await told.uvm.schedules.set_state(lost, None, on=False)
+
+
+async def test_what_has_ended_makes_room(tmp_path: Path) -> None:
+    """A reminder of long ago keeps nobody from another; what is still to come does."""
+    async with world(tmp_path) as told:
+        ended = await told.add("once in 1 hour", work="remind", text="Call.")
+        await told.at(START + HOUR)
+        order = ScheduleOrder("tester", schedule_rules.parse("every hour", "UTC", START), "ask", "?", "", "one", {})
+
+        def fill(root: Root) -> None:
+            for _ in range(schedule_records.MOST):
+                schedule_records.add(root, order, START, None)
+
+        await told.uvm.image.shared.apply(fill)
+        with pytest.raises(NotFound):
+            told.schedule(ended)
+        with pytest.raises(Refused, match="the most"):
+            await told.add()
+
+
 async def test_two_that_begin_the_same_moment_begin_one_mission(tmp_path: Path) -> None:
     """As when two nodes hold themselves for the one that publishes."""
     async with world(tmp_path) as told:
@@ -269,12 +326,13 @@ async def test_nobody_acts_without_a_grant_for_it(tmp_path: Path) -> None:
 
 
 async def test_erased_words_are_not_asked(tmp_path: Path) -> None:
-    """A question of which words were erased is parked."""
+    """A question of which words were erased is parked, and so is a reminder."""
     async with world(tmp_path) as told:
         name = await told.add(text=f"What does {MARK} owe me?")
+        other = await told.add(text=f"Call {MARK}.", work="remind")
         await told.at(START + HOUR)
-        assert told.schedule(name)["state"] == "parked"
-        assert told.missions() == {}
+        assert told.schedule(name)["state"] == told.schedule(other)["state"] == "parked"
+        assert (told.missions(), told.inbox()) == ({}, [])
 
 
 async def test_a_copied_mind_begins_nothing(tmp_path: Path) -> None:

@@ -166,3 +166,12 @@ def effect_document(root: Root, effect: Effect) -> EffectDocument:
         "at": effect["at"], "outcome": effect["outcome"],
         "host": "" if waits_by is None else own_slots(waits_by).get("host", ""),
     }  # fmt: skip
+
+
+def check_unattended(root: Root, names: Iterable[str], user: str) -> None:
+    """Check that grants are for missions that nobody watches. Raises: Refused: one is not, or it is revoked."""
+    for name in names:
+        found = effect_records.find_capability(root, name, user)
+        if found is None or not own_slots(found).get("unattended"):
+            what = f"there is no grant {name!r} for missions that nobody watches"
+            raise Refused(what, field="grants", remedy="`batos grants add ... --unattended` makes one that is.")

@@ -92,17 +92,20 @@ def parse(text: str, zone: str, now: datetime) -> Rule:
     clock = _zone(zone)
     words = " ".join(text.split())
     first, _, rest = words.partition(" ")
+    if first.lower() == "on":
+        return _event(text.strip().partition(" ")[2].strip(), zone)  # a folder's name may have several blanks
     match first.lower():
         case "every" | "daily" | "weekdays":
             return _every(first.lower(), rest, zone)
         case "once":
-            moment = _moment(rest, now.astimezone(clock)).replace(microsecond=0)  # moments are kept to the millisecond
+            try:  # moments are kept to the millisecond
+                moment = _moment(rest, now.astimezone(clock)).replace(microsecond=0)
+            except OverflowError as error:
+                raise _wrong(text) from error
             if moment <= now:
                 raise BriefError(f"{rest!r} has passed", field="when", remedy="Name a moment that is to come.")
             local = moment.astimezone(clock)
             return Rule("once", f"once {local:%Y-%m-%d %H:%M}", zone, moment=moment.astimezone(UTC).isoformat())
-        case "on":
-            return _event(rest, zone)
     return _cron(words, zone)
 
 
@@ -160,7 +163,7 @@ def _every(first: str, rest: str, zone: str) -> Rule:
 
 def _event(rest: str, zone: str) -> Rule:
     """Read `on idle [30 minutes]` and `on file FOLDER`."""
-    kind, _, about = rest.partition(" ")
+    kind, _, about = (each.strip() for each in rest.partition(" "))
     if kind.lower() == "idle":
         span = _SPAN.fullmatch(about) if about else None
         if about and span is None:
@@ -249,7 +252,7 @@ def _moments(rule: Rule, after: datetime) -> Iterator[datetime]:
     """Yield the moments of a rule after another, in UTC; each is later than the one before."""
     match rule.kind:
         case "cron":
-            for found in CronSim(rule.line, after.astimezone(ZoneInfo(rule.zone))):
+            for found in CronSim(rule.line, after.astimezone(_zone(rule.zone))):
                 moment = found.astimezone(UTC)
                 if moment > after:
                     after = moment
@@ -294,10 +297,25 @@ def _list_missed(rule: Rule, last: datetime, now: datetime) -> tuple[list[dateti
 
 def list_next(rule: Rule, after: datetime, most: int = 3) -> list[datetime]:
     """Return the next moments of a rule, in its zone."""
-    return [each.astimezone(ZoneInfo(rule.zone)) for each in islice(_moments(rule, after), most)]
+    return [each.astimezone(_zone(rule.zone)) for each in islice(_moments(rule, after), most)]
+
+
+def list_upcoming(rule: Rule, last: datetime, now: datetime) -> list[datetime]:
+    """Return the next moments of a rule as of now, in its zone, where all up to `last` is done with.
+
+    There are none where this machine does not know the zone.
+    """
+    after = max(last, now).astimezone(UTC)
+    if rule.kind == "every" and last < now:  # counted from the last one
+        after -= (now - last) % timedelta(seconds=rule.seconds)
+    with suppress(BriefError):
+        return list_next(rule, after)
+    return []
 
 
 def changes_clock(rule: Rule, now: datetime) -> bool:
     """Test if the clock of the rule's zone is changed within a year."""
-    offsets = {(now + timedelta(days=days)).astimezone(ZoneInfo(rule.zone)).utcoffset() for days in range(0, 366, 15)}
-    return len(offsets) > 1
+    days = [now + timedelta(days=days) for days in range(0, 366, 15)]
+    with suppress(BriefError):
+        return len({day.astimezone(_zone(rule.zone)).utcoffset() for day in days}) > 1
+    return False

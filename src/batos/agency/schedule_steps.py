@@ -9,13 +9,19 @@ from batos.agency import schedule_rules
 from batos.agency.records.schedule_records import ScheduleData
 from batos.agency.schedule_rules import Due, Rule
 from batos.image.records import OPEN
+from batos.protocol.errors import BriefError, message_of
 
+#: A schedule that is done with moments so far ahead did them while the clock was wrong.
+AHEAD: Final = timedelta(days=31)
 #: Seconds before a mission that failed is run again; then its schedule is parked.
 BACKOFF: Final = (60.0, 300.0, 1_800.0)
 
 
 class ScheduleStep(NamedTuple):
-    """The work that one schedule has now. `failures` above 0: its newest mission is run again."""
+    """The work that one schedule has now. `failures` above 0: its newest mission is run again.
+
+    `clock` is the moment from which a schedule waits that was done with moments far ahead of it.
+    """
 
     name: str
     moments: tuple[datetime, ...] = ()
@@ -24,6 +30,7 @@ class ScheduleStep(NamedTuple):
     retry: datetime | None = None
     parks: str = ""
     ends: bool = False
+    clock: datetime | None = None
 
 
 def decide(schedule: ScheduleData, word: str | None, now: datetime, quiet: float | None) -> ScheduleStep | None:
@@ -33,10 +40,15 @@ def decide(schedule: ScheduleData, word: str | None, now: datetime, quiet: float
     """
     if schedule["state"] != "active":
         return None
+    if max(datetime.fromisoformat(at) for at in (schedule["last"], schedule["retry"]) if at) - now > AHEAD:
+        return ScheduleStep(schedule["id"], clock=now)
     if word == "failed" and schedule["mission"] != schedule["settled"]:
         return _after_failure(schedule, now)
     rule, name = Rule(*schedule["rule"]), schedule["id"]
-    due = _due_by(rule, schedule, now, quiet)
+    try:
+        due = _due_by(rule, schedule, now, quiet)
+    except BriefError as error:  # words of it were erased, or this machine does not know its zone
+        return ScheduleStep(name, parks=message_of(error))
     if due is None or due.newest is None:
         is_over = rule.kind == "once" and due is not None and due.next is None and word not in OPEN
         return ScheduleStep(name, ends=True) if is_over else None

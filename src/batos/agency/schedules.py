@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from batos.agency import schedule_rules
-from batos.agency.records import effect_records, schedule_records
+from batos.agency import granting, schedule_rules
+from batos.agency.records import schedule_records
 from batos.agency.records.schedule_records import FileLook, Firing, ScheduleData, ScheduleOrder
 from batos.agency.schedule_rules import Rule
 from batos.agency.schedule_steps import ScheduleStep, decide
@@ -26,7 +26,6 @@ from batos.image.image import LivingImage
 from batos.image.records import OPEN
 from batos.image.roots import Root
 from batos.image.writer import Noted
-from batos.objects.prototype import own_slots
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, Refused, message_of
 from batos.protocol.event_payloads import SCHEDULE_FIRED, ScheduleFired
@@ -63,11 +62,18 @@ class ChangedFiles(NamedTuple):
     seen: FileLook
 
 
+class RememberedPart(NamedTuple):
+    """The changes of memory by a look at a folder, in words ("" if none), and if files are left for the next look."""
+
+    did: str
+    is_more: bool
+
+
 class Folders(Protocol):
     """Looks at the folders of schedules. A file counts when two looks found it with the same size and time."""
 
-    async def remember(self, schedule: ScheduleData) -> str:
-        """Remember what is new or changed, forget what went; return in words what that was, "" if nothing.
+    async def remember(self, schedule: ScheduleData) -> RememberedPart:
+        """Remember some of what is new or changed; forget what went when nothing is left.
 
         Raises: Refused: the folder is not there, or is empty where it was not.
         """
@@ -108,8 +114,8 @@ class Schedules:
         self._own: set[str] = set()
         self._running = asyncio.Lock()
         self._folders: Folders | None = None
-        #: When folders are looked at again, in monotonic seconds.
-        self._folders_at = 0.0
+        #: When folders are looked at again, in monotonic seconds; and the moment of the last look at the clock.
+        self._folders_at, self._looked = 0.0, parts.clock()
         parts.image.signals.asked.call(self._note_asked)
         parts.image.signals.answered.call(self._note_answered)
 
@@ -143,7 +149,7 @@ class Schedules:
         following = schedule_rules.next_after(order.rule, at)
 
         def change(root: Root) -> str:
-            check_grants(root, order.brief.get("grants", ()), order.user)
+            granting.check_unattended(root, order.brief.get("grants", ()), order.user)
             return schedule_records.add(root, order, at, following)
 
         name = await self._image.shared.apply(change)
@@ -159,13 +165,13 @@ class Schedules:
 
         def change(root: Root) -> None:
             found = schedule_records.find(root, name, user)
-            following = schedule_rules.next_after(Rule(*found["rule"]), at)
+            following = schedule_rules.next_after(Rule(*found["rule"]), at) if on else None
             if found["state"] == "ended":
                 remedy = "Add another one."
                 raise Refused(f"{found['id']} has ended: its moment has passed", field="schedule", remedy=remedy)
             if on and found["state"] != "active":
-                found.update(last=iso(at), settled=found["mission"])
-            schedule_records.set_state(found, "active" if on else "paused", following=following if on else None)
+                found.update(last=iso(at), settled=found["mission"], seen=None)
+            schedule_records.set_state(found, "active" if on else "paused", following=following)
 
         await self._image.shared.apply(change)
         self.job.wake()
@@ -175,16 +181,17 @@ class Schedules:
 
         Raises: NotFound: there is none. Refused: its folder cannot be looked at. Errors of accepting a mission.
         """
-        with self._image.snapshot() as root:
-            found = schedule_records.data_of(schedule_records.find(root, name, user))
         async with self._running:
-            if found["rule"][0] != "file":
-                return await self._fire(found, Firing(found["id"], None, self._parts.clock(), None))
-            if self._folders is None:
-                raise Refused("no server runs, which looks at folders", remedy="Start one: `batos serve`.")
+            mission = None
             for _ in range(_LOOKS):  # a file counts when two looks found it alike
-                await self._look_at_folder(self._folders, found)
-            return None
+                with self._image.snapshot() as root:
+                    found = schedule_records.data_of(schedule_records.find(root, name, user))
+                if found["rule"][0] != "file":
+                    return await self._fire(found, Firing(found["id"], None, self._parts.clock(), None))
+                if self._folders is None:
+                    raise Refused("no server runs, which looks at folders", remedy="Start one: `batos serve`.")
+                mission = mission or (await self._look_at_folder(self._folders, found))[0]
+            return mission
 
     # -- what is due
 
@@ -202,7 +209,7 @@ class Schedules:
 
     def _look(self) -> list[ScheduleStep]:
         """Return what is to be done now."""
-        now = self._parts.clock()
+        self._looked = now = self._parts.clock()
         with self._image.snapshot() as root:
             found = [
                 (schedule_records.data_of(each), _word_of(root, each["mission"]))
@@ -224,46 +231,56 @@ class Schedules:
             moments = [datetime.fromisoformat(at) for each in waits for at in (each["next"], each["retry"]) if at]
         if not waits:
             return None
-        pauses = [LOOK, *((each - now).total_seconds() for each in moments)]
+        # A moment that has come and has begun nothing waits for something else, such as a retry.
+        pauses = [LOOK, *((each - now).total_seconds() for each in moments if each > self._looked)]
         if any(each["rule"][0] == "file" for each in waits):
             pauses.append(self._folders_at - self._parts.monotonic())
         return max(0.0, min(pauses))
 
     async def _look_at_folders(self, folders: Folders) -> None:
-        """Look at each folder once; the next look is the later, the longer this one takes."""
-        begun = self._parts.monotonic()
-        with self._image.snapshot() as root:
-            found = map(schedule_records.data_of, schedule_records.list_all(root))
-            watching = [each for each in found if each["state"] == "active" and each["rule"][0] == "file"]
-            words = {each["id"]: _word_of(root, each["mission"]) for each in watching}
-        for each in watching:
-            if words[each["id"]] not in OPEN:
-                await self._do_or_park(each["id"], self._look_at_folder(folders, each))
-        now = self._parts.monotonic()
-        self._folders_at = now + max(FOLDERS, _SHARE * (now - begun))
+        """Look at each folder once; the next look is the later, the longer one takes that finds nothing."""
+        begun, found_any = self._parts.monotonic(), False
 
-    async def _look_at_folder(self, folders: Folders, schedule: ScheduleData) -> None:
+        async def look(schedule: ScheduleData) -> None:
+            nonlocal found_any
+            found_any = any(await self._look_at_folder(folders, schedule)) or found_any
+
+        with self._image.snapshot() as root:
+            names = [each["id"] for each in schedule_records.list_all(root) if each["rule"][0] == "file"]
+        for name in names:
+            with self._image.snapshot() as root:
+                each = _active(root, name)
+                is_open = each is not None and _word_of(root, each["mission"]) in OPEN
+            if each is not None and not is_open:
+                await self._do_or_park(name, look(each))
+        now = self._parts.monotonic()
+        self._folders_at = now + (FOLDERS if found_any else max(FOLDERS, _SHARE * (now - begun)))
+
+    async def _look_at_folder(self, folders: Folders, schedule: ScheduleData) -> tuple[str | None, bool]:
+        """Look at a folder; return the mission that this began, and if something was remembered or is left."""
         at = self._parts.clock()
         if schedule["work"] == "remember":
-            if did := await folders.remember(schedule):
+            did, is_more = await folders.remember(schedule)
+            if did:
                 await self._change(
                     schedule["id"], lambda kept: kept.update(reason=did, runs=kept["runs"] + 1, last=iso(at))
                 )
-            return
+            return None, is_more or bool(did)
         files, seen = await folders.list_changed(schedule)
         if files:
-            await self._fire(schedule, Firing(schedule["id"], at, at, None, seen=seen), files)
-        elif seen != schedule["seen"]:
+            # Later than the one before also where the clock was set back: else its files would count as new again.
+            moment = max(at, datetime.fromisoformat(schedule["last"]) + timedelta(milliseconds=1))
+            return await self._fire(schedule, Firing(schedule["id"], moment, at, None, seen=seen), files), False
+        if seen != schedule["seen"]:
             await self._change(schedule["id"], lambda kept: kept.update(seen=seen))
+        return None, False
 
     async def _do(self, step: ScheduleStep) -> None:
-        """Do one step."""
+        """Do one step, unless somebody has removed its schedule meanwhile, or lets it rest."""
         with self._image.snapshot() as root:
-            kept = root[roots.SCHEDULES].get(step.name)
-            found = None if kept is None else schedule_records.data_of(kept)
-        if found is None:  # it was removed meanwhile
-            return
-        await self._do_or_park(step.name, self._do_step(found, step))
+            found = _active(root, step.name)
+        if found is not None:
+            await self._do_or_park(step.name, self._do_step(found, step))
 
     async def _do_or_park(self, name: str, work: Awaitable[None]) -> None:
         """Do something about a schedule; what is refused parks it, and keeps no other waiting."""
@@ -280,6 +297,10 @@ class Schedules:
             await self._park(step.name, step.parks)
         elif step.ends:
             await self._change(step.name, lambda schedule: schedule_records.set_state(schedule, "ended"))
+        elif step.clock is not None:
+            following = schedule_rules.next_after(Rule(*found["rule"]), step.clock)
+            again = {"last": iso(step.clock), "next": following and iso(following), "retry": None}
+            await self._change(step.name, lambda schedule: schedule.update(again))
         elif step.retry is not None:
             at = iso(step.retry)
             await self._change(step.name, lambda schedule: schedule.update(retry=at, failures=step.failures))
@@ -310,14 +331,15 @@ class Schedules:
 
     async def _fire(self, schedule: ScheduleData, firing: Firing, files: Sequence[File] = ()) -> str | None:
         """Do what a schedule does at a moment: once, whoever else tries it too."""
+        brief = self._brief_of(schedule)
         if schedule["work"] == "remind":
             said = firing._replace(text=schedule["text"])
             await self._image.shared.apply(lambda root: schedule_records.note_firing(root, None, said))
             self._tell(schedule, firing, None)
             return None
         key = {} if firing.moment is None else {"idempotency_key": f"{firing.name} {iso(firing.moment)}"}
-        noted = partial(_note, firing=firing)
-        mission = await self._accept({**self._brief_of(schedule), **key}, noted, files)
+        noted = partial(schedule_records.note_firing, firing=firing)
+        mission = await self._accept({**brief, **key}, noted, files)
         self._tell(schedule, firing, mission)
         return mission
 
@@ -345,7 +367,7 @@ class Schedules:
         if MARK in schedule["text"]:
             raise Refused("words of it were erased", remedy="`batos schedule remove` it, and add another one.")
         with self._image.snapshot() as root:
-            check_grants(root, schedule["brief"].get("grants", ()), schedule["user"])
+            granting.check_unattended(root, schedule["brief"].get("grants", ()), schedule["user"])
         return {
             **schedule["brief"], "text": schedule["text"], "user": schedule["user"], "priority": -1,
             "policy": {"wait_ollama": True},
@@ -360,20 +382,13 @@ class Schedules:
         self._parts.events.emit(SCHEDULE_FIRED, told)
 
 
-def _note(root: Root, mission: str, firing: Firing) -> None:
-    schedule_records.note_firing(root, mission, firing)
+def _active(root: Root, name: str) -> ScheduleData | None:
+    """Return a schedule that waits for something; None if there is none."""
+    kept = root[roots.SCHEDULES].get(name)
+    return None if kept is None or kept["state"] != "active" else schedule_records.data_of(kept)
 
 
 def _word_of(root: Root, mission: str | None) -> str | None:
     """Return the status of a mission; None if there is none."""
     found = None if mission is None else roots.find_record(root, mission)
     return None if found is None else found.status.word
-
-
-def check_grants(root: Root, names: Iterable[str], user: str) -> None:
-    """Check that grants are for missions that nobody watches. Raises: Refused: one is not, or it is revoked."""
-    for name in names:
-        found = effect_records.find_capability(root, name, user)
-        if found is None or not own_slots(found).get("unattended"):
-            what = f"there is no grant {name!r} for missions that nobody watches"
-            raise Refused(what, field="grants", remedy="`batos grants add ... --unattended` makes one that is.")

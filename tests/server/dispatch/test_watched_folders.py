@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,14 +17,17 @@ from tests.memory.reading.pdf_files import pdf_of
 
 from batos.agency.records import schedule_records
 from batos.agency.records.schedule_records import ScheduleData
+from batos.agency.schedules import FOLDERS
 from batos.image import roots
 from batos.memory.records import memory_places
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BriefError, Refused
 from batos.server.dispatch.dispatcher import Dispatcher
+from batos.server.dispatch.sent_files import OwnedPlace, sent_text
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
+from batos.verbs.memory_verbs import RememberedFile
 
 
 @dataclass
@@ -222,3 +227,122 @@ async def test_run_now_looks_at_once(tmp_path: Path) -> None:
         assert reply["did"] == "The folder was looked at: 1 remembered."
         assert set(told.remembered()) == {"lamp.md"}
         assert datetime.fromisoformat(told.schedule(name)["last"]) <= datetime.now(UTC)
+
+
+async def test_names_that_places_write_otherwise(tmp_path: Path) -> None:
+    """A name with the sign behind which a text of many stands, and one that is no UTF-8: what is there stays."""
+    async with world(tmp_path) as told:
+        told.write("C# notes.md", "The lamp of Holm burns 12 litres.")
+        (told.folder / os.fsdecode(b"\xe4pfel.md")).write_text("The 3 apples are red.", encoding="utf-8")
+        await told.add()
+        await told.look()
+        kept = told.remembered()
+        assert len(kept) == 2
+        await told.look(3)
+        assert told.remembered() == kept
+        (told.folder / "C# notes.md").unlink()
+        await told.look()
+        assert set(told.remembered()) == set(kept) - {"C# notes.md"}
+
+
+async def test_what_somebody_remembered_elsewhere_stays(tmp_path: Path) -> None:
+    """A file that went was also remembered in a scope of its own: that is not the folder's."""
+    async with world(tmp_path) as told:
+        told.write("lamp.md", "The lamp burns 12 litres.")
+        told.write("bell.md", "The bell rings 3 times.")
+        await told.add()
+        await told.look()
+        data = (told.folder / "bell.md").read_bytes()
+        file = RememberedFile(
+            name="bell.md", sha256=hashlib.sha256(data).hexdigest(), media_type="text/markdown",
+            source=str(told.folder / "bell.md"),
+        )  # fmt: skip
+        await told.uvm.document_store.remember([sent_text(file, data, OwnedPlace("tester", "bells"))])
+        (told.folder / "bell.md").unlink()
+        await told.look(3)
+        with told.uvm.image.snapshot() as root:
+            left = {(own_slots(each)["title"], own_slots(each)["scope"]) for each in root[roots.DOCUMENTS].values()}
+        assert {scope for title, scope in left if "bell" in title} == {"bells"}
+
+
+async def test_a_look_reads_some_files(tmp_path: Path) -> None:
+    """The rest waits for the next look, so that other schedules do not; nothing is forgotten before."""
+    async with world(tmp_path) as told:
+        told.dispatcher.folders._in_a_look = 2
+        for number in range(5):
+            told.write(f"{number}.md", f"Note {number} is about the number {number}.")
+        await told.add()
+        counts = []
+        for _ in range(4):
+            await told.look(1)
+            counts.append(len(told.remembered()))
+        assert counts == [0, 2, 4, 5]
+        monotonic = told.uvm.schedules._parts.monotonic
+        assert told.uvm.schedules._folders_at - monotonic() <= FOLDERS  # soon again, however long it took
+
+
+async def test_pipes_and_what_is_too_long_are_not_read(tmp_path: Path) -> None:
+    """A pipe would be waited for without an end; a file that is too long for a mission is not asked about."""
+    async with world(tmp_path) as told:
+        name = await told.add("What is new?")
+        await told.look()
+        os.mkfifo(told.folder / "pipe")
+        with (told.folder / "film.md").open("wb") as file:
+            file.truncate(told.uvm.settings.attachment_bytes * 4)
+        told.write("new.md", "This is new.")
+        await told.look()
+        assert told.missions() == [["new.md"]]
+        assert {Path(each).name for each in told.schedule(name)["seen"] or ()} == {"film.md", "new.md"}
+
+
+async def test_a_mount_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its schedule is parked, and nothing is forgotten; also where only a part of the folder is closed."""
+    async with world(tmp_path) as told:
+        told.write("lamp.md", "The lamp burns 12 litres.")
+        told.write("bell.md", "The bell rings 3 times.")
+        name = await told.add()
+        await told.look()
+        kept = told.remembered()
+
+        def fail(*_path: object, **_how: object) -> os.stat_result:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "stat", fail)
+            assert told.dispatcher.folders._missing(told.folder, "tester", {}) == []
+            patched.setattr(Path, "is_dir", fail)
+            await told.look(1)
+        assert (told.schedule(name)["state"], told.remembered()) == ("parked", kept)
+
+
+async def test_a_change_is_asked_about_once(tmp_path: Path) -> None:
+    """Also where a person runs it between two looks, and where the clock was set back."""
+    async with world(tmp_path) as told:
+        name = await told.add("What is new?")
+        await told.look()
+        told.write("new.md", "This is new.")
+        await told.look(1)
+        reply = await told.dispatcher.handle("schedule_run", {"schedule": name}, lambda *_: None, lambda _: None)
+        mission = str(reply["mission"])
+        assert (told.missions(), reply["did"]) == ([["new.md"]], "")
+        await told.uvm.missions.wait_for_end(mission)
+        early = datetime.now(UTC) - timedelta(hours=2)
+        told.uvm.schedules._parts = replace(told.uvm.schedules._parts, clock=lambda: early)
+        told.write("late.md", "This is late.")
+        await told.look(5)
+        assert told.missions() == [["new.md"], ["late.md"]]
+
+
+async def test_what_changed_in_a_pause_is_left_out(tmp_path: Path) -> None:
+    """As moments are; what changes after it is asked about."""
+    async with world(tmp_path) as told:
+        name = await told.add("What is new?")
+        await told.look()
+        await told.uvm.schedules.set_state(name, None, on=False)
+        told.write("meanwhile.md", "This came meanwhile.")
+        await told.uvm.schedules.set_state(name, None, on=True)
+        await told.look(3)
+        assert told.missions() == []
+        told.write("new.md", "This is new.")
+        await told.look()
+        assert told.missions() == [["new.md"]]

@@ -19,7 +19,7 @@ from batos.protocol.schedule_documents import ScheduleState, ScheduleWork
 #: A schedule as the image has it: a `ScheduleData`.
 Schedule: TypeAlias = PersistentMapping[str, Any]
 
-#: The most schedules of an image.
+#: The most schedules of an image: the oldest that has ended makes room.
 MOST: Final = 200
 #: The most entries of the inbox: the oldest that were read go first.
 MOST_ENTRIES: Final = 500
@@ -109,7 +109,7 @@ class Firing(NamedTuple):
 
 
 def add(root: Root, order: ScheduleOrder, at: datetime, following: datetime | None) -> str:
-    """Keep a schedule, and return its id; a folder that is remembered already has one.
+    """Keep a schedule, and return its id; a folder that is remembered has one already.
 
     Raises: Refused: there are too many.
     """
@@ -117,6 +117,8 @@ def add(root: Root, order: ScheduleOrder, at: datetime, following: datetime | No
     for each in list_all(root, order.user) if order.work == "remember" else ():
         if (each["work"], each["folder"], each["state"]) == ("remember", order.folder, "active"):
             return str(each["id"])
+    if len(kept) >= MOST and (ended := next((each["id"] for each in kept.values() if each["state"] == "ended"), None)):
+        del kept[ended]
     if len(kept) >= MOST:
         raise Refused(f"there are {MOST} schedules, which is the most", remedy="Remove one: `batos schedule remove`.")
     name = ids.schedule_id(at, kept.maxKey() if kept else "")

@@ -50,12 +50,15 @@ def names_below(root: Root, beginning: str, user: str | None = None) -> Iterator
     yield from (name for _, name in list_below(root, beginning, user))
 
 
-def list_below(root: Root, beginning: str, user: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield the places that begin so, with the names of their documents; a user's, or everybody's."""
+def list_below(
+    root: Root, beginning: str, user: str | None = None, only: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield the places that begin so, with the names of their documents; a user's or everybody's, `only` of a scope."""
     sources = trees_of(root)["sources"]
     for whose, scope in _scopes(sources, user):
-        for key, name in items_beginning(sources, place_key(whose, scope, beginning)):
-            yield key.split("\0", 2)[2], name
+        if only in (None, scope):
+            for key, name in items_beginning(sources, place_key(whose, scope, beginning)):
+                yield key.split("\0", 2)[2], name
 
 
 def messages_of(root: Root, source: str, user: str | None = None) -> Iterator[str]:

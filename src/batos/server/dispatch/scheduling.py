@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from batos.agency import granting, schedule_rules
@@ -92,9 +92,9 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
 def changes(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
     """Return the function of each verb that changes something, by name."""
 
-    def read(name: str) -> AddedSchedule:
+    def read(name: str, user: str | None = None) -> AddedSchedule:
         with uvm.image.snapshot() as root:
-            found = schedule_records.data_of(schedule_records.find(root, name))
+            found = schedule_records.data_of(schedule_records.find(root, name, user))
         return {
             "schedule": describe(found, uvm.clock()),
             "changes_clock": schedule_rules.changes_clock(Rule(*found["rule"]), uvm.clock()),
@@ -111,10 +111,12 @@ def changes(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
         return read(given.schedule)
 
     async def run(given: ScheduleArgs, *_told: object) -> RunSchedule:
-        mission = await shield(uvm.schedules.run_now(given.schedule, given.user))
-        schedule = read(given.schedule)["schedule"]
-        did = f"{schedule['text']!r} is in the inbox" if schedule["work"] == "remind" else ""
-        did = did or f"The folder was looked at: {schedule['reason'] or 'nothing is new'}."
+        before = read(given.schedule, given.user)["schedule"]
+        mission = await shield(uvm.schedules.run_now(before["id"], given.user))
+        schedule = read(before["id"])["schedule"]
+        found = schedule["reason"] if schedule["runs"] > before["runs"] else "nothing is new"
+        did = "" if mission else f"The folder was looked at: {found}."
+        did = f"{schedule['text']!r} is in the inbox" if schedule["work"] == "remind" else did
         return {"schedule": schedule, "mission": mission, "did": did}
 
     async def remove(given: ScheduleArgs, *_told: object) -> RemovedSchedule:
@@ -179,8 +181,8 @@ def _check_work(given: ScheduleAddArgs, work: ScheduleWork, rule: Rule) -> None:
 def describe(found: ScheduleData, now: datetime) -> ScheduleDocument:
     """Return a schedule for doors, as of now."""
     rule = Rule(*found["rule"])
-    after = max(now, datetime.fromisoformat(found["last"])).astimezone(UTC)
-    upcoming = schedule_rules.list_next(rule, after) if found["state"] == "active" else []
+    last, is_active = datetime.fromisoformat(found["last"]), found["state"] == "active"
+    upcoming = schedule_rules.list_upcoming(rule, last, now) if is_active else []
     return {
         "id": found["id"], "user": found["user"], "when": rule.text, "zone": rule.zone, "work": found["work"],
         "text": found["text"], "folder": found["folder"], "catch_up": found["catch_up"],
