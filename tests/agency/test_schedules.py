@@ -30,6 +30,7 @@ from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
+from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, NotFound, OllamaTimeout, Refused
 from batos.protocol.schedule_documents import ScheduleWork
 from batos.records.erased_words import MARK
@@ -192,6 +193,22 @@ async def test_what_fails_is_tried_again_and_then_parked(tmp_path: Path) -> None
         assert (told.schedule(name)["state"], told.schedule(name)["failures"]) == ("active", 0)
 
 
+async def test_a_retry_is_about_the_same_files(tmp_path: Path) -> None:
+    """A question about a folder's changes that failed is asked again with them."""
+    async with world(tmp_path) as told:
+        name = await told.add(f"on file {tmp_path}")
+        told.failing, file = True, as_file("new.md", b"This is new.")
+        firing = Firing(name, START + HOUR, START + HOUR, None, seen={})
+        mission = await told.uvm.schedules._fire(told.schedule(name), firing, [file])
+        await told.uvm.missions.wait_for_end(str(mission))
+        await told.at(START + HOUR)
+        await told.at(START + HOUR + timedelta(seconds=BACKOFF[0]))
+        briefs = [told.uvm.readings.mission(each)["brief"] for each in told.missions()]
+        assert len(briefs) == 2
+        assert briefs[1]["ancestor"] == mission
+        assert briefs[0]["attachments"] == briefs[1]["attachments"] == [file.ref.model_dump()]
+
+
 async def test_a_retry_that_waits_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
     """A moment that comes before the retry of the one before it waits; so does who looks at the clock."""
     async with world(tmp_path) as told:
@@ -299,6 +316,18 @@ async def test_quiet_is_used_once(tmp_path: Path) -> None:
             await told.at(told.now + timedelta(minutes=number + 1))
             runs.append(len(told.missions()))
         assert runs == [0, 1, 1, 1, 2]
+
+
+async def test_somebody_who_asks_while_a_folder_is_looked_at_is_noted(tmp_path: Path) -> None:
+    """A long look is not what asks."""
+    async with world(tmp_path) as told:
+        await told.add("on idle 10 minutes")
+        told.uvm.schedules._asked_at = -900.0
+        told.uvm.schedules._parts = replace(told.uvm.schedules._parts, monotonic=lambda: told.seconds)
+        async with told.uvm.schedules._running:
+            await told.uvm.missions.ask({"text": "Hello?"})
+        await told.at(START + HOUR)
+        assert told.missions() == {}
 
 
 async def test_nobody_acts_without_a_grant_for_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 
@@ -26,11 +26,12 @@ from batos.image.image import LivingImage
 from batos.image.records import OPEN
 from batos.image.roots import Root
 from batos.image.writer import Noted
-from batos.protocol.brief import File
+from batos.protocol.brief import AttachmentRef, File
 from batos.protocol.errors import BatosError, Refused, message_of
 from batos.protocol.event_payloads import SCHEDULE_FIRED, ScheduleFired
 from batos.records.erased_words import MARK
 
+T = TypeVar("T")
 _log = structlog.get_logger("batos")
 
 #: The door of missions that a schedule begins.
@@ -112,7 +113,7 @@ class Schedules:
         self._asked_at, self._asked = parts.monotonic(), parts.clock()
         #: Missions that schedules began in this process: nobody is there who asks them.
         self._own: set[str] = set()
-        self._running = asyncio.Lock()
+        self._running, self._is_asking = asyncio.Lock(), False
         self._folders: Folders | None = None
         #: When folders are looked at again, in monotonic seconds; and the moment of the last look at the clock.
         self._folders_at, self._looked = 0.0, parts.clock()
@@ -126,7 +127,7 @@ class Schedules:
         self.job.wake()
 
     def _note_asked(self, mission: str) -> None:
-        if not self._running.locked():  # else it is this that asks
+        if not self._is_asking:
             self._note_person()
 
     def _note_person(self) -> None:
@@ -181,8 +182,8 @@ class Schedules:
 
         Raises: NotFound: there is none. Refused: its folder cannot be looked at. Errors of accepting a mission.
         """
+        mission = None
         async with self._running:
-            mission = None
             for _ in range(_LOOKS):  # a file counts when two looks found it alike
                 with self._image.snapshot() as root:
                     found = schedule_records.data_of(schedule_records.find(root, name, user))
@@ -240,11 +241,6 @@ class Schedules:
     async def _look_at_folders(self, folders: Folders) -> None:
         """Look at each folder once; the next look is the later, the longer one takes that finds nothing."""
         begun, found_any = self._parts.monotonic(), False
-
-        async def look(schedule: ScheduleData) -> None:
-            nonlocal found_any
-            found_any = any(await self._look_at_folder(folders, schedule)) or found_any
-
         with self._image.snapshot() as root:
             names = [each["id"] for each in schedule_records.list_all(root) if each["rule"][0] == "file"]
         for name in names:
@@ -252,7 +248,8 @@ class Schedules:
                 each = _active(root, name)
                 is_open = each is not None and _word_of(root, each["mission"]) in OPEN
             if each is not None and not is_open:
-                await self._do_or_park(name, look(each))
+                looked = await self._do_or_park(name, self._look_at_folder(folders, each))
+                found_any = found_any or any(looked or ())
         now = self._parts.monotonic()
         self._folders_at = now + (FOLDERS if found_any else max(FOLDERS, _SHARE * (now - begun)))
 
@@ -282,15 +279,16 @@ class Schedules:
         if found is not None:
             await self._do_or_park(step.name, self._do_step(found, step))
 
-    async def _do_or_park(self, name: str, work: Awaitable[None]) -> None:
+    async def _do_or_park(self, name: str, work: Awaitable[T]) -> T | None:
         """Do something about a schedule; what is refused parks it, and keeps no other waiting."""
         try:
-            await work
+            return await work
         except BatosError as error:
             _log.warning("schedule.not_begun", schedule=name, reason=error.as_dict())
             if error.retry:
                 raise
             await self._park(name, message_of(error))
+            return None
 
     async def _do_step(self, found: ScheduleData, step: ScheduleStep) -> None:
         if step.parks:
@@ -312,10 +310,8 @@ class Schedules:
                 await self._fire(found, Firing(step.name, moment, self._parts.clock(), due.next, skipped))
                 skipped = 0
             if not step.moments and due.newest is not None:
-                newest, count = due.newest, due.skipped
-                await self._change(
-                    step.name, lambda schedule: schedule_records.note_skipped(schedule, newest, due.next, count)
-                )
+                how = partial(schedule_records.note_skipped, newest=due.newest, following=due.next, count=due.skipped)
+                await self._change(step.name, how)
 
     async def _park(self, name: str, reason: str) -> None:
         _log.warning("schedule.parked", schedule=name, reason=reason)
@@ -331,15 +327,14 @@ class Schedules:
 
     async def _fire(self, schedule: ScheduleData, firing: Firing, files: Sequence[File] = ()) -> str | None:
         """Do what a schedule does at a moment: once, whoever else tries it too."""
-        brief = self._brief_of(schedule)
+        brief, mission = self._brief_of(schedule), None
         if schedule["work"] == "remind":
             said = firing._replace(text=schedule["text"])
             await self._image.shared.apply(lambda root: schedule_records.note_firing(root, None, said))
-            self._tell(schedule, firing, None)
-            return None
-        key = {} if firing.moment is None else {"idempotency_key": f"{firing.name} {iso(firing.moment)}"}
-        noted = partial(schedule_records.note_firing, firing=firing)
-        mission = await self._accept({**brief, **key}, noted, files)
+        else:
+            key = {} if firing.moment is None else {"idempotency_key": f"{firing.name} {iso(firing.moment)}"}
+            noted = partial(schedule_records.note_firing, firing=firing)
+            mission = await self._accept({**brief, **key}, noted, files)
         self._tell(schedule, firing, mission)
         return mission
 
@@ -349,11 +344,22 @@ class Schedules:
             **self._brief_of(schedule), "ancestor": schedule["mission"],
             "idempotency_key": f"{schedule['id']} again {schedule['mission']}",
         }  # fmt: skip
-        name = schedule["id"]
-        await self._accept(brief, lambda root, mission: schedule_records.note_retry(root, mission, name, failures))
+        noted = partial(schedule_records.note_retry, name=schedule["id"], failures=failures)
+        await self._accept(brief, noted, await asyncio.to_thread(self._files_of, str(schedule["mission"])))
+
+    def _files_of(self, mission: str) -> list[File]:
+        """Return the files that a mission was asked about; those that were erased meanwhile are not among them."""
+        with self._image.snapshot() as root:
+            record, kept = roots.find_record(root, mission), root[roots.ATTACHMENTS]
+            told = () if record is None else record.brief.value.get("attachments", ())
+            return [File(AttachmentRef(**each), kept[each["sha256"]].read()) for each in told if each["sha256"] in kept]
 
     async def _accept(self, brief: Mapping[str, object], noted: Noted, files: Sequence[File] = ()) -> str:
-        mission = await self._parts.accept(brief, files, noted=noted)
+        self._is_asking = True
+        try:
+            mission = await self._parts.accept(brief, files, noted=noted)
+        finally:
+            self._is_asking = False
         self._own.add(mission)
         with suppress(Refused):  # it has ended already: it was accepted before a kill
             await self._parts.begin(mission)
