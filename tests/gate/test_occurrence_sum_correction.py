@@ -87,6 +87,11 @@ def test_a_difference_that_a_sentence_names_is_put_right() -> None:
         ("7.738,45 Euro und 12,50 Euro. Der Unterschied beträgt 4.390,95 Euro.", "Der Unterschied?"),
         ("Der Unterschied beträgt 4.390,95 Euro.", "Der Unterschied?"),
         ("7.738,45 Euro und 3.337,50 Euro. Das sind 4.390,95 Euro.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. Der Unterschied pro Monat beträgt 366,75 Euro.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. Der Unterschied beträgt 366,75 Euro pro Monat.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. Der Unterschied war 2 mal so groß.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. 1 Unterschied ist der Selbstbehalt.", "Der Unterschied?"),
+        ("7.738,45 Euro und 3.337,50 Euro. Den Unterschied erklärt Seite 9.", "Der Unterschied?"),
         ("7.738,45 Euro und 3.337,50 Euro. Der Unterschied beträgt 4.400 Euro.", "Der Unterschied?"),
     ],
 )

@@ -125,9 +125,27 @@ _DIFFERENCE = re.compile(
 )
 
 
+#: Words between one for a difference and its number, of which the last leads to the number; and those of a share of it.
+_LEADS = re.compile(
+    r"[^\d]{0,60}?(?:(?<!\w)(?:is|was|of|by|equals|ist|war|beträgt|betrug|von|um|macht|est|de|es|è|é|di"
+    r"|составляет|равна)|[=:：是为は])\s*(?:about|roughly|around|rund|etwa|ca\.|circa|environ|около)?\s*[€$£¥]?\s*",
+    re.IGNORECASE,
+)
+_SHARE_OF = re.compile(r"(?<!\w)(?:per|pro|je|par|por|each|every)(?!\w)", re.IGNORECASE)
+_TIMES = re.compile(r"\s*(?:times|x|mal|-?fach|fois|veces|volte|vezes|倍|/)(?!\w)", re.IGNORECASE)
+
+
 def asks_for_difference(text: str) -> bool:
     """Test if a text has a word for a difference."""
     return _DIFFERENCE.search(text) is not None
+
+
+def _names_difference(text: str, sentence: slice, stated: Figure) -> bool:
+    """Test if a number is what a sentence says that a difference is: no share or multiple of it."""
+    word = _DIFFERENCE.search(text, sentence.start, stated.start)
+    said = "" if word is None else text[word.end() : stated.start]
+    is_led = _LEADS.fullmatch(said) is not None and _SHARE_OF.search(text[sentence]) is None
+    return is_led and not stated.is_percent and _TIMES.match(text, stated.end) is None
 
 
 def named_differences(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
@@ -136,7 +154,7 @@ def named_differences(text: str, figures: Sequence[Figure]) -> Iterator[WrittenS
         begin, end = _sentence(text, stated)
         terms, alone = figures[:place], not any(begin <= each.start < end for each in figures if each is not stated)
         results = [abs(value) for value in _values([terms[0], "-", terms[1]])]
-        if alone and results and stated.values and _DIFFERENCE.search(text[begin:end]):
+        if alone and results and stated.values and _names_difference(text, slice(begin, end), stated):
             right = any(_is_stated(result, stated, "", near=stated.is_approximate) for result in results)
             yield WrittenSum(tuple(terms), stated, tuple(dict.fromkeys(results)), results[-1], right, is_addition=True)
 

@@ -170,6 +170,11 @@ CODE = "```python\ndef mean(x):\n    return sum(x) / len(x)\n```"
         ("Write a function mean(x).", False),
         ("Write the code of mean(x) only once, and explain it.", False),
         ("Explain mean(x) without code.", False),
+        ("Can you write mean(x), only the code?", True),
+        ("Why does mean(x) return only the code?", False),
+        ("Which change of mean(x) affects only the function?", False),
+        ("Write mean(x) that prints only the command, and explain it.", False),
+        ("I have no explanation. Can you write mean(x) and describe it?", False),
     ],
 )
 async def test_only_the_code_where_nothing_else_is_asked_for(mind: Mind, question: str, is_alone: bool) -> None:

@@ -59,6 +59,16 @@ _ONLY_CODE = re.compile(
     r"(?=\W*(?:please|bitte|aus|zurück|s['’]il (?:te|vous) pla[iî]t|por favor)?\W*(?:$|[.!?;,:。！？、(をで書出示返]))",
     re.IGNORECASE,
 )
+#: Signs that an explanation is wanted as well.
+_EXPLAINS = re.compile(
+    r"\b(?:explain|describe|understand|why|erklär(?!ung)|erläuter(?!ung)|beschreib|versteh|warum|weshalb|wieso|expliqu|pourquoi"
+    r"|explica\b|expliqu|explícame|por qué|spiega\b|perché|почему|объясни)|解释|说明|为什么|説明して|なぜ",
+    re.IGNORECASE,
+)
+#: The beginnings of a sentence that orders something, though it ends with a question mark.
+_POLITE = re.compile(
+    r"\W*(?:can|could|would|will|kannst|könntest|können|peux|pouvez|pourrais|puedes|podrías)\b", re.IGNORECASE
+)
 _FENCE = re.compile(r"^[^\S\n]*```", re.MULTILINE)
 _BLOCK = re.compile(r"^```[^\n]*\n.*?^```(?=\s|\Z)", re.MULTILINE | re.DOTALL)
 
@@ -119,12 +129,26 @@ async def correct_sums(context: MindContext, synthesis: Synthesis, ground: Groun
 async def keep_code_alone(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
     """Let the code of an answer stand without what is said around it, where a person asked for nothing else."""
     before, path = synthesis.standing, answers.revising_path(context)
-    code = code_alone(before.answer.answer) if _ONLY_CODE.search(context.mind.question) else ""
+    code = code_alone(before.answer.answer) if wants_code_alone(context.mind.question) else ""
     if code and code != before.answer.answer.strip():
         context.decide_by_rule(path, "answer", ALONE)
         synthesis.revised = before.verdict
         synthesis.drafts.append(await answers.judge(context, synthesis, replace(before.answer, answer=code), ground))
         answers.tell_again(context, path, code, ALONE)
+
+
+def wants_code_alone(question: str) -> bool:
+    """Test if somebody orders code and nothing beside it; who asks about code wants to be told something.
+
+    >>> wants_code_alone("Write mean(x). Only the code."), wants_code_alone("Why does it return only the code?")
+    (True, False)
+    """
+    found = _ONLY_CODE.search(question)
+    if found is None or _EXPLAINS.search(question):
+        return False
+    end = re.compile(r"[.!?。！？\n]|$").search(question, found.end())
+    begin = max(question.rfind(each, 0, found.start()) for each in ".!?。！？\n") + 1
+    return end is None or end[0] not in "?？" or not end[0] or _POLITE.match(question, begin) is not None
 
 
 def code_alone(answer: str) -> str:
