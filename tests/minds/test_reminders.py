@@ -36,6 +36,7 @@ def offered(text: str) -> tuple[str, str]:
         ('Remind me on Friday to send the "report"', "once friday 9:00", 'send the "report"'),
         ("remind me tonight at 9 to lock the door", "once today 21:00", "lock the door"),
         ("Remind me at noon to eat", "once 12:00", "eat"),
+        ("Remind me in 90 seconds to turn the egg", "once in 90 seconds", "turn the egg"),
         ("Remind me to buy milk!", "once tomorrow 9:00", "buy milk"),
         ("Erinnere mich morgen um neun daran, den Zahnarzt anzurufen.", "once tomorrow 9:00", "den Zahnarzt anzurufen"),
         ("Bitte erinnere mich jeden Montag um 8 Uhr an den Müll", "every monday 8:00", "den Müll"),
@@ -48,6 +49,19 @@ def test_what_is_offered(text: str, when: str, what: str) -> None:
     """The time as a schedule has it, and the matter in the person's own words."""
     assert offered(text) == (when, what)
     assert schedule_rules.next_after(schedule_rules.parse(when, "Europe/Berlin", NOW), NOW) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Remind me on 3 December at 9 to pay", "Remind me tomorrow at quarter to nine to call",
+        "Erinnere mich morgen um halb neun an den Zahnarzt", "Rappelle-moi demain à neuf heures et demie d'appeler",
+        "Recuérdame mañana a las nueve y media llamar", "Remind me to call at 25", "Remind me to call at 9:75",
+    ],
+)  # fmt: skip
+def test_a_time_that_is_not_read_is_asked_for(text: str) -> None:
+    """No other time is offered as if it were meant."""
+    assert re.search("Say when|Sag, wann|Dites quand|Diga cuándo", offer(text))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 _MORNING: Final = "9:00"
 _ENGLISH: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 #: Units in the order in which the tables have them.
-_UNITS: Final = ("minute", "minute", "hour", "day", "week")
+_UNITS: Final = ("second", "minute", "hour", "day", "week")
 #: Days that come again, in the order in which the tables have them; the rest are each day.
 _AGAIN: Final[Mapping[str, str]] = {"weekday": "weekday", "weekend": "weekend", "werktag": "weekday"}
 #: Words after an hour, or in a day, by which it is one of the second half of the day.
@@ -32,6 +32,7 @@ class _ReminderPhrases(NamedTuple):
     today: re.Pattern[str]
     day: re.Pattern[str]
     links: re.Pattern[str]
+    unread: re.Pattern[str]
     asks: re.Pattern[str]
     orders: re.Pattern[str]
     days: tuple[str, ...]
@@ -54,6 +55,7 @@ def offer(text: str) -> str:
             when, what = _read(found["rest"], phrases)
             if not when and not phrases.orders.match(found["rest"]):
                 continue
+            when = "" if phrases.unread.search(what) else when
             command = f"`batos schedule add {_quote(when or f'once tomorrow {_MORNING}')} {_quote(what)} --remind`"
             return (phrases.offer if when else phrases.when).format(command=command)
     return ""
@@ -97,7 +99,7 @@ def _find_time(parts: Mapping[str, re.Match[str] | None], phrases: _ReminderPhra
 
 
 def _hour(at: re.Match[str], phrases: _ReminderPhrases, *, is_late: bool) -> str:
-    """Return the time of a day, such as 9:00."""
+    """Return the time of a day, such as 9:00; "" if there is none such."""
     if phrases.noon and at["h"].lower() == phrases.noon:
         return "12:00"
     hour, half = _count(at["h"], phrases), (at.groupdict().get("half") or "").lower().replace(".", "")
@@ -105,7 +107,8 @@ def _hour(at: re.Match[str], phrases: _ReminderPhrases, *, is_late: bool) -> str
         hour = hour % 12 + 12 * (half == "pm")
     elif is_late and hour < 12:
         hour += 12
-    return f"{hour % 24}:{at['minute'] or '00'}"
+    minute = at["minute"] or "00"
+    return f"{hour}:{minute}" if hour < 24 and int(minute) < 60 else ""
 
 
 def _count(word: str, phrases: _ReminderPhrases) -> int:
@@ -152,6 +155,7 @@ def _phrases(told: Mapping[str, str]) -> _ReminderPhrases:
         remind=re.compile(rf"\W*(?:{told['remind']})", re.IGNORECASE), every=compile_part("every"),
         span=compile_part("span"), at=compile_part("at"), tomorrow=compile_part("tomorrow"),
         today=compile_part("today"), day=compile_part("day"), asks=compile_part("asks"),
+        unread=compile_part("unread"),
         links=re.compile(rf"(?:{told['links']})(?!\w)\s*", re.IGNORECASE),
         orders=re.compile(told["orders"], re.IGNORECASE), days=tuple(told["days"].split("|")),
         hours=tuple(told["hours"].split("|")), units=tuple(units[1].split("|") if units else ()), noon=told["noon"],
