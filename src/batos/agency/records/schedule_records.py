@@ -39,7 +39,8 @@ class ScheduleBrief(TypedDict, total=False):
 
 
 class ScheduleData(TypedDict):
-    """A schedule as plain data. `last` is the newest moment that is done with, and only grows.
+    """A schedule as plain data. `last` is the newest moment that is done with, and only grows, but
+    where it is far ahead of the clock.
 
     `retry` is when a failed mission is run again, after `failures` failures; `settled` is one whose failure a person
     has seen. `next`, `retry` and `last` are ISO 8601 in UTC. `seen` are the files of a folder that no mission is to be
