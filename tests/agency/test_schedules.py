@@ -354,6 +354,28 @@ async def test_nobody_acts_without_a_grant_for_it(tmp_path: Path) -> None:
         assert "notes" in found["reason"]
 
 
+async def test_a_grant_that_was_made_anew_is_not_for_who_waited(tmp_path: Path) -> None:
+    """A mission that nobody watches acts only by what is for such missions at the moment when it acts."""
+    (tmp_path / "notes").mkdir()
+
+    def grant(root: Root, *, unattended: bool) -> None:
+        told = ("tester", iso(START))
+        made = effect_records.add_capability(root, "notes", "file", str(tmp_path / "notes"), "queryable", told)
+        made.unattended = unattended
+
+    brief = {
+        "message": {"receiver": "notes", "selector": "append_", "arguments": ["a.txt", "A line."]}, "grants": ["notes"],
+        "origin": {"door": "schedule", "client": "s-1"},
+    }  # fmt: skip
+    async with world(tmp_path) as told:
+        await told.uvm.image.shared.apply(partial(grant, unattended=False))
+        with pytest.raises(BatosError):
+            await told.uvm.missions.ask(brief)
+        await told.uvm.image.shared.apply(lambda root: effect_records.revoke_capability(root, "notes"))
+        await told.uvm.image.shared.apply(partial(grant, unattended=True))
+        assert (await told.uvm.missions.ask(brief))["status"] == "done"
+
+
 async def test_erased_words_are_not_asked(tmp_path: Path) -> None:
     """A question of which words were erased is parked, and so is a reminder."""
     async with world(tmp_path) as told:

@@ -15,7 +15,7 @@ import structlog
 
 from batos.agency import granting, schedule_rules
 from batos.agency.records import schedule_records
-from batos.agency.records.schedule_records import FileLook, Firing, ScheduleData, ScheduleOrder
+from batos.agency.records.schedule_records import DOOR, FileLook, Firing, ScheduleData, ScheduleOrder
 from batos.agency.schedule_rules import Rule
 from batos.agency.schedule_steps import ScheduleStep, decide
 from batos.concurrency.jobs import Job
@@ -34,8 +34,6 @@ from batos.records.erased_words import MARK
 T = TypeVar("T")
 _log = structlog.get_logger("batos")
 
-#: The door of missions that a schedule begins.
-DOOR: Final = "schedule"
 #: The longest time in seconds between two looks at the clock: it may be set, and a machine may sleep.
 LOOK: Final = 60.0
 #: The shortest time in seconds between two looks at folders, and how many times as long as the last look it is.

@@ -19,6 +19,8 @@ from batos.protocol.schedule_documents import ScheduleState, ScheduleWork
 #: A schedule as the image has it: a `ScheduleData`.
 Schedule: TypeAlias = PersistentMapping[str, Any]
 
+#: The door of missions that a schedule begins: nobody watches these.
+DOOR: Final = "schedule"
 #: The most schedules of an image: the oldest that has ended makes room.
 MOST: Final = 200
 #: The most entries of the inbox: the oldest that were read go first.

@@ -12,6 +12,7 @@ import structlog
 from batos.agency.payloads import payload_of
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import EffectData
+from batos.agency.records.schedule_records import DOOR
 from batos.gate import attribution
 from batos.memory.evidence import Evidence
 from batos.memory.exchanges import IndexedDocument
@@ -276,13 +277,16 @@ def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[s
 def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
     """Return a capability by the name of its grant.
 
-    Raises: ObjectError: the mission's brief does not name the grant, or it is revoked.
+    Raises: ObjectError: the mission's brief does not name the grant, it is revoked, or it is not for missions that
+    nobody watches.
     """
     name = args[0] if len(args) == 1 else None
     if not isinstance(name, str):
         raise ObjectError("`capability_` takes the name of a grant")
     found = effect_records.find_capability(context.mission.root, name, context.mission.brief.user)
     if name not in (context.mission.brief.grants or ()) or found is None:
+        raise _not_granted_error(name)
+    if context.mission.brief.origin.door == DOOR and not own_slots(found).get("unattended"):  # it was made anew since
         raise _not_granted_error(name)
     return found
 
