@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from batos.history.why_nodes import NOT_RECORDED, Asking, explain_reference, make_commit, make_node
 from batos.image import roots
@@ -36,7 +36,7 @@ def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:
         said = "what was said in: " if slots["kind"] == "turn" else "the answer to: "
         yield explain_reference(asking, slots["mission"], said)
     elif "reason" in slots:
-        yield _explain_fold(asking, slots)
+        yield _explain_fold(asking, document)
     elif slots["source"]:
         yield make_node("source", f"taken from {slots['source']}", ref=slots["sha256"])
     else:
@@ -45,12 +45,13 @@ def _explain_origin(asking: Asking, document: UvmObject) -> Iterator[WhyNode]:
         yield make_node("fold", f"{above} stands for it; `batos curate --undo {above}` brings it back", ref=above)
     for slot, how in _MADE_OF:
         for place, name in enumerate(slots.get(slot, ())):
-            yield _explain_source(asking, name, how + (_tell_measure(slots, place) if slot == STANDS_FOR else ""))
+            yield _explain_source(asking, name, how + (_tell_measure(document, place) if slot == STANDS_FOR else ""))
     yield make_commit(first_writing(asking.root, document), "remembered")
 
 
-def _explain_fold(asking: Asking, slots: Mapping[str, Any]) -> WhyNode:
+def _explain_fold(asking: Asking, summary: UvmObject) -> WhyNode:
     """Return the rule by which memories were folded, who wrote their summary, and the way to bring them back."""
+    slots = own_slots(summary)
     told = slots.get(FOLDED_FOR)
     if slots["reason"] == "redundant":
         why = f"its memories say nearly the same: {ALIKE:g} of a sketch of their words agrees with the first"
@@ -63,8 +64,9 @@ def _explain_fold(asking: Asking, slots: Mapping[str, Any]) -> WhyNode:
     return make_node("fold", f"{why} ({slots['reason']}, written by {slots['written_by']})", [*wrote, undo])
 
 
-def _tell_measure(slots: Mapping[str, Any], place: int) -> str:
+def _tell_measure(summary: UvmObject, place: int) -> str:
     """Return what the rule measured of a memory that a summary stands for."""
+    slots = own_slots(summary)
     told = slots.get(FOLDED_FOR)
     if "reason" not in slots:
         return ""
