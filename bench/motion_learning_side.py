@@ -62,6 +62,14 @@ def list_promoted(of: Class, start: Setting) -> list[KeptChange]:
     return found
 
 
+def list_tried(of: Class) -> list[dict[str, Any]]:
+    """Return each trial with its state and what its questions came to, the oldest first."""
+    with of.uvm.image.snapshot() as root:
+        told = [trials.document(root, name) for name in root["trials"]]
+    names = ("lever", "state", "reason", "screened", "asked", "wins", "losses", "evidence", "needed", "calls", "tokens")
+    return [{name: each[name] for name in names} for each in told]  # type: ignore[literal-required]
+
+
 def lower_bound(differences: Sequence[float]) -> float:
     """Return the value above which the mean is with 90 %, by samples of the questions.
 
@@ -87,6 +95,7 @@ class LearningFigures:
     lower_bound: float | None = None
     worst_promotion: float | None = None
     kept: list[dict[str, Any]] = field(default_factory=list)
+    tried: list[dict[str, Any]] = field(default_factory=list)
     questions: dict[str, int] = field(default_factory=dict)
     #: Where the run ended: `whole`, `nothing to learn`, or the part in which its calls were spent.
     ended: str = "sweep"
@@ -103,6 +112,7 @@ async def run(of: Class, nights: int, most: int, budget: Expense) -> dict[str, A
         await _run(of, found, nights, most, budget)
     except RunStopped as stopped:
         tell(f"The run ends in the part `{found.ended}`, because {stopped}. With --resume it goes on from here.")
+    found.tried = list_tried(of)
     found.calls, found.calls_made = of.asker.calls, of.asker.made
     return asdict(found)
 

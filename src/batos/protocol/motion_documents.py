@@ -84,9 +84,9 @@ class EntropyMark(TypedDict):
 
 @final
 class EntropyPage(TypedDict):
-    """The metric of the last days, its weights, what is to be looked at, and the changes of the mind meanwhile.
+    """The metric of the last days, what is to be looked at, the changes of the mind meanwhile, and its weights.
 
-    `weights_since` is when its weights were given to it; None: it has had them from the beginning.
+    `weights_since` is when they were moved last; None: never.
     """
 
     days: list[EntropyDay]
