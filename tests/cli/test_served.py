@@ -65,6 +65,8 @@ def gate() -> Iterator[Gate]:
 def user(tmp_path_factory: pytest.TempPathFactory, gate: Gate, grown: Path) -> Iterator[User]:
     """A user whose home a server holds."""
     found = User(Path(shutil.copytree(grown, tmp_path_factory.mktemp("served") / "home")), gate.url)
+    # Missions by which the mind makes methods would come between those that the tests wait for.
+    (found.home / "batos.toml").write_text('install = "never"\n', encoding="utf-8")
     process = served(found)
     try:
         yield found
