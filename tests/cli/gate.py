@@ -45,13 +45,13 @@ class Gate:
 
     @contextmanager
     def slow(self) -> Iterator[None]:
-        """Let one question through, and then one in half a minute, until the end."""
+        """Let one question through, and then one each few seconds, until the end."""
         over = threading.Event()
 
         def let() -> None:
             while True:
                 self._let(1)
-                if over.wait(30):  # any pace: who waits for something in between has it later
+                if over.wait(5):  # any pace: who waits for something in between has it later
                     return
 
         letting = threading.Thread(target=let)

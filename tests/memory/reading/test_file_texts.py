@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,3 +137,22 @@ def test_a_kill_leaves_no_process(tmp_path: Path) -> None:
         asker.kill()
     assert count == "1"
     wait_until(lambda: not Path(f"/proc/{number}").exists(), "the end of the reading process")
+
+
+async def test_who_leaves_before_a_process_starts_starts_none() -> None:
+    """A thread that is on its way when nobody waits any more reads nothing."""
+    began, go = threading.Event(), threading.Event()
+    with FileTexts(ReadingLimits(10_000)) as texts:
+
+        def work() -> object:
+            began.set()
+            go.wait()
+            return texts.read_bytes("lamp.pdf", GOOD, "pdf")
+
+        reading = asyncio.ensure_future(texts.in_thread(work))
+        await asyncio.to_thread(began.wait)
+        reading.cancel()
+        asyncio.get_running_loop().call_later(0.0, go.set)
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert texts._process is None

@@ -11,6 +11,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -202,6 +203,9 @@ class FileTexts:
     limits: ReadingLimits
     _process: subprocess.Popen[bytes] | None = None
     _held: bytearray = field(default_factory=bytearray)
+    #: Nobody waits for what is read any more: no process is started.
+    _is_left: bool = False
+    _starting: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -265,6 +269,8 @@ class FileTexts:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
+            with self._starting:  # one that starts just now is ended when it is known
+                self._is_left = True
             self.kill()
             await asyncio.wait([running])
             raise
@@ -292,7 +298,10 @@ class FileTexts:
     def _ask(self, path: Path, format_: Format) -> None:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            self._process = _start()
+            with self._starting:
+                if self._is_left:
+                    return
+                self._process = _start()
         asked = {"path": os.fsdecode(path.absolute()), "format": format_, **asdict(self.limits)}
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):  # then there is no answer either
