@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
 import signal
 import sys
@@ -24,11 +23,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -37,9 +36,8 @@ from batos.agency import schedule_rules
 from batos.agency.records import schedule_records
 from batos.agency.records.schedule_records import ScheduleBrief, ScheduleOrder
 from batos.image import roots
-from batos.image.filestorage import SoundFileStorage
 from batos.image.ids import iso
-from batos.testing import ScriptedBridge, scripted_uvm
+from batos.testing import DeadlyStorage, ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 from report import Goal, report
 
@@ -139,44 +137,12 @@ def _moments(root: roots.Root) -> dict[str, list[str]]:
 # -- kills
 
 
-class Deadly(SoundFileStorage):
-    """Kills its process at a point of one of the commits that follow once it is armed."""
-
-    point, left = "", 0
-
-    def _at(self, point: str) -> None:
-        if type(self).point == point:
-            type(self).left -= 1
-            if type(self).left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    def tpc_begin(self, transaction: Any, *more: Any) -> Any:
-        """Begin a commit, all changes of which have been made."""
-        self._at("begun")
-        return super().tpc_begin(transaction, *more)
-
-    def tpc_vote(self, transaction: Any) -> Any:
-        """Write the commit into the file, with the mark of what may still be undone."""
-        found = super().tpc_vote(transaction)
-        self._at("voted")
-        return found
-
-    def tpc_finish(self, transaction: Any, *more: Any) -> Any:
-        """Make it durable, before anybody knows."""
-        found = super().tpc_finish(transaction, *more)
-        self._at("finished")
-        return found
-
-
 async def begin_and_die(home: Path, point: str, number: int) -> None:
     """Begin what is due in a home on a disk, and be killed at a point: the process that is killed."""
 
-    def storage() -> Deadly:
-        return Deadly(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))
-
-    seams = Seams(opening=lambda given: replace(given, image_factory=storage), clock=lambda: MOMENT)
+    seams = Seams(opening=DeadlyStorage.in_home(home), clock=lambda: MOMENT)
     async with scripted_uvm(home, ScriptedBridge(), memory=False, seams=seams) as uvm:
-        Deadly.point, Deadly.left = point, number
+        DeadlyStorage.arm(point, number)
         await uvm.schedules._work()
         await asyncio.gather(*map(uvm.missions.wait_for_end, tuple(uvm.schedules._own)))
 

@@ -107,11 +107,17 @@ def loop_is_never_blocked(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def plain_tracebacks() -> None:
+def plain_tracebacks() -> Iterator[None]:
     """What is logged looks plain, as the program's own logs do: where `rich` is there, structlog lets it draw every
-    local of every frame, which takes up to half a second on the loop of whoever logs."""
+    local of every frame, which takes up to half a second on the loop of whoever logs.
+
+    What a test, or a bench that it runs, has set for logs ends with it.
+    """
+    before = structlog.get_config()
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+    structlog.configure(processors=[*before["processors"][:-1], plain])
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import signal
 import tempfile
 import tomllib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -20,6 +22,7 @@ from ZODB.utils import z64
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.codex import codex as codices
+from batos.image.filestorage import SoundFileStorage
 from batos.image.ids import utc_now
 from batos.image.image import Opening
 from batos.inference import thoughts
@@ -348,3 +351,50 @@ async def emulated_uvm(
         usual = {"home": home, "user": "tester", "image": image, "ollama_host": url, "install": "never"}
         async with open_uvm(Settings(**{**usual, **settings}), events or Events(log=False)) as uvm:
             yield uvm, emulator
+
+
+class DeadlyStorage(SoundFileStorage):
+    """Kills its process at a point of one of the commits that follow once it is armed.
+
+    The points are `begun` (nothing is written), `voted` (all is, and is marked) and `finished` (durable; nobody knows).
+    """
+
+    _point = ""
+    _left = 0
+
+    @classmethod
+    def arm(cls, point: str, number: int = 1) -> None:
+        """Kill the process at a point of the commit of this number from now on."""
+        cls._point, cls._left = point, number
+
+    @classmethod
+    def in_home(cls, home: Path) -> Callable[[Opening], Opening]:
+        """Return the seam `opening` by which the image of a home is such a file."""
+
+        def storage() -> DeadlyStorage:
+            return cls(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))
+
+        return lambda given: replace(given, image_factory=storage)
+
+    def _at(self, point: str) -> None:
+        if type(self)._point == point:
+            type(self)._left -= 1
+            if type(self)._left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def tpc_begin(self, transaction: Any, *more: Any) -> Any:
+        """Begin a commit, all changes of which have been made."""
+        self._at("begun")
+        return super().tpc_begin(transaction, *more)
+
+    def tpc_vote(self, transaction: Any) -> Any:
+        """Write the commit into the file."""
+        found = super().tpc_vote(transaction)
+        self._at("voted")
+        return found
+
+    def tpc_finish(self, transaction: Any, *more: Any) -> Any:
+        """Make the commit durable, before anybody knows."""
+        found = super().tpc_finish(transaction, *more)
+        self._at("finished")
+        return found

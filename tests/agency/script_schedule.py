@@ -10,15 +10,17 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from tests.autotelic.script_curate import Deadly, deadly_uvm
+from tests.autotelic.script_curate import deadly_uvm
 from tests.image.open_image import say
+
+from batos.testing import DeadlyStorage
 
 
 async def main(home: Path, point: str, number: int, now: datetime) -> None:
     """Say that it begins, then begin what is due, and wait for the answers."""
     async with deadly_uvm(home, lambda: now) as uvm:
         say("begins")
-        Deadly.armed, Deadly.left = point, number
+        DeadlyStorage.arm(point, number)
         await uvm.schedules._work()
         await asyncio.gather(*map(uvm.missions.wait_for_end, tuple(uvm.schedules._own)))
         say("ends")

@@ -9,12 +9,13 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.autotelic.script_curate import Deadly, deadly_uvm
+from tests.autotelic.script_curate import deadly_uvm
 from tests.image.open_image import say
 
 from batos.autotelic import item_store
 from batos.autotelic.heartbeat import Allowance
 from batos.autotelic.item_store import ItemStore
+from batos.testing import DeadlyStorage
 
 
 async def main(home: Path, point: str, number: int) -> None:
@@ -22,7 +23,7 @@ async def main(home: Path, point: str, number: int) -> None:
     async with deadly_uvm(home) as uvm:
         store = ItemStore(uvm.image, uvm.readings.recollection.search, uvm.clock)
         say("begins")
-        Deadly.armed, Deadly.left = point, number
+        DeadlyStorage.arm(point, number)
         await item_store.refreshing(store, None, uvm.clock).work(Allowance())
         say("ends")
 

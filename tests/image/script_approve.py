@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,55 +18,24 @@ import structlog
 from tests.approvals.coder_bridge import Coding, waiting
 from tests.image.open_image import say
 
-from batos.image.filestorage import SoundFileStorage
-from batos.testing import scripted_uvm
+from batos.testing import DeadlyStorage, scripted_uvm
 from batos.uvm import Seams
-
-
-class Deadly(SoundFileStorage):
-    """Kills its process at a point of the first commit that follows once it is armed."""
-
-    armed = ""
-
-    def _at(self, point: str) -> None:
-        if type(self).armed == point:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def tpc_begin(self, transaction: Any, *more: Any) -> Any:
-        """Every change of the commit has been made."""
-        self._at("begun")
-        return super().tpc_begin(transaction, *more)
-
-    def tpc_vote(self, transaction: Any) -> Any:
-        """It is in the file, with the mark of what may still be undone."""
-        found = super().tpc_vote(transaction)
-        self._at("voted")
-        return found
-
-    def tpc_finish(self, transaction: Any, *more: Any) -> Any:
-        """It is durable."""
-        found = super().tpc_finish(transaction, *more)
-        self._at("finished")
-        return found
 
 
 async def main(home: Path, point: str) -> None:
     """Say how many wait, then say yes to them."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # stdout is for what is said
 
-    def storage() -> Deadly:
-        return Deadly(str(home / "live_image.fs"), blob_dir=str(home / "blobs"))
-
     def told(event: str, keys: Mapping[str, Any]) -> None:
         if event == "approval.answered" and point == "told":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    seams = Seams(opening=lambda given: replace(given, image_factory=storage))
+    seams = Seams(opening=DeadlyStorage.in_home(home))
     async with scripted_uvm(home, Coding(), memory=False, install="ask", seams=seams) as uvm:
         uvm.events.subscribe(told)
         names = [each["id"] for each in waiting(uvm)]
         say(len(names))
-        Deadly.armed = point
+        DeadlyStorage.arm(point)
         await uvm.approvals.approve(names, "ada")
 
 

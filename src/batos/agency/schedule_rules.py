@@ -57,7 +57,7 @@ RuleData: TypeAlias = tuple[RuleKind, str, str, str, float, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When something is due. `text` is the rule in one form, from which it can be read again.
+    """Holds when something is due. `text` is the rule in one form, from which it can be read again.
 
     `line` is that of a cron rule, `seconds` a pause, `moment` the one of `once`, and `folder` where files change.
     """

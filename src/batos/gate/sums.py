@@ -150,13 +150,15 @@ def _names_difference(text: str, sentence: slice, stated: Figure) -> bool:
 
 def named_differences(text: str, figures: Sequence[Figure]) -> Iterator[WrittenSum]:
     """Yield the difference that a sentence names, of the two numbers that are all that a text says before it."""
-    for place, stated in enumerate(figures[2:3], start=2):
-        begin, end = _sentence(text, stated)
-        terms, alone = figures[:place], not any(begin <= each.start < end for each in figures if each is not stated)
-        results = [abs(value) for value in _values([terms[0], "-", terms[1]])]
-        if alone and results and stated.values and _names_difference(text, slice(begin, end), stated):
-            right = any(_is_stated(result, stated, "", near=stated.is_approximate) for result in results)
-            yield WrittenSum(tuple(terms), stated, tuple(dict.fromkeys(results)), results[-1], right, is_addition=True)
+    if len(figures) < 3:
+        return
+    one, other, stated = figures[:3]
+    begin, end = _sentence(text, stated)
+    alone = not any(begin <= each.start < end for each in figures if each is not stated)
+    results = [abs(value) for value in _values([one, "-", other])]
+    if alone and results and stated.values and _names_difference(text, slice(begin, end), stated):
+        right = any(_is_stated(result, stated, "", near=stated.is_approximate) for result in results)
+        yield WrittenSum((one, other), stated, tuple(dict.fromkeys(results)), results[-1], right, is_addition=True)
 
 
 def _is_stated(result: Decimal, stated: Figure, units: str, *, near: bool) -> bool:

@@ -118,7 +118,7 @@ class LateMethods:
         self.job.wake()
 
     def _heed(self, mission: str) -> None:
-        """Give way to a mission that came or begins, but for one that makes a method."""
+        """Leave what is made for a mission that came or begins, but for one that makes a method."""
         if self._task is not None and not self._parts.missions.recovery.look(mission).is_wish:
             self._yield()
 

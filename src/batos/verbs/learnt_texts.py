@@ -81,7 +81,7 @@ def _reason_text(told: LearntDocument) -> str:
 
 
 def _cost(generated: Iterable[LearntDocument]) -> str:
-    """Tell the cost of generations to the mission that began them, else the missions whose own cost it is."""
+    """Return the cost of generations with the mission that began them, else the missions whose own cost it is."""
     told = list(generated)
     calls, tokens = sum(each["calls"] for each in told), sum(each["tokens"] for each in told)
     if calls:

@@ -27,7 +27,6 @@ MOST: Final = 200
 MOST_ENTRIES: Final = 500
 _LIST: Final = "`batos schedule list` lists them."
 
-
 #: The size and the time of change (in ns) of files, by their paths.
 FileLook: TypeAlias = dict[str, tuple[int, int]]
 
@@ -41,8 +40,8 @@ class ScheduleBrief(TypedDict, total=False):
 
 
 class ScheduleData(TypedDict):
-    """A schedule as plain data. `last` is the newest moment that is done with, and only grows, but
-    where it is far ahead of the clock.
+    """A schedule as plain data. `last` is the newest moment that is done with; it only grows, unless it is far ahead of
+    the clock.
 
     `retry` is when a failed mission is run again, after `failures` failures; `settled` is one whose failure a person
     has seen. `next`, `retry` and `last` are ISO 8601 in UTC. `seen` are the files of a folder that no mission is to be
@@ -230,11 +229,6 @@ def list_inbox(root: Root, user: str | None) -> list[tuple[str, EntryData]]:
     inbox = root.get(roots.INBOX)  # an older moment of the image has none
     found = () if inbox is None else reversed(inbox.items())
     return [(entry, cast("EntryData", kept)) for entry, kept in found if user in (None, kept["user"])]
-
-
-def count_unread(root: Root, user: str | None) -> int:
-    """Return how many entries nobody has read."""
-    return sum(not kept["is_read"] for _, kept in list_inbox(root, user))
 
 
 def mark_read(root: Root, named: str | None, user: str | None) -> int:

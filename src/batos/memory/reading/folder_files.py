@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import importlib
 import mimetypes
 import os
 import stat
@@ -11,9 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Final, cast
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING, Final, cast
 
 from batos.memory.reading.file_sources import shorten_source, source_of
 from batos.memory.reading.file_texts import FileTexts
@@ -30,6 +29,9 @@ from batos.memory.reading.read_text import (
     text_format,
 )
 from batos.protocol.brief import NAME_LIMIT
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 #: Files of rules: a later one's go before an earlier one's.
 _NAMES: Final = (".gitignore", ".batosignore")
@@ -83,7 +85,9 @@ class IgnoreFiles:
             rules = list(_quick_rules(lines))
             if len(rules) < len(lines):
                 self.on_refused(path, f"{len(lines) - len(rules)} of its rules have too many `*`: they ignore nothing")
-            return GitIgnoreSpec.from_lines(rules)
+            specs = importlib.import_module("pathspec")  # takes long, and only folders with rules need it
+            found: GitIgnoreSpec = specs.GitIgnoreSpec.from_lines(rules)
+            return found
         except (OSError, ValueError):
             return None  # rules that cannot be read ignore nothing
 

@@ -146,7 +146,7 @@ def undo_verbs(uvm: UVM, shield: Shield) -> Mapping[str, Handler]:
 
 
 async def _undo_slot(uvm: UVM, given: UndoArgs) -> UndonePage:
-    """Give a slot that was redefined, or the parents of an object, the value from before."""
+    """Set a slot that was redefined, or the parents of an object, to the value from before."""
     if is_guest(given.user):
         raise Refused("slots are redefined by the home alone", field="mission", remedy="Name a mission of yours.")
     origin = ChangeOrigin(given.user or uvm.settings.asker, iso(uvm.clock()), "undone")
