@@ -8,7 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batos.agency.schedule_rules import (
@@ -141,6 +141,8 @@ def test_a_time_of_day_comes_once_a_day(zone: str, year: int, shift: int) -> Non
 
 
 @given(rules, moments, st.floats(0, 10 * 86_400), st.sampled_from(["none", "one", "all"]))
+@example(Rule("every", "every 1 minute", BERLIN, seconds=60), NOW, 686_401.0, "none")
+@example(cron("* * * * *"), NOW, 686_401.0, "all")
 def test_all_that_came_is_run_or_counted(rule: Rule, last: datetime, away: float, catch_up: str) -> None:
     """Between two looks every moment is run or left out, none twice, and what comes next is not past."""
     now = last + timedelta(seconds=away)
@@ -174,10 +176,12 @@ def test_three_days_asleep() -> None:
 
 
 def test_away_for_years_from_something_frequent() -> None:
-    """The newest moment is run, without counting each of a million and a half."""
+    """The newest moment is run, without counting each of a million and a half; those of a pause are all known."""
     due = find_due(cron("* * * * *"), NOW - timedelta(days=1_100), NOW)
     assert due.run == (NOW,)
     assert due.skipped > 10_000
+    minutely = parse("every minute", BERLIN, NOW)
+    assert find_due(minutely, NOW - timedelta(days=1_100), NOW)[:2] == ((NOW,), 1_100 * 1_440 - 1)
 
 
 def test_whose_clock_changes() -> None:

@@ -31,8 +31,8 @@ MOST: Final = 24
 SHORTEST, LONGEST = 60.0, 366 * 86_400.0
 #: Seconds without a question after which the machine counts as idle, where a rule names none.
 QUIET: Final = 1_800.0
-#: Missed moments that are counted one by one.
-_COUNTED: Final = 10_000
+#: Missed moments of a line that are counted one by one: a month of minutes, which takes 0.2 s.
+_COUNTED: Final = 45_000
 _LOCALTIME: Final = Path("/etc/localtime")
 
 _REMEDY: Final = (
@@ -280,8 +280,15 @@ def find_due(rule: Rule, last: datetime, now: datetime, catch_up: CatchUp = "one
 
 
 def _list_missed(rule: Rule, last: datetime, now: datetime) -> tuple[list[datetime], int, datetime | None]:
-    """Return the newest moments that have come, how many came before these, and the first that is to come."""
+    """Return the newest moments that have come, how many came before these, and the first that is to come.
+
+    Where a line had more than `_COUNTED` in a time that somebody was away, some that are older than a day are left out.
+    """
     passed = 0
+    if rule.kind == "every":
+        pause = timedelta(seconds=rule.seconds)
+        passed = max((now - last) // pause - MOST, 0)
+        last += passed * pause
     while True:
         missed: list[datetime] = []
         for moment in islice(_moments(rule, last), _COUNTED):
@@ -290,7 +297,6 @@ def _list_missed(rule: Rule, last: datetime, now: datetime) -> tuple[list[dateti
             missed.append(moment)
         if len(missed) < _COUNTED:
             return missed, passed, None
-        # Somebody was away for very long from something very frequent: what is older than a day is not counted on.
         passed += len(missed)
         last = max(missed[-1], now - timedelta(days=1))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.minds.combine.test_combination import OIL, answer_of, combined, kinds, part
 from tests.minds.conftest import Mind
@@ -187,9 +187,11 @@ async def test_only_the_code_where_nothing_else_is_asked_for(mind: Mind, questio
 
 
 @given(st.lists(st.sampled_from(["```", "```python", "x = 1", "", "Text.", "  ```"]), max_size=12))
+@example(["```", "```python", "```", "```"])
+@example(["```", "```", "```", "```"])
 def test_code_alone_is_a_part_of_the_answer(lines: list[str]) -> None:
-    """No line is made, and what is alone once stays so."""
+    """No line is made but the blank ones between blocks, and what is alone once stays so."""
     answer = "\n".join(lines)
     if code := repair.code_alone(answer):
-        assert all(line in lines for line in code.split("\n"))
+        assert all(line in {*lines, ""} for line in code.split("\n"))
         assert repair.code_alone(code) == code

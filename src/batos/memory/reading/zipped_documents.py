@@ -81,7 +81,7 @@ class ZippedDocument:
                     if self._left < 0:
                         raise NotReadable("it unpacks to far more than its own size")
                     yield data
-        except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
+        except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
             locked = "password" in str(error)  # what `zipfile` says of a part that asks for one
             raise NotReadable(LOCKED if locked else f"its part {name[:80]} is missing or damaged") from None
 

@@ -70,7 +70,7 @@ _POLITE = re.compile(
     r"\W*(?:can|could|would|will|kannst|könntest|können|peux|pouvez|pourrais|puedes|podrías)\b", re.IGNORECASE
 )
 _FENCE = re.compile(r"^[^\S\n]*```", re.MULTILINE)
-_BLOCK = re.compile(r"^```[^\n]*\n.*?^```(?=\s|\Z)", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```[^`\n]*\n.*?^ {0,3}```[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 #: A name and nothing else: a word with a capital in it, or two to four words that begin with one.
 _BARE_NAME = re.compile(r"(?:[A-Z][a-z]+[A-Z]\w*|[A-ZÀ-Þ]\w+(?: [A-ZÀ-Þ]\w+){1,3})[.!]?")
@@ -152,12 +152,12 @@ def wants_code_alone(question: str) -> bool:
 
 
 def code_alone(answer: str) -> str:
-    """Return the blocks of code of an answer; "" where there are none, or one has no end.
+    """Return the blocks of code of an answer; "" where there are none, or one has no end or is indented.
 
     >>> code_alone("Here it is:\\n\\n```python\\nx = 1\\n```\\n\\nThis sets x.")
     '```python\\nx = 1\\n```'
     """
-    return "\n\n".join(_BLOCK.findall(answer)) if len(_FENCE.findall(answer)) % 2 == 0 else ""
+    return "" if _FENCE.search(_BLOCK.sub("", answer)) else "\n\n".join(_BLOCK.findall(answer))
 
 
 async def _stand_if_better(
