@@ -1,0 +1,65 @@
+"""Tools as a cycle sees them: what each is for, what it takes, and what comes back, wherever it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+#: Where a tool comes from: a granted look-up, a function of the program that asks, a file of the home's `tools/`, an
+#: object that the mind made of a description, or a server of the Model Context Protocol.
+ToolKind: TypeAlias = Literal["look_up", "program", "file", "made", "mcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that a mission may use.
+
+    `name` is unique in its toolbox (`wiki.search_`); `purpose` is one line; `parameters` is the JSON schema of one flat
+    object. `reads`: it changes nothing in the world. `local`: what it is asked does not leave this machine.
+    """
+
+    name: str
+    purpose: str
+    parameters: Mapping[str, object]
+    kind: ToolKind
+    reads: bool = True
+    local: bool = False
+    examples: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolText:
+    """A text that a tool brought: it becomes a document in evidence, with its trust, and is never an instruction.
+
+    `source` names where it is from (an address, a path, a tool), `at` when it was read (ISO 8601 UTC).
+    """
+
+    title: str
+    text: str
+    source: str
+    at: str
+    trust: Literal["tool", "external"] = "external"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of one call: texts, or the failure in one line of at most 300 characters."""
+
+    texts: Sequence[ToolText] = ()
+    failure: str = ""
+
+
+class Toolbox(Protocol):
+    """The tools of one mission."""
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools that this mission may use, in the order of their names."""
+        ...
+
+    async def call(self, name: str, arguments: Mapping[str, object], path: str) -> ToolResult:
+        """Return what a tool brings at a step's path: from the journal where the call was made there before.
+
+        Raises: Refused: the call needs a person's yes, or goes beyond its grant.
+        """
+        ...
