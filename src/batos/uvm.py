@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
+from batos.agency import asking
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.records import effect_records
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -274,13 +276,20 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     def prepare(mission: str) -> Callable[[], None]:
         return readiness.prepare(mission)
 
+    def release() -> None:
+        built.releaser.job.wake()
+
     deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, prepare, seams.quiet)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     sharing, store = Sharing(image, workers, missions.recovery, events), DocumentStore(image, clock)
-    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
+    then = Consequences(
+        missions.wake, lifecycle.settle, store.forget_in, store.exclusively, effect_records.answer,
+        release,
+    )  # fmt: skip
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
     publisher.register(approval_subjects.FORGET_KIND, approvals.fold_forgetting)
+    publisher.register(effect_records.KIND, asking.folding(approvals, clock))
     making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(

@@ -1,4 +1,4 @@
-"""Sinks do effects in the world: their protocol, one that appends to files, and one that posts to a program.
+"""Sinks do effects in the world: their protocol, one that writes files, and one that posts to a program.
 
 A sink works in a thread and may block. Its three functions are called in this order for an attempt; after each of them
 the releaser writes a commit:
@@ -17,6 +17,7 @@ import ipaddress
 import json
 import os
 import socket
+import ssl
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -73,6 +74,14 @@ class Sink(Protocol):
         """
         ...
 
+    def _write_new(self, effect: EffectData, data: bytes) -> None:
+        """Write a file that is not there yet, or the rest of one that an earlier attempt began."""
+        is_first = effect.get("attempts", 1) <= 1
+        with self._open(effect, os.O_RDWR | os.O_APPEND | os.O_CREAT | (os.O_EXCL if is_first else 0)) as file:
+            found = _read_from(file, data)
+            _refuse_other(effect, found, is_begun=True)
+            _append(file, data[len(found) :], len(found))
+
     def find(self, effect: EffectData) -> Outcome | None:
         """Return what came of an effect that was begun; None: its target was read, and it surely did not happen.
 
@@ -100,21 +109,54 @@ KEY_HEADER: Final = "Idempotency-Key"
 
 
 def check_address(url: str) -> str:
-    """Return an address if it is one of this machine: http, a loopback host and a port.
+    """Return an address if effects may be posted to it: of this machine by http, or of another host by https.
 
-    Raises: BriefError: it is another.
+    Raises: BriefError: it is no such one.
     """
-    remedy = "Give one like http://127.0.0.1:8080/inbox."
+    remedy = "Give one like http://127.0.0.1:8080/inbox, or https://example.org/inbox."
     try:
         parts = urlsplit(url)
-        port = parts.port
-        is_local = ipaddress.ip_address(parts.hostname or "").is_loopback
+        port, host = parts.port, parts.hostname or ""
     except ValueError:
-        port, is_local = None, False
-    has_more = any((parts.username, parts.password, parts.query, parts.fragment)) if is_local else False
-    if parts.scheme != "http" or not is_local or port is None or has_more or not _is_plain(url):
-        raise BriefError(f"{url!r} is no address of this machine", field="target", remedy=remedy)
+        raise BriefError(f"{url!r} is no address", field="target", remedy=remedy) from None
+    has_more = any((parts.username, parts.password, parts.query, parts.fragment))
+    is_known = is_local(url) and port is not None if parts.scheme == "http" else _is_host(host)
+    if parts.scheme not in ("http", "https") or not is_known or has_more or not _is_plain(url):
+        raise BriefError(f"{url!r} is no address of this machine, and none by https", field="target", remedy=remedy)
     return url
+
+
+def is_local(url: str) -> bool:
+    """Test if an address is one of this machine: http, and a loopback address as its host."""
+    parts = urlsplit(url)
+    try:
+        return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _is_host(name: str) -> bool:
+    """Test if a host is given by a name of several parts: an address would be no one's whom a certificate names."""
+    return "." in name.strip(".") and not name.rpartition(".")[2].isdigit() and ":" not in name
+
+
+#: Address blocks whose addresses stand for one of the old kind, which `is_global` does not look at.
+_NAT64, _SIX_TO_FOUR = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("2002::/16")
+
+
+def is_public(text: str) -> bool:
+    """Test if an address is one of the open net.
+
+    >>> is_public("93.184.216.34"), is_public("127.0.0.1"), is_public("64:ff9b::7f00:1"), is_public("::ffff:10.0.0.1")
+    (True, False, False, False)
+    """
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.teredo:
+            return False
+        inner = int(address) if address in _NAT64 else int(address) >> 80 if address in _SIX_TO_FOUR else None
+        address = address.ipv4_mapped or (address if inner is None else ipaddress.IPv4Address(inner & 0xFFFFFFFF))
+    return address.is_global and not address.is_multicast and not address.is_reserved
 
 
 def _is_plain(url: str) -> bool:
@@ -122,13 +164,22 @@ def _is_plain(url: str) -> bool:
 
 
 class HttpSink:
-    """Posts JSON to one address of this machine; it follows no redirection and uses no proxy.
+    """Posts JSON to one address; it follows no redirection and uses no proxy.
 
     The receiving program does what comes under one key once. `sink` is `blind` for a program that does not know keys.
+    A host beyond this machine is reached by https alone, and only at an address that `is_allowed` lets pass.
     """
 
-    def __init__(self, url: str, sink: SinkClass = "keyed", timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        url: str,
+        sink: SinkClass = "keyed",
+        timeout: float = TIMEOUT,
+        is_allowed: Callable[[str], bool] = is_public,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._url, self._timeout = check_address(url), timeout
+        self._is_allowed, self._tls = is_allowed, tls
         self.sink: SinkClass = sink
 
     def prepare(self, effect: EffectData) -> dict[str, object]:
@@ -138,19 +189,14 @@ class HttpSink:
     def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
         """Post the data and return status and answer.
 
-        Raises: EffectRefused: the program refused it (300 to 499). EffectDelayed: nobody listens, or the program says
-        that it cannot now. HTTPException, OSError: nobody knows; so too after 409 from a program that knows keys.
+        Raises: EffectRefused: the program refused it (300 to 499), or its address is not public. EffectDelayed: nobody
+        listens, or the program says that it cannot now. HTTPException, OSError: nobody knows; so too after 409 from a
+        program that knows keys.
         """
-        parts = urlsplit(self._url)
-        body = json.dumps(effect["payload"]["data"], ensure_ascii=False).encode()
-        with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=self._timeout)) as connection:
-            try:
-                connection.connect()
-            except OSError as error:
-                what = f"nobody listens at {self._url}: {error.strerror or error}"
-                raise EffectDelayed(what, remedy="Start the program that listens there.") from error
+        path, body = urlsplit(self._url).path or "/", json.dumps(effect["payload"]["data"], ensure_ascii=False).encode()
+        with closing(self._connect()) as connection:
             headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
-            connection.putrequest("POST", parts.path or "/")
+            connection.putrequest("POST", path)
             for name, value in {**headers, KEY_HEADER: effect["key"]}.items():
                 connection.putheader(name, value)
             with _cut_after(connection.sock, self._timeout):
@@ -161,6 +207,35 @@ class HttpSink:
         if answer.status == 409 and self.sink == "keyed":  # it is at it since an earlier post under this key
             raise http.client.HTTPException(f"{self._url} is still at it ({answer.status})")
         return _judge(self._url, answer.status, text)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        """Open a connection, of which nothing is sent before the address that answers is checked.
+
+        Raises: EffectRefused, EffectDelayed.
+        """
+        parts = urlsplit(self._url)
+        host, is_here = str(parts.hostname), is_local(self._url)
+        kind = http.client.HTTPConnection if is_here else http.client.HTTPSConnection
+        connection = kind(host, parts.port, timeout=self._timeout)
+        try:
+            connection.sock = socket.create_connection((host, connection.port), self._timeout)
+            if not is_here:
+                self._check_peer(connection.sock.getpeername()[0])
+                tls = self._tls or ssl.create_default_context()
+                connection.sock = tls.wrap_socket(connection.sock, server_hostname=host)
+        except OSError as error:
+            connection.close()
+            what = f"nobody listens at {self._url}: {error.strerror or error}"
+            raise EffectDelayed(what, remedy="Start the program that listens there.") from error
+        except EffectRefused:
+            connection.close()
+            raise
+        return connection
+
+    def _check_peer(self, address: str) -> None:
+        if not self._is_allowed(address):
+            what = f"{self._url} leads to {address}, which is no public address"
+            raise EffectRefused(what, remedy="Grant a program of this machine by its own address, http://127.0.0.1:...")
 
     def find(self, effect: EffectData) -> Outcome | None:
         """Return nothing: a program is asked again with the key, it cannot be asked what it did."""
@@ -230,7 +305,10 @@ class _LeftoverError(Exception):
 
 
 class FileSink:
-    """Appends texts to regular files below a folder. No link is followed below it, and nothing is created but files."""
+    """Appends texts to regular files below a folder, and writes whole new ones there, never over one that is there.
+
+    No link is followed below the folder, and nothing is created but files.
+    """
 
     sink: SinkClass = "queryable"
 
@@ -241,33 +319,52 @@ class FileSink:
     def prepare(self, effect: EffectData) -> dict[str, object]:
         """Return the size of the file, behind which what is appended stands, and what tells it from another.
 
+        A new file is not there yet, or has the beginning that an earlier attempt at the same effect left.
+
         Raises: EffectRefused, EffectDelayed.
         """
         try:
             with self._open(effect, os.O_RDONLY) as file:
                 found = os.fstat(file)
+                if _is_whole(effect):
+                    _refuse_other(effect, _read_from(file, _data(effect)), is_begun=effect["before"] is not None)
+                    return {"size": 0}
                 return {"size": found.st_size, **_identity(found)}
         except FileNotFoundError:
             return {"size": 0}
 
     def release(self, effect: EffectData, check: Check = check_nothing) -> Outcome:
-        """Append the text and see that it is on the disk.
+        """Append the text, or write it as a new file, and see that it is on the disk.
 
         Raises: EffectRefused, EffectDelayed: nothing of it stands there. After any other error something may.
         """
         data = _data(effect)
         try:
-            with self._open(effect, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
-                begun = os.fstat(file).st_size
-                check()
-                _append(file, data, begun)
+            if _is_whole(effect):
+                check()  # before there is a file
+                self._write_new(effect, data)
+            else:
+                with self._open(effect, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
+                    begun = os.fstat(file).st_size
+                    check()
+                    _append(file, data, begun)
         except FileNotFoundError as error:
             what = f"{effect['payload']['path']}: a folder of this path is not there"
             raise EffectRefused(what, remedy="Make the folder, then ask again.") from error
         return {"bytes": len(data)}
 
+    def _write_new(self, effect: EffectData, data: bytes) -> None:
+        """Write a file that is not there yet, or the rest of one that an earlier attempt began."""
+        is_first = effect.get("attempts", 1) <= 1
+        with self._open(effect, os.O_RDWR | os.O_APPEND | os.O_CREAT | (os.O_EXCL if is_first else 0)) as file:
+            found = _read_from(file, data)
+            _refuse_other(effect, found, is_begun=True)
+            _append(file, data[len(found) :], len(found))
+
     def find(self, effect: EffectData) -> Outcome | None:
-        """Return what came of an append: the text stands behind the size that was noted. None: it surely does not.
+        """Return what came of an effect: the text stands behind the size that was noted, or is the whole new file.
+
+        None: it surely does not.
 
         Of a text that was cut in the middle the rest is appended.
 
@@ -283,9 +380,11 @@ class FileSink:
                 if now.st_size < size:
                     raise _unreadable(effect, "it is shorter than it was")
                 found = os.pread(file, _SEARCHED + len(data), size)
-                if data in found:
+                if found == data if _is_whole(effect) else data in found:
                     return {"bytes": len(data), "found": True}
-                if found and data.startswith(found):
+                if _is_whole(effect) and not data.startswith(found):
+                    raise _unreadable(effect, "it has another text than it was given")
+                if (found or _is_whole(effect)) and data.startswith(found):
                     _append(file, data[len(found) :], size + len(found))
                     return {"bytes": len(data), "completed": len(data) - len(found)}
         except _FolderMissingError as error:
@@ -326,6 +425,8 @@ class FileSink:
             if len(held) <= len(folders):  # none was opened but folders, and not all of them
                 raise _FolderMissingError(*error.args) from error
             raise
+        except FileExistsError as error:
+            raise _there_already(effect) from error
         except OSError as error:
             kind = EffectDelayed if error.errno in _PASSING else EffectRefused
             remedy = "Make room, or see to the file's permissions."
@@ -341,6 +442,27 @@ def _refuse_strange(path: str, found: os.stat_result) -> None:
     why = why or ("a file with a second name, which may stand in another folder" if found.st_nlink > 1 else "")
     if why:
         raise EffectRefused(f"{path} is {why}", remedy="Name another file.")
+
+
+def _is_whole(effect: EffectData) -> bool:
+    """Test if an effect writes a whole new file."""
+    return effect["operation"] == "effect.write"
+
+
+def _read_from(file: int, data: bytes) -> bytes:
+    """Return the beginning of a file, a byte more than the data may have."""
+    return os.pread(file, len(data) + 1, 0)
+
+
+def _refuse_other(effect: EffectData, found: bytes, *, is_begun: bool) -> None:
+    """Raise EffectRefused for a file that is there already, unless an earlier attempt may have left it so."""
+    if not is_begun or not _data(effect).startswith(found):
+        raise _there_already(effect)
+
+
+def _there_already(effect: EffectData) -> EffectRefused:
+    what = f"{effect['payload']['path']} is there already, and no file is written over"
+    return EffectRefused(what, remedy="Name a new file, or append to this one.")
 
 
 def _unreadable(effect: EffectData, why: str) -> EffectDelayed:

@@ -149,6 +149,8 @@ def _empty(root: Root, name: str, record: MissionRecord, act: Act, *, whole: boo
     record.status.erase(why)
     for effect in effect_records.list_all_effects(root, name):
         effect.update(payload={}, outcome=None, asked_by="")
+        if effect["state"] == "asking":  # nobody can say yes to what is gone
+            effect_records.become(root, effect, "withdrawn", act.at)
     for approval in root[roots.APPROVALS].values():
         asked_for: Collection[str] = approval.candidate["provenance"].get("missions", ())
         if asked_for and set(asked_for) <= set(act.missions):

@@ -109,6 +109,7 @@ class CandidateDocument(TypedDict):
     former: FormerRevision | None
     methods: list[CandidateDocument]
     forgets: NotRequired[Sequence[str]]
+    effects: NotRequired[Sequence[str]]
     digest: str
 
 
@@ -151,6 +152,7 @@ class ApprovalDocument(ApprovalLine):
     provenance: MethodProvenance
     diff: list[str] | None
     forgets: list[str]
+    effects: list[str]
 
 
 @final
@@ -172,6 +174,7 @@ class AnsweredDocument(TypedDict):
     by: str | None
     revision: NotRequired[int]
     why: NotRequired[str | None]
+    effects: NotRequired[list[str]]
 
 
 class ApprovalFailure(TypedDict):

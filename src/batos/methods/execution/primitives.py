@@ -12,7 +12,6 @@ import structlog
 from batos.agency.payloads import payload_of
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import EffectData
-from batos.agency.records.schedule_records import DOOR
 from batos.gate import attribution
 from batos.memory.evidence import Evidence
 from batos.memory.exchanges import IndexedDocument
@@ -34,7 +33,7 @@ from batos.records.methods import is_interpretable
 _log = structlog.get_logger("batos.object")
 
 #: The kernel's functions that stage effects.
-OPERATIONS: Final = frozenset(primitive for _, primitive in effect_records.SELECTORS.values())
+OPERATIONS: Final = frozenset(name for kind in effect_records.SELECTORS.values() for name in kind.values())
 #: The most effects of one mission.
 MOST_EFFECTS: Final = 64
 #: The answers of a message to a capability: it happens after the commit, or it happened in this lineage before.
@@ -277,16 +276,13 @@ def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[s
 def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
     """Return a capability by the name of its grant.
 
-    Raises: ObjectError: the mission's brief does not name the grant, it is revoked, or it is not for missions that
-    nobody watches.
+    Raises: ObjectError: the mission's brief does not name the grant, or it is revoked.
     """
     name = args[0] if len(args) == 1 else None
     if not isinstance(name, str):
         raise ObjectError("`capability_` takes the name of a grant")
     found = effect_records.find_capability(context.mission.root, name, context.mission.brief.user)
     if name not in (context.mission.brief.grants or ()) or found is None:
-        raise _not_granted_error(name)
-    if context.mission.brief.origin.door == DOOR and not own_slots(found).get("unattended"):  # it was made anew since
         raise _not_granted_error(name)
     return found
 
@@ -301,7 +297,7 @@ def stage(
 ) -> str:
     """Add an effect to those that this run stages, and return `staged`, or `repeated` for one that its lineage had.
 
-    `asked_by` is the method and step that asks for it; "" is a person's own message.
+    `asked_by` is the method and step that asks for it; "" is a person's own message, or the order in a question.
 
     The effect happens once the mission is committed, and not at all if it is not.
 
@@ -321,10 +317,11 @@ def stage(
     if effect_records.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
     oid, nonce = reference(capability), effect_records.nonce_of(capability)
+    is_own = not asked_by and context.mission.brief.message is not None
     staged.append(
         EffectData(
             grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint,
-            asked_by=asked_by,
+            asked_by=asked_by, trust="user" if is_own else "",
         )
     )  # fmt: skip
     return STAGED
