@@ -11,7 +11,6 @@ from functools import partial
 
 from batos.agency import asking
 from batos.agency.granting import open_sink, refuse_places
-from batos.agency.records import effect_records
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -64,7 +63,6 @@ from batos.missions.workers import Workers
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.protocol.motion_documents import RatesDocument
 from batos.protocol.server_documents import MindStatus, StandingStatus
-from batos.records import approval_subjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,20 +274,13 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     def prepare(mission: str) -> Callable[[], None]:
         return readiness.prepare(mission)
 
-    def release() -> None:
-        built.releaser.job.wake()
-
     deps = WorkerDeps(perform, answers, settings.missions, events, seams.pauses, prepare, seams.quiet)
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     sharing, store = Sharing(image, workers, missions.recovery, events), DocumentStore(image, clock)
-    then = Consequences(
-        missions.wake, lifecycle.settle, store.forget_in, store.exclusively, effect_records.answer,
-        release,
-    )  # fmt: skip
+    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively, asking.settle)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
-    publisher.register(approval_subjects.FORGET_KIND, approvals.fold_forgetting)
-    publisher.register(effect_records.KIND, asking.folding(approvals, clock))
+    asking.register(publisher, approvals, clock)
     making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(

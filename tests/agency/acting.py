@@ -15,8 +15,9 @@ from tests.image.installing import install
 from tests.waiting import HANG
 
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.http_sink import HttpSink
 from batos.agency.releaser import Hold, Point, go_on
-from batos.agency.sinks import HttpSink, Sink, SinkFactory
+from batos.agency.sinks import Sink, SinkFactory
 from batos.config import Settings
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots

@@ -286,4 +286,4 @@ class _Answers:
             if said is not None:
                 if said.changed:
                     self.said[name] = said.word
-                effect_records.answer(root, said, "2")
+                asking.settle(root, said, "2")

@@ -7,20 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from batos.agency.http_sink import is_local
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import Effect
 from batos.agency.records.schedule_records import DOOR
-from batos.agency.sinks import is_local
 from batos.approvals.desk import Approvals
 from batos.guardian.policy import SHIPPED
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.image.writer import Applier
+from batos.image.writer import Publisher
 from batos.objects.prototype import own_slots
 from batos.protocol.method_documents import MethodProvenance
 from batos.records import approvals
-from batos.records.approval_subjects import Candidate
+from batos.records.approval_subjects import FORGET_KIND, Candidate
+from batos.records.approvals import ApprovalState
 
 _BLIND: Final = "nobody can look whether it happened, or take it back"
 _AWAY: Final = "it leaves this machine"
@@ -46,8 +47,11 @@ def why_asks(root: Root, effect: Effect) -> str:
     return "; ".join(why for why, holds in reasons.items() if holds)
 
 
-def folding(desk: Approvals, clock: Callable[[], datetime]) -> Applier:
-    """Return what puts the effects of committed missions into the outbox, and asks about those that wait for a yes."""
+def register(publisher: Publisher, desk: Approvals, clock: Callable[[], datetime]) -> None:
+    """Let a publisher ask a person about what committed missions want: effects on the world, and to forget.
+
+    Effects go into the outbox, those that wait for a yes too.
+    """
 
     def fold(root: Root, mission: str, payload: Any) -> Sequence[Callable[[], None]]:
         effect = effect_records.fold(root, mission, payload, why_asks)
@@ -56,7 +60,25 @@ def folding(desk: Approvals, clock: Callable[[], datetime]) -> Applier:
         effect["approval"], tell = desk.ask_named(root, question_about(root, effect, iso(clock())))
         return (tell,)
 
-    return fold
+    publisher.register(effect_records.KIND, fold)
+    publisher.register(FORGET_KIND, desk.fold_forgetting)
+
+
+def settle(root: Root, said: ApprovalState, at: str) -> None:
+    """Do with the effects of a question what a person said of it: a yes stages them, anything final drops them.
+
+    Of an effect that no more waits for this answer nothing is changed: a yes is for one use.
+    """
+    for name in said.effects:
+        effect = effect_records.find_effect(root, name)
+        if effect["state"] != "asking" or effect["approval"] != said.name:
+            continue
+        if said.word == "approved":
+            effect["outcome"] = None
+            effect_records.stage(root, effect)
+        elif said.word in ("rejected", "expired"):
+            who = f"{said.by} said no: {said.why}" if said.word == "rejected" else said.why
+            effect_records.become(root, effect, "not_done", at, {"reason": who})
 
 
 def count_unwatched(root: Root, user: str | None, at: str) -> int:

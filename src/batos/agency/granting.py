@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from batos.agency.file_sink import FileSink, Guard, guard_nothing
+from batos.agency.http_sink import HttpSink, check_address, is_local
 from batos.agency.payloads import describe
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
-from batos.agency.sinks import FileSink, Guard, HttpSink, Sink, check_address, guard_nothing, is_local
+from batos.agency.sinks import Sink
 from batos.client.addresses import read_record
 from batos.config import Settings
 from batos.image import ownership, storage

@@ -56,10 +56,6 @@ def _settle_no_effects(_root: Root, _answer: ApprovalState, _at: str) -> None:
     """Do nothing: there are no effects here."""
 
 
-def _release_nothing() -> None:
-    """Do nothing: nothing is released here."""
-
-
 async def _settle_nothing(_object: str, _selector: str) -> None:
     """Do nothing: there is no method lifecycle here."""
 
@@ -71,7 +67,7 @@ class Consequences:
     `wake` is called with the missions that waited for it, `settle` with the object and selector of each method that was
     installed, so that one too many goes. `forget` forgets the memories that a yes was about, while `exclusively` keeps
     all other changes of memory waiting. `settle_effects` does what an answer means for effects on the world, in the
-    commit of the answer, and `release` is called when there are effects to be released.
+    commit of the answer.
     """
 
     wake: Wake = _nobody
@@ -79,7 +75,6 @@ class Consequences:
     forget: approvals.Forget | None = None
     exclusively: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
     settle_effects: SettleEffects = _settle_no_effects
-    release: Callable[[], object] = _release_nothing
 
 
 class Approvals:
@@ -239,7 +234,7 @@ class Approvals:
                     APPROVAL_ANSWERED, ApprovalAnswered(approval=answer.name, answer=answer.word, by=answer.by)
                 )
         if any(answer.effects and answer.word == "approved" for answer in answers):
-            self._consequences.release()
+            self._image.signals.approved.give()
         woken = await self._consequences.wake([mission for answer in answers for mission in answer.missions])
         for number, mission in enumerate(woken, 1):
             if number % _AT_ONCE == 0:

@@ -317,12 +317,10 @@ class DatedMethod(MethodDocument):
     as_of: NotRequired[AsOfDocument]
 
 
-class ChangeReason(TypedDict):
+class ChangeReason(RetirementDocument):
     """The moment of a change, who made it, and the reason."""
 
-    at: str
     by: str
-    reason: str
 
 
 class SlotChange(ChangeReason):

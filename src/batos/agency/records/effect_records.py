@@ -1,10 +1,7 @@
-"""Effects in the image: capabilities, the outbox, and the log of outcomes.
+"""Effects in the image: capabilities, and the outbox.
 
 A thought stages effects; its commit makes them durable, and its publication puts them into the outbox. Of an effect
 that is equal to an earlier one of the same lineage (a mission and its ancestors) only the first ever happens.
-
-A line of the log is never changed. Its fingerprint stands for the payload, so that words can be erased and the chain
-still holds.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from persistent.mapping import PersistentMapping
 
+from batos.agency.records import effect_log
 from batos.image import roots
 from batos.image.nodes.lease import HostIdentity
 from batos.image.roots import Root
@@ -24,7 +22,6 @@ from batos.objects.method import Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.records import approvals, tools
-from batos.records.approvals import ApprovalState
 
 #: The kind of target: files under a folder, or an address of this machine.
 GrantKind: TypeAlias = Literal["file", "http"]
@@ -37,6 +34,8 @@ SELECTORS: Final[dict[GrantKind, dict[str, str]]] = {
     "file": {"append_": "effect.append", "write_": "effect.write"},
     "http": {"post_": "effect.post"},
 }
+#: The selectors with their parameters, as messages to a capability are written.
+FORMS: Final = {"append_": "append_(path, text)", "write_": "write_(path, text)", "post_": "post_(data)"}
 #: The slot that marks a capability: nobody but the kernel writes any slot of it.
 GRANTED_AT: Final = "granted_at"
 
@@ -129,45 +128,6 @@ def list_all_capabilities(root: Root, user: str | None = None) -> Iterator[UvmOb
 def is_capability(obj: UvmObject) -> bool:
     """Test if an object is a capability, also one that was revoked."""
     return GRANTED_AT in own_slots(obj)
-
-
-#: The key of the newest line's digest in the root's `effect_log`.
-HEAD: Final = "head"
-
-
-def append_line(
-    root: Root, effect: Mapping[str, object], state: str, at: str, outcome: Mapping[str, object] | None
-) -> None:
-    """Add a line about an effect that came to an end, or to another one."""
-    log = root[roots.EFFECT_LOG]
-    line = {
-        "effect": effect["effect"], "mission": effect["mission"], "grant": effect["grant"], "key": effect["key"],
-        "fingerprint": effect["fingerprint"], "attempts": effect["attempts"], "state": state, "at": at,
-        "outcome": None if outcome is None else _sha256(outcome), "prev": str(log.get(HEAD, "")),
-    }  # fmt: skip
-    number = int(log.get("lines", 0)) + 1
-    log["lines"], log[HEAD] = number, digest_of_line(line)
-    root[roots.EFFECT_LINES][number] = line
-
-
-def digest_of_line(line: Mapping[str, object]) -> str:
-    """Return the digest that the next line has as `prev`: SHA-256 over its canonical JSON."""
-    return _sha256(line)
-
-
-def _sha256(value: object) -> str:
-    form = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def lines_of_log(root: Root) -> Iterator[Mapping[str, Any]]:
-    """Yield all lines, the oldest first."""
-    yield from root[roots.EFFECT_LINES].values() if roots.EFFECT_LINES in root else ()
-
-
-def head_of_log(root: Root) -> str:
-    """Return the digest of the newest line; "" if there is none."""
-    return str(root[roots.EFFECT_LOG].get(HEAD, "")) if roots.EFFECT_LOG in root else ""
 
 
 #: The kind of contribution that an effect is: {grant, oid, nonce, operation, payload, fingerprint, number}.
@@ -270,7 +230,7 @@ def fold(root: Root, mission: str, payload: EffectData, asks: Asks) -> Effect | 
         _ask(root, made)
         return made
     else:
-        _stage(root, made)
+        stage(root, made)
     return None
 
 
@@ -284,27 +244,11 @@ def _ask(root: Root, effect: Effect) -> None:
     root[roots.FIRED][_mark(effect["lineage"], effect["fingerprint"])] = effect["effect"]
 
 
-def _stage(root: Root, effect: Effect) -> None:
+def stage(root: Root, effect: Effect) -> None:
+    """Let an effect be released; an equal one of its lineage is `repeated` from now on."""
     effect["state"] = "staged"
     root[roots.FIRED][_mark(effect["lineage"], effect["fingerprint"])] = effect["effect"]
     root[roots.STAGED].insert(effect["effect"])
-
-
-def answer(root: Root, said: ApprovalState, at: str) -> None:
-    """Do with the effects of a question what a person said of it: a yes stages them, anything final drops them.
-
-    Of an effect that no more waits for this answer nothing is changed: a yes is for one use.
-    """
-    for name in said.effects:
-        effect = find_effect(root, name)
-        if effect["state"] != "asking" or effect["approval"] != said.name:
-            continue
-        if said.word == "approved":
-            effect["outcome"] = None
-            _stage(root, effect)
-        elif said.word in ("rejected", "expired"):
-            who = f"{said.by} said no: {said.why}" if said.word == "rejected" else said.why
-            become(root, effect, "not_done", at, {"reason": who})
 
 
 def find_equal(root: Root, mission: str, fingerprint: str) -> Effect | None:
@@ -342,7 +286,7 @@ def become(root: Root, effect: Effect, state: EffectState, at: str, told: Mappin
         effect["outcome"] = dict(told)
     if state not in WAITING:
         root[roots.STAGED].discard(effect["effect"])
-        append_line(root, effect, state, at, effect["outcome"])
+        effect_log.append_line(root, effect, state, at, effect["outcome"])
     mark = _mark(effect["lineage"], effect["fingerprint"])
     if state in _FREE and root[roots.FIRED].get(mark) == effect["effect"]:
         del root[roots.FIRED][mark]
@@ -385,7 +329,7 @@ def restage(root: Root, names: list[str]) -> list[str]:
         if _mark(effect["lineage"], effect["fingerprint"]) in root[roots.FIRED]:
             left.append(name)
         elif _was_approved(root, effect):
-            _stage(root, effect)
+            stage(root, effect)
         else:
             approvals.ask_again(root, [effect["approval"]], _GONE)
             _ask(root, effect)

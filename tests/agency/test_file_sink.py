@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agency.sink_laws import SinkLaws
 
+from batos.agency.file_sink import FileSink
 from batos.agency.payloads import append_payload, path_parts
 from batos.agency.records.effect_records import EffectData
-from batos.agency.sinks import EffectDelayed, EffectRefused, FileSink, Sink
+from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import ObjectError
 
 

@@ -15,8 +15,9 @@ from tests.agency.http_target import Target, listening
 from tests.agency.sink_laws import SinkLaws
 from tests.waiting import HANG
 
+from batos.agency.http_sink import HttpSink, check_address
 from batos.agency.records.effect_records import EffectData, SinkClass
-from batos.agency.sinks import EffectDelayed, EffectRefused, HttpSink, Sink, check_address
+from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import BriefError
 
 EFFECT: EffectData = {
