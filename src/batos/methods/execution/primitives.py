@@ -317,7 +317,8 @@ def stage(
     if effect_records.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
     oid, nonce = reference(capability), effect_records.nonce_of(capability)
-    is_own = not asked_by and context.mission.brief.message is not None
+    order = context.mission.order
+    is_own = not asked_by and (context.mission.brief.message is not None or (order is not None and bool(order.text)))
     staged.append(
         EffectData(
             grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint,
