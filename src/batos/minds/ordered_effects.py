@@ -1,4 +1,4 @@
-"""Carries out the order in a question: the arguments that no rule bound are asked for once, and the effect is staged."""
+"""Carries out the order in a question: arguments that no rule bound are asked for once, and the effect is staged."""
 
 from __future__ import annotations
 
