@@ -11,7 +11,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from batos.agency.records.effect_records import EffectData, SinkClass
@@ -81,11 +81,16 @@ def _is_plain(url: str) -> bool:
     return url.isascii() and url.isprintable() and " " not in url
 
 
+#: Opens a connection to a host and a port, within some seconds.
+Dial: TypeAlias = Callable[[tuple[str, int], float], socket.socket]
+
+
 class HttpSink:
     """Posts JSON to one address; it follows no redirection and uses no proxy.
 
     The receiving program does what comes under one key once. `sink` is `blind` for a program that does not know keys.
-    A host beyond this machine is reached by https alone, and only at an address that `is_allowed` lets pass.
+    A host beyond this machine is reached by https alone, and only at an address that `is_allowed` lets pass. `dial`
+    opens a connection to a host and a port, within some seconds.
     """
 
     def __init__(
@@ -93,11 +98,13 @@ class HttpSink:
         url: str,
         sink: SinkClass = "keyed",
         timeout: float = TIMEOUT,
+        *,
+        dial: Dial = socket.create_connection,
         is_allowed: Callable[[str], bool] = is_public,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._url, self._timeout = check_address(url), timeout
-        self._is_allowed, self._tls = is_allowed, tls
+        self._dial, self._is_allowed, self._tls = dial, is_allowed, tls
         self.sink: SinkClass = sink
 
     def prepare(self, effect: EffectData) -> dict[str, object]:
@@ -136,7 +143,7 @@ class HttpSink:
         kind = http.client.HTTPConnection if is_here else http.client.HTTPSConnection
         connection = kind(host, parts.port, timeout=self._timeout)
         try:
-            connection.sock = socket.create_connection((host, connection.port), self._timeout)
+            connection.sock = self._dial((host, connection.port), self._timeout)
             if not is_here:
                 self._check_peer(connection.sock.getpeername()[0])
                 tls = self._tls or ssl.create_default_context()

@@ -314,6 +314,19 @@ def withdraw(root: Root, mission: str, at: str) -> list[str]:
     return [each["effect"] for each in staged]
 
 
+def is_unasked(root: Root, effect: Effect) -> bool:
+    """Test if an effect waits for a yes that nobody can give: its question is gone, or closed."""
+    asked = approvals.find_approval(root, effect.get("approval", ""))
+    return effect["state"] == "asking" and (asked is None or asked.word != "asked")
+
+
+def withdraw_unasked(root: Root, at: str, mission: str | None = None) -> None:
+    """Take back the effects (of a mission) that wait for a yes which nobody can give."""
+    for effect in list_all_effects(root, mission):
+        if is_unasked(root, effect):
+            become(root, effect, "withdrawn", at)
+
+
 def withdraw_question(root: Root, effect: Effect, at: str) -> None:
     """Close the question about an effect that waits for a yes: nobody can say yes to what goes."""
     asked = approvals.find_approval(root, effect.get("approval", ""))
