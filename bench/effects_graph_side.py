@@ -1,6 +1,6 @@
 """An agent with LangGraph's SQLite saver that acts on the world and kills itself at a point.
 
-A side of `effects.py`; the argument and the lines of stdout are those of effects_peers_side.py.
+A side of `effects.py`; the argument and the lines of stdout are those of effects_saga_side.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 
-from effects_peers_side import LINE, act, die, say, wait_for_bench
+from effects_saga_side import LINE, act, die, say, wait_for_bench
 
 
 class _State(TypedDict, total=False):
@@ -32,11 +32,11 @@ class _Work:
     sink: str
     #: Where the process kills itself; "" for nowhere.
     point: str
-    #: How it is aborted; "" for not at all.
+    #: The source of its abort; "" for none.
     abort: str
 
     def do(self, _state: _State) -> _State:
-        """Act, as a node does."""
+        """Do the effect, as a node does."""
         self._reach("begun")
         act(self.place, self.url, self.sink, "first" if self.abort else "second")
         self._reach("done")

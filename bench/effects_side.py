@@ -1,6 +1,6 @@
 """A mind that acts on the world and kills itself at a point of an effect's life; bench/effects.py starts it.
 
-The argument and the lines of stdout are those of effects_peers_side.py.
+The argument and the lines of stdout are those of effects_saga_side.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, EffectSeams, Seams
-from effects_peers_side import LINE, die, say, wait_for_bench
+from effects_saga_side import LINE, die, say, wait_for_bench
 
 #: The grants of the three classes, with the message by which each acts.
 GRANTS: Final[Mapping[str, tuple[GrantKind, SinkClass, str, tuple[object, ...]]]] = {

@@ -260,7 +260,7 @@ class _Answers:
             grant="g", oid=oid, operation="effect.post", payload=payload, nonce=effect_records.nonce_of(capability),
             fingerprint=effect_records.fingerprint_of(oid, "effect.post", payload), trust="user", number=1,
         )  # fmt: skip
-        made = effect_records.fold(root, mission, effect, asking.why_asks)
+        made = effect_records.fold(root, mission, effect, asking.find_reason_to_ask)
         name = f"e-{mission[2:]}-01"
         self.effects.append(name)
         self.lineages[name] = effect_records.lineage_of(root, mission), effect["fingerprint"]

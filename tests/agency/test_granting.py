@@ -19,7 +19,7 @@ from tests.image.open_image import open_image
 from tests.waiting import HANG
 
 from batos.agency import granting
-from batos.agency.asking import why_asks
+from batos.agency.asking import find_reason_to_ask
 from batos.agency.payloads import append_payload, is_order
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import EffectData
@@ -135,7 +135,10 @@ async def test_an_effect_whose_grant_the_brief_does_not_name_is_not_staged(tmp_p
             record.brief.drop_grants()
             (first,) = effect_records.list_all_effects(root, sent["id"])
             effect_records.fold(
-                root, sent["id"], cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}), why_asks
+                root,
+                sent["id"],
+                cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}),
+                find_reason_to_ask,
             )
             return str(root[roots.EFFECTS][f"e-{sent['id'][2:]}-09"]["state"])
 

@@ -29,7 +29,7 @@ _FOREIGN: Final = "it was made from a text that came from outside"
 _UNWATCHED: Final = "nobody watches its mission, and its grant does not say unattended"
 
 
-def why_asks(root: Root, effect: Effect) -> str:
+def find_reason_to_ask(root: Root, effect: Effect) -> str:
     """Return why an effect waits for a person's yes, also under a standing grant; "" if it needs none.
 
     An effect whose grant is gone needs none: it fails.
@@ -54,7 +54,7 @@ def register(publisher: Publisher, desk: Approvals, clock: Callable[[], datetime
     """
 
     def fold(root: Root, mission: str, payload: Any) -> Sequence[Callable[[], None]]:
-        effect = effect_records.fold(root, mission, payload, why_asks)
+        effect = effect_records.fold(root, mission, payload, find_reason_to_ask)
         if effect is None:
             return ()
         effect["approval"], tell = desk.ask_named(root, question_about(root, effect, iso(clock())))

@@ -92,7 +92,7 @@ def question_of(root: Root, record: Brief) -> MissionQuestion:
             retried.append(ancestor)
         ancestor = earlier.value.get("ancestor")
     order = effect_orders.find(root, brief)
-    brief = effect_orders.asked_without(brief, order)
+    brief = effect_orders.remove_order(brief, order)
     return MissionQuestion(brief, asked_at, tuple(ancestors), tuple(retried), order)
 
 

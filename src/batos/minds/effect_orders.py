@@ -60,7 +60,7 @@ def find(root: Root, brief: MissionBrief) -> EffectOrder | None:
     return read(brief.text, kinds)
 
 
-def asked_without(brief: MissionBrief, order: EffectOrder | None) -> MissionBrief:
+def remove_order(brief: MissionBrief, order: EffectOrder | None) -> MissionBrief:
     """Return the brief as its mission works on it: the question without the order."""
     return brief if order is None or not order.question else brief.model_copy(update={"text": order.question})
 
@@ -120,10 +120,10 @@ def _order(
 
 
 def _grant_named(said: str, kinds: Mapping[str, GrantKind]) -> str:
-    return next((name for name in kinds if said and _spoken(name).casefold() == _spoken(said).casefold()), "")
+    return next((name for name in kinds if said and _normalise(name).casefold() == _normalise(said).casefold()), "")
 
 
-def _spoken(name: str) -> str:
+def _normalise(name: str) -> str:
     return re.sub(r"[\s_]+", " ", name)
 
 
@@ -150,7 +150,7 @@ def _as_question(verb: str, what: str) -> str:
 def _patterns(words: tuple[tuple[str, str], ...], grants: tuple[str, ...]) -> Sequence[re.Pattern[str]]:
     """Return the forms of an order in one language: what was asked besides, a matter with a place, a note, a text."""
     told = dict(words)
-    named = "|".join(re.escape(_spoken(each)).replace(r"\ ", r"[\s_]") for each in grants)
+    named = "|".join(re.escape(_normalise(each)).replace(r"\ ", r"[\s_]") for each in grants)
     path = rf"[\"“„«'`]?(?P<path>{_PATH})[\"”“»'`]?"
     grant = rf"(?:(?:{told['article']})\s+)*(?P<grant>{named})"
     file = rf"(?P<file>{told['file']})"

@@ -46,7 +46,7 @@ def _given_text(context: MindContext, order: EffectOrder) -> str:
 
 
 async def carry_out(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
-    """Stage the effect that a question orders, with its answer; why none is staged stands among the mission's rules.
+    """Send the message that a question orders, with its answer; why none is sent stands among the mission's rules.
 
     An answer of a rule that found nothing is no text to be written.
     """

@@ -45,7 +45,7 @@ class ApproveArgs(StrictModel):
 
     APPROVAL is an id, its beginning, or `last`; or give --all --matching PATTERN, or --all-of MISSION. Methods are
     installed at once, and missions that wait for them continue; an effect on the world happens once, with exactly the
-    arguments that were shown. What was approved is shown; exit 4 when something could not be, because it was answered
+    arguments that were shown. Approved ones are listed; exit 4 when something could not be, because it was answered
     before, has expired, or its slot has changed.
     """
 

@@ -202,8 +202,8 @@ def lineage_of(root: Root, mission: str) -> str:
 def fold(root: Root, mission: str, payload: EffectData, asks: Asks) -> Effect | None:
     """Put an effect of a committed mission into the outbox, once; one that its lineage had already is `repeated`.
 
-    An effect whose grant the mission's brief does not name fails: no thought of this mind says so. One for which `asks`
-    has a reason is returned, `asking`: it goes nowhere before a person's yes.
+    An effect whose grant the mission's brief does not name fails: no thought of this mind says so. An effect for
+    which `asks` has a reason is returned, `asking`: it goes nowhere before a person's yes.
     """
     # Padded, since the outbox is in the order of these texts; a mission has at most 64.
     name = f"e-{mission.removeprefix('m-')}-{payload['number']:02}"

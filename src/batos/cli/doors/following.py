@@ -75,17 +75,18 @@ class FollowedMission:
             found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
         return self.printer.print_end(cast("MissionDocument", found))
 
-    async def tell_effects(self, door: Door, grants: Sequence[str]) -> int:
+    async def tell_effects(self, door: Door, grants: Sequence[str], *, tells_none: bool = True) -> int:
         """Tell what the mission does in the world by its grants, with exact arguments, and what waits for a yes.
 
-        Returns the exit code: WAITS if something does.
+        Returns the exit code: WAITS if something does. That there is nothing is told if the caller `tells_none`.
         """
         if not grants:
             return 0
         told = cast("EffectList", await door.call("effects", {"mission": self.mission}))
         rules = (self.found.get("provenance") or {}).get("rules", ())
         why = next((each["why"] for each in rules if each["decision"] == "effect"), "")
-        if not (self.printer.quiet or self.printer.console.as_json):
+        is_silent = self.printer.quiet or self.printer.console.as_json
+        if not is_silent and (told["effects"] or tells_none):
             self.printer.console.say(staged_text(told, self.mission, grants, why), dim=True)
         return WAITS if any(each["approval"] for each in told["effects"]) else 0
 

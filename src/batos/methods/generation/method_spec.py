@@ -193,7 +193,7 @@ def spec_of_intent(
         messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
         trust=least_trust("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
-        granted=tuple(_granted(root, intent))[:MOST],
+        granted=tuple(_list_granted(root, intent))[:MOST],
         protected=protected_slots(holder),
         given=_identity(holder),
         former=_former(root, holder, selector),
@@ -335,7 +335,7 @@ def _tools(holder: UvmObject) -> Iterator[str]:
             yield f"tools.{_call_form(name, value)}"
 
 
-def _granted(root: Root, intent: Intent) -> Iterator[str]:
+def _list_granted(root: Root, intent: Intent) -> Iterator[str]:
     """Yield the messages to each grant that an intent names, as a method writes them."""
     named = set(re.findall(r"\w+", intent.text))
     for capability in effect_records.list_all_capabilities(root):

@@ -133,7 +133,7 @@ async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
     if given.approvals is not None:
         names = await asyncio.to_thread(_resolve_ids, uvm, given.approvals, of)
     elif given.all_of is not None:
-        names = await asyncio.to_thread(_asked_by, uvm, given.all_of, _decider(uvm, given), of)
+        names = await asyncio.to_thread(_list_asked, uvm, given.all_of, _decider(uvm, given), of)
     else:
         names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
     answered = await uvm.approvals.approve([each for each in names if not is_trial(each)], _decider(uvm, given))
@@ -173,7 +173,7 @@ def _resolve_ids(uvm: UVM, names: list[str], user: str | None) -> list[str]:
         return [*asked, *(trials.complete_id(root, each) for each in tried)]
 
 
-def _asked_by(uvm: UVM, mission: str, asker: str, user: str | None) -> list[str]:
+def _list_asked(uvm: UVM, mission: str, asker: str, user: str | None) -> list[str]:
     """Return the open questions of a mission. Raises: NotFound: there is no such mission, or it asks nothing."""
     with uvm.image.snapshot() as root:
         named = reports.resolve_mission(root, mission, asker, user)

@@ -1,9 +1,9 @@
-"""A saga, or an agent with LangGraph's SQLite saver, that acts and kills itself at a point; bench/effects.py starts it.
+"""A saga, as it is written plainly, that acts on the world and kills itself at a point; bench/effects.py starts it.
 
-The argument is a JSON object: `arm`, `place` (a folder), `url` (of the program), `abort`, `point` ("" to go on to the
-end), `sink`. First a piece of work that is to act is aborted: the process says `aborted` and waits for a line. Then the
-same work is done again. A process that finds work which an earlier one left goes on with that. It ends with a line of
-what it knows: `released`, `unknown`, `approved`.
+The argument is a JSON object: `place` (a folder), `url` (of the program), `abort`, `point` ("" to go on to the end),
+`sink`. First a piece of work that is to act is aborted: the process says `aborted` and waits for a line. Then the
+same work is done again. A process that finds work which an earlier one left goes on with that. The last line tells what
+the process knows: `released`, `unknown`, `approved`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import sqlite3
 import sys
 import urllib.request
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Final
 
 LINE: Final = "One line."
 
@@ -40,7 +38,7 @@ def die() -> None:
 
 
 def act(place: Path, url: str, sink: str, key: str) -> None:
-    """Act as a program does that has nothing but the target: append, or post with its key where it has one."""
+    """Append, or post with a key where the target knows keys, as a program does that has nothing but the target."""
     if sink == "queryable":
         with (place / "world" / "log.txt").open("a") as file:
             file.write(f"{LINE}\n")
@@ -50,9 +48,6 @@ def act(place: Path, url: str, sink: str, key: str) -> None:
     headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if sink == "keyed" else {})}
     request = urllib.request.Request(f"{url}/{sink}", json.dumps({"text": LINE}).encode(), headers)  # noqa: S310
     urllib.request.urlopen(request, timeout=10).read()  # noqa: S310
-
-
-# -- a saga, as it is written plainly
 
 
 def live_as_saga(given: Mapping[str, str]) -> None:
@@ -101,66 +96,9 @@ def _compensate(place: Path, url: str, sink: str, saga: str) -> None:
     urllib.request.urlopen(request, timeout=10).read()  # noqa: S310
 
 
-# -- an agent with LangGraph's SQLite saver
-
-
-class _State(TypedDict, total=False):
-    text: str
-
-
-def live_as_graph(given: Mapping[str, str]) -> None:
-    """Run a graph of two nodes, one that acts and one that answers; a killed one goes on from its checkpoint."""
-    from langgraph.checkpoint.sqlite import SqliteSaver
-    from langgraph.graph import END, START, StateGraph
-
-    place, url, sink, point = Path(given["place"]), given["url"], given["sink"], given["point"]
-    abort, mark = given["abort"], place / "acted"
-
-    def do(state: _State, *, aborted: bool) -> _State:
-        if point == "begun" and not aborted:
-            die()
-        act(place, url, sink, "first" if aborted else "second")
-        if point == "done" and not aborted:
-            die()
-        if aborted and abort == "method":
-            raise RuntimeError("the node is broken")
-        return {"text": LINE}
-
-    def answer(state: _State, *, aborted: bool) -> _State:
-        if point == "recorded" and not aborted:
-            die()
-        if aborted:
-            raise RuntimeError(abort)
-        return {"text": "Oak holds it."}
-
-    def graph(saver: Any, *, aborted: bool) -> Any:
-        builder: Any = StateGraph(_State)
-        builder.add_node("act", partial(do, aborted=aborted))
-        builder.add_node("answer", partial(answer, aborted=aborted))
-        builder.add_edge(START, "act")
-        builder.add_edge("act", "answer")
-        builder.add_edge("answer", END)
-        return builder.compile(checkpointer=saver)
-
-    with SqliteSaver.from_conn_string(str(place / "graph.sqlite")) as saver:
-        first, second = ({"configurable": {"thread_id": each}} for each in ("first", "second"))
-        if abort:
-            with suppress(RuntimeError):
-                graph(saver, aborted=True).invoke({"text": ""}, first)
-            wait_for_bench()
-            mark.touch()
-        if point == "staged":
-            die()
-        made = graph(saver, aborted=False)
-        left = made.get_state(second).next
-        made.invoke(None if left else {"text": ""}, second, durability="sync")
-        say({"released": 1, "unknown": 0, "approved": 0})
-
-
 def main() -> int:
-    """Run one arm."""
-    given = json.loads(sys.argv[1])
-    (live_as_saga if given["arm"] == "saga" else live_as_graph)(given)
+    """Run the process."""
+    live_as_saga(json.loads(sys.argv[1]))
     return 0
 
 
