@@ -71,7 +71,7 @@ def settle(root: Root, said: ApprovalState, at: str) -> None:
     """
     for name in said.effects:
         effect = effect_records.find_effect(root, name)
-        if effect["state"] != "asking" or effect["approval"] != said.name:
+        if effect["state"] != "asking" or effect.get("approval") != said.name:
             continue
         if said.word == "approved":
             effect["outcome"] = None

@@ -162,7 +162,7 @@ def _patterns(words: tuple[tuple[str, str], ...], grants: tuple[str, ...]) -> Se
     forms = (
         rf"{begin}{deed}[\s-]+(?:{told['it']})\s+{place}{end}",
         rf"^{polite}{deed}\s+(?P<what>.+?)\s+{place}{end}",
-        rf"^{polite}(?P<note>{told['note']}),?:?\s+(?P<what>.+?)(?:\s+{place})?{end}",
+        rf"^{polite}(?P<note>{told['note']}),?\s+(?P<what>[^:].*?)(?:\s+{place})?{end}",
         rf"^{polite}{deed}\s+(?:(?:{told['it']})\s+)?{place}\s*:\s*(?P<own>.+)$",
     )
     return [re.compile(each, re.IGNORECASE | re.DOTALL) for each in forms]

@@ -38,11 +38,17 @@ def told_answer(context: MindContext) -> ToldAnswer | None:
 
 
 def _given_text(context: MindContext, order: EffectOrder) -> str:
-    """Return the text of an order that is there before the answer: the person's own, or the answer before."""
+    """Return the text of an order that is there before the answer: the person's own, or the answer before.
+
+    The effect is trusted no more than that answer is.
+    """
     if order.text or order.question or not context.mission.past.count:
         return order.text
     before = next(iter(context.mission.past.newest()), None)
-    return "" if before is None else before.answer.strip()
+    if before is None:
+        return ""
+    context.trace.trusts.append(before.trust)
+    return before.answer.strip()
 
 
 async def carry_out(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:

@@ -92,7 +92,7 @@ def machine_of(capability: UvmObject | None) -> str | None:
 def selectors_of(capability: UvmObject) -> list[str]:
     """Return the selectors that a capability answers, the usual one first; one of an older version has fewer."""
     slots = own_slots(capability)
-    return [each for each in SELECTORS[slots["kind"]] if each in slots]
+    return [each for each in SELECTORS.get(slots["kind"], ()) if each in slots]
 
 
 def revoke_capability(root: Root, name: str, user: str | None = None) -> UvmObject:
