@@ -136,19 +136,19 @@ def run_one(arm: Arm, abort: str, point: str, sink: str, figures: Figures) -> No
             return appended if sink == "queryable" else program.done
 
         given = {"place": folder, "url": program.url, "abort": abort, "point": point, "sink": sink}
-        first = subprocess.Popen(
+        with subprocess.Popen(
             [*program_of, json.dumps(given)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True, env=arm.environment,
-        )  # fmt: skip
-        assert first.stdin is not None
-        assert first.stdout is not None
-        aborted = any(line.startswith('{"aborted') for line in iter(first.stdout.readline, ""))
-        leaked = max(count_seen(), program.done)
-        figures.leaks += int(leaked > 0 or not aborted)
-        first.stdin.write("\n")
-        first.stdin.close()
-        first.stdout.read()
-        figures.kills += int(first.wait(PATIENCE) == -signal.SIGKILL)
+        ) as first:  # fmt: skip
+            assert first.stdin is not None
+            assert first.stdout is not None
+            aborted = any(line.startswith('{"aborted') for line in iter(first.stdout.readline, ""))
+            leaked = max(count_seen(), program.done)
+            figures.leaks += int(leaked > 0 or not aborted)
+            first.stdin.write("\n")
+            first.stdin.close()
+            first.stdout.read()
+            figures.kills += int(first.wait(PATIENCE) == -signal.SIGKILL)
         told = [
             json.loads(line)
             for line in subprocess.run(
