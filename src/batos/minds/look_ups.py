@@ -85,5 +85,3 @@ async def answer_message(context: MindContext, capability: UvmObject, selector: 
 
 #: What of a document stays in the journal.
 _KEPT: Final = frozenset({"page", "etag", "last_modified"})
-
-__all__ = ["LOOK_UP", "answer_message", "asking_of", "look_up", "order_of", "toolbox_of"]

@@ -87,14 +87,16 @@ class Order:
 
 def order_of(selector: str, args: Sequence[object], *, by_person: bool) -> Order:
     """Return the order of a message's arguments. Raises: ObjectError: they are others."""
+    given = [*args]
+    text = given.pop(0) if given else ""
     if selector in ("fetch_", "read_"):
-        text, despite = (*args, "", False)[:2] if args else ("", False)
-        if len(args) > 2 or not isinstance(despite, bool) or (despite and selector == "read_"):
+        despite = given.pop(0) if given else False
+        if given or not isinstance(despite, bool) or (despite and selector == "read_"):
             raise ObjectError(f"`{selector}` takes an address{' and true or false' if selector == 'fetch_' else ''}")
         address = leaving.check_text("address", text, LONGEST) if text else ""
         return Order(selector, address, by_person=by_person, despite_rules=despite and by_person)
-    text, limit = (*args, HITS)[:2] if args else ("", HITS)
-    if len(args) > 2 or isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_HITS:
+    limit = given.pop(0) if given else HITS
+    if given or isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_HITS:
         raise ObjectError(f"`{selector}` takes a text and a number of hits from 1 to {MOST_HITS}")
     if selector == "list_" and not text:
         return Order(selector, "", limit, by_person)

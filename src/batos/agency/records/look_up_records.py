@@ -140,9 +140,9 @@ def enter(
             remedy = f"Wait, or revoke {name} and add it with another --{field}."
             what = f"the grant {name!r} allows {most} calls a {each}, and they are used up"
             raise Refused(what, field=field, remedy=remedy)
-    ledger[f"{iso(now)} {secrets.token_hex(6)}"] = PersistentMapping(
-        {**query, "grant": name, NONCE: nonce, "at": iso(now)}
-    )
+    at, last = iso(now), ledger.maxKey() if ledger else ""
+    number = int(last[-6:]) + 1 if last.startswith(at) else 0
+    ledger[f"{at} {number:06}"] = PersistentMapping({**query, "grant": name, NONCE: nonce, "at": at})
 
 
 def list_queries(
