@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
-from batos.agency.look_ups.fetching import Fetcher
 from batos.agency.look_ups.granted import open_look_ups
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -289,7 +289,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
         rates=rates.for_missions(opened.journal, counters, clock), reaches_out=copied is None,
-        look_ups=open_look_ups(settings, opened.journal, partial(refuse_places, settings), clock, seams.fetcher),
+        look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)

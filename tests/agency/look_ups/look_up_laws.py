@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from batos.agency.look_ups.documents import Document, find_in_page
 from batos.agency.look_ups.look_up import MOST_SNIPPET, LookUp
+from batos.agency.look_ups.web_documents import Document, find_in_page
 from batos.protocol.errors import LookUpFailed, Refused
 
 NOW = datetime(2026, 11, 30, 9, tzinfo=UTC)

@@ -15,8 +15,8 @@ from tests.agency.look_ups.sites import page
 from tests.agency.look_ups.stub_web import Site, StubWeb, stub_web
 from tests.history.test_as_of_past_questions import Door
 
-from batos.agency.look_ups.granted import Asking
-from batos.agency.look_ups.tools import LookUpTools
+from batos.agency.look_ups.granted import LookingMission
+from batos.agency.look_ups.look_up_tools import LookUpTools
 from batos.image.transactions import snapshot
 from batos.inference.journal import MISSIONS
 from batos.inference.outside_calls import OutsideCalls
@@ -69,7 +69,7 @@ class Looking:
         runner = self.uvm.readiness._ready.runner  # type: ignore[union-attr]
         session = Session("m-tools", self.uvm.journal, runner.bridge, {}, runner.limits, self.uvm.events)
         root = self.stack.enter_context(self.uvm.image.snapshot())
-        return LookUpTools(Asking(root, brief, OutsideCalls(session, ("m-tools",))), look_ups)
+        return LookUpTools(LookingMission(root, brief, OutsideCalls(session, ("m-tools",))), look_ups)
 
 
 @asynccontextmanager

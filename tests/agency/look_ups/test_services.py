@@ -13,12 +13,12 @@ from tests.agency.look_ups.look_up_laws import NOW, LookUpLaws, sha256
 from tests.agency.look_ups.sites import KIWIX, PAGE, RSS, SEARXNG, page
 from tests.agency.look_ups.stub_web import Site, StubWeb, reply, stub_web
 
-from batos.agency.look_ups.addresses import PublicGate, parse_address
 from batos.agency.look_ups.feeds import PageLookUp, read_xml
 from batos.agency.look_ups.folders import FolderLookUp, is_shown
 from batos.agency.look_ups.look_up import LookUp
 from batos.agency.look_ups.memories import MemoryLookUp
 from batos.agency.look_ups.services import KiwixLookUp, SearxngLookUp, WikipediaLookUp
+from batos.agency.look_ups.web_addresses import PublicGate, parse_address
 from batos.agency.look_ups.web_reading import WebReader
 from batos.memory.evidence import Passage
 from batos.protocol.errors import LookUpFailed, Refused

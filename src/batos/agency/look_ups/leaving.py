@@ -1,4 +1,4 @@
-"""What may leave this machine by a look-up: the words of a person's question, and no others."""
+"""The words that may leave this machine by a look-up: those of a person's question, and no others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 from urllib.parse import unquote_plus
 
-from batos.agency.look_ups.addresses import parse_address
+from batos.agency.look_ups.web_addresses import parse_address
 from batos.image.ownership import DOOR
 from batos.memory.segmentation import terms, words
 from batos.memory.words_by_language import COMMON
@@ -17,14 +17,14 @@ from batos.protocol.errors import ObjectError, Refused
 _NAMED: Final = 5
 #: Letters of an ending, by which forms of a word differ.
 _ENDING: Final = 3
-#: Words that say nothing: those of every language's sentences, and of addresses.
+#: The words that say nothing: those of every language's sentences, and of addresses.
 _ANYBODYS: Final = COMMON | frozenset("http https www html htm php org com net index wiki".split())
 
 
 def words_of_question(brief: MissionBrief, granted: Iterable[str] = ()) -> frozenset[str]:
     """Return the words of what a mission's person said in its question, and of the values of a grant.
 
-    What the mind asks itself is no person's.
+    A question of the mind itself has no words of a person.
     """
     said = [] if brief.origin.door == DOOR else [brief.text]
     said += map(str, brief.message.arguments) if said and brief.message is not None else []

@@ -1,6 +1,6 @@
 """Grants of look-ups in the image, and the ledger of what was asked of the world in the journal.
 
-A grant of a look-up is a capability as one of effects is. It stands for every mission of its user, without being named.
+A grant of a look-up is a capability as one of effects is. Every mission of its user may use it without naming it.
 """
 
 from __future__ import annotations
