@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.look_ups.granted import open_look_ups
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -33,9 +35,7 @@ from batos.image import node_lines
 from batos.image.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.ownership import is_guest
 from batos.image.past import Overlay, PastImage
-from batos.image.roots import Root
 from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
@@ -87,6 +87,8 @@ class Seams:
     pauses: Sequence[float] = PAUSES
     quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
+    #: Fetches pages of the world.
+    fetcher: Fetcher | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,19 +277,19 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
-        thinking, readings.recollection, rates=partial(_rates_for, opened, counters),
-        routes_anew=copied is not None and copied.mind.codex is not None,
+        thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
+        routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
+        look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
-    finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
-    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
+    finder = EmbedderFinder(image, opened.bridge, readiness.ready)
     built = UVM(
         settings, image, opened.journal, opened.bridge, opened.card, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(image, store, finder.find, workers.is_idle, tell), _memory(opened, store, readings.recollection),
-        *_curating(opened, store, readings, writer, workers), _releaser(opened, seams.effects),
+        _backfill(opened, store, finder, workers), _memory(opened, store, readings.recollection),
+        *_curating(opened, readings, (missions, readiness), workers, store), _releaser(opened, seams.effects),
         Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
@@ -304,21 +306,23 @@ def _runtime_parts(
     )  # fmt: skip
 
 
-def _rates_for(opened: OpenedImage, counters: Counters, root: Root, user: str, metric: bool) -> RatesDocument:
-    """Return what a user's mission may be told of the mind; a guest's, of that guest's missions alone."""
-    sources = (opened.journal, counters.snapshot(root))
-    return rates.describe(root, sources, opened.clock(), user if is_guest(user) else None, metric=metric)
-
-
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:
     """Make what remembers answered missions, and measures each answer beside those before it."""
     return MissionMemory(opened.image, store, opened.clock, AnswerMeter(recollection).change)
 
 
+def _backfill(opened: OpenedImage, store: DocumentStore, finder: EmbedderFinder, workers: Workers) -> VectorBackfill:
+    def tell(found: BackfillState) -> None:
+        opened.events.emit(MEMORY_VECTORS, MemoryVectors(model=found.model, missing=found.missing))
+
+    return VectorBackfill(opened.image, store, finder.find, workers.is_idle, tell)
+
+
 def _curating(
-    opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries, workers: Workers
+    opened: OpenedImage, readings: Readings, asked: tuple[Missions, Readiness], workers: Workers, store: DocumentStore
 ) -> tuple[Curator, Heartbeat]:
     """Make the curator, and the heartbeat by which it works when nobody asks."""
+    writer = ModelSummaries(asked[0].ask, asked[1].answers, asked[1].check)
     settings, folds = opened.settings, FoldStore(opened.image, store, readings.recollection.search, opened.clock)
     curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     duties = [
@@ -369,10 +373,6 @@ def _keep(stack: AsyncExitStack, job: Job) -> None:
     """Start a job; at the end it has stopped."""
     job.start()
     stack.push_async_callback(_finish, job.stop)
-
-
-def _tell_vectors(events: Events, state: BackfillState) -> None:
-    events.emit(MEMORY_VECTORS, MemoryVectors(model=state.model, missing=state.missing))
 
 
 def _rules(settings: Settings) -> Rules:

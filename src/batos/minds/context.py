@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from batos.agency.look_ups.granted import LookUps
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -14,6 +15,7 @@ from batos.events import Events
 from batos.genesis.state_steps import MachineSteps
 from batos.image.roots import Root
 from batos.inference.decide import REASONING_TOKENS, ReplyShape
+from batos.inference.outside_calls import OutsideCalls
 from batos.inference.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
@@ -164,6 +166,8 @@ class MissionIO:
     doom: Callable[[], None]
     #: Given when a mission is accepted, for those who make way.
     asked: Signal[[str]]
+    #: The calls of the mission to the world.
+    outside: OutsideCalls
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: None: there is no embedder, and words alone decide what carries an answer.
     meanings: Meanings | None = None
@@ -171,6 +175,8 @@ class MissionIO:
     recollection: Recollection | None = None
     #: None: the mind knows no figures of itself.
     rates: Rates | None = None
+    #: None: nothing can be looked up.
+    look_ups: LookUps | None = None
 
 
 @dataclass(frozen=True, slots=True)
