@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -24,6 +24,7 @@ from batos.minds.context import MethodRuntime, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
+from batos.missions.toolboxes import MakesToolbox
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.routing import router as routers
 from batos.routing.lexical import lessons_of
@@ -70,6 +71,8 @@ class ReadinessParts:
     routes_anew: bool = False
     #: The rates of the mind itself.
     rates: Rates | None = None
+    #: What gives missions their tools.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 class Readiness:
@@ -194,6 +197,7 @@ class Readiness:
             turns=self._turns,
             routes_anew=parts.routes_anew,
             rates=parts.rates,
+            toolboxes=parts.toolboxes,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

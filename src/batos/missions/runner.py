@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -43,6 +43,7 @@ from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
 from batos.missions.commits import CommitPlace, CommitTurns, guard_missions, name_conflict
 from batos.missions.interpreter import MissionInterpreter
+from batos.missions.toolboxes import MakesToolbox, join_toolboxes
 from batos.objects.prototype import own_slots, send
 from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused, message_of
 from batos.protocol.event_payloads import (
@@ -78,9 +79,7 @@ _RUNNABLE: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting", "pause
 #: The most attempts of a mission whose commits conflict with those of other missions.
 MOST_REPLAYS: Final = 20
 
-_CONFLICT: Final = BatosError(
-    "another mission changed what this one changes", remedy="It runs again on the newer state."
-)
+_CONFLICT: Final = BatosError("another mission changed what this one changes", remedy="It runs again on newer state.")
 
 
 @dataclass(slots=True)
@@ -146,6 +145,8 @@ class MissionRunner:
     routes_anew: bool = False
     #: The rates of the mind itself, for questions about it; None: it knows none.
     rates: Rates | None = None
+    #: What gives missions their tools.
+    toolboxes: Sequence[MakesToolbox] = ()
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -353,17 +354,16 @@ class MissionRunner:
         )
         mind = delegate.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods, steps.mode))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
-        note = partial(self._note, attempt)
-        asking = self.image.signals.asked
+        toolbox = join_toolboxes(self.toolboxes, root, brief, session)
         io = MissionIO(
-            session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection, self.rates
+            session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked,
+            self.methods, meanings, self.recollection, self.rates, toolbox,
         )  # fmt: skip
+        generated, learned = {}, generation_limits.read_learnt(decided.mine())
         if before is not None:
-            known = before.trace.generated.items()  # those of missions that are undone by now are left out
+            known, learned = before.trace.generated.items(), before.trace.learned
+            # Those of missions that are undone by now are left out.
             generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
-            learned = before.trace.learned
-        else:
-            generated, learned = {}, generation_limits.read_learnt(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned, computed=dict(own.computed)))
 
     def _session(

@@ -10,9 +10,9 @@ from batos.protocol.evidence_documents import (
     ComputedDocument,
     FocusDocument,
     Recalled,
-    RuleDocument,
     SentenceDocument,
     SlotDocument,
+    ToolProvenance,
     WrittenSlot,
 )
 from batos.protocol.motion_documents import OutcomeDocument
@@ -209,7 +209,7 @@ class LearntDocument(LearningDocument):
     mission: NotRequired[str]
 
 
-class ProvenanceDocument(TypedDict, total=False):
+class ProvenanceDocument(ToolProvenance, total=False):
     """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
 
     personas: list[str]
@@ -225,7 +225,6 @@ class ProvenanceDocument(TypedDict, total=False):
     omitted: OmittedDocument
     focus: list[FocusDocument]
     computed: list[ComputedDocument]
-    rules: list[RuleDocument]
     steps: dict[str, list[tuple[str, dict[str, int | str]]]]
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]
