@@ -178,7 +178,7 @@ def goals_of(values: Mapping[str, Any]) -> list[Goal]:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the flags."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("--data", type=Path, metavar="FILE", default=HERE / "tools_given.jsonl")
+    found.add_argument("--data", type=Path, metavar="FILE", default=HERE / "tools_judged.jsonl")
     found.add_argument("--catalogue", type=Path, metavar="FILE", default=HERE / "tools_catalogue.jsonl")
     model = found.add_mutually_exclusive_group()
     model.add_argument("--url", metavar="URL", help="the Ollama that answers")
