@@ -28,6 +28,7 @@ from batos.minds.results import Task
 from batos.minds.tools import calling, choice, forms
 from batos.minds.tools.calling import NoCall, ToolCall, decide_call
 from batos.minds.tools.telling import SEEKER
+from batos.minds.tools.toolboxes import tools_of
 from batos.objects.prototype import Interpreter
 from batos.protocol.errors import Refused
 from batos.protocol.event_payloads import MISSION_TOOL, MissionTool
@@ -76,8 +77,7 @@ class _Search:
 
 def may_use(context: MindContext) -> bool:
     """Test if a mind may use tools: a mission's own mind that was given some; one within it has its evidence."""
-    toolbox = context.io.toolbox
-    return toolbox is not None and not context.mind.inner and context.trace.told is None and bool(toolbox.tools())
+    return not context.mind.inner and context.trace.told is None and tools_of(context) is not None
 
 
 async def find_with_tools(
@@ -89,7 +89,7 @@ async def find_with_tools(
 
     Raises: ApprovalNeeded: a call waits for a person.
     """
-    toolbox = context.io.toolbox
+    toolbox = tools_of(context)
     if toolbox is None:
         return ()
     number, query = asked

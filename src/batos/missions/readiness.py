@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from batos.agency.look_ups.granted import LookUps
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -20,11 +21,10 @@ from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
 from batos.memory.search.recollection import Recollection
-from batos.minds.context import MethodRuntime, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
-from batos.missions.toolboxes import MakesToolbox
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.routing import router as routers
 from batos.routing.lexical import lessons_of
@@ -71,6 +71,9 @@ class ReadinessParts:
     routes_anew: bool = False
     #: The rates of the mind itself.
     rates: Rates | None = None
+    #: Looks up by grants; `reaches_out` is False in a copy of the mind.
+    look_ups: LookUps | None = None
+    reaches_out: bool = True
     #: What gives missions their tools.
     toolboxes: Sequence[MakesToolbox] = ()
 
@@ -196,6 +199,8 @@ class Readiness:
             recollection=parts.recollection,
             turns=self._turns,
             routes_anew=parts.routes_anew,
+            look_ups=parts.look_ups,
+            reaches_out=parts.reaches_out,
             rates=parts.rates,
             toolboxes=parts.toolboxes,
         )
