@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from batos.agency.written_tools import open_places
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -79,6 +80,8 @@ class Readiness:
 
     def __init__(self, parts: ReadinessParts, bridge: Ollama, reconciler: Reconciler) -> None:
         self._parts = parts
+        #: The way to the programs and files whose tools missions use.
+        self.tool_places = open_places(parts.settings.home, parts.image, parts.events, parts.clock)
         #: Asked by every runner that is made from now on.
         self.bridge = bridge
         self._reconciler = reconciler
