@@ -6,13 +6,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from batos.client.clients import AsyncClient, Client
     from batos.client.named_documents import Mission
-    from batos.client.tool_calls import ToolCall, always
+    from batos.client.tool_calls import ToolUse, always
     from batos.client.tool_functions import read, tool
     from batos.protocol.brief import as_file
     from batos.protocol.errors import BatosError
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "BatosError", "Client", "Mission", "ToolCall", "always", "as_file", "read", "tool"]
+__all__ = ["AsyncClient", "BatosError", "Client", "Mission", "ToolUse", "always", "as_file", "read", "tool"]
 
 #: Loaded when they are first asked for: `import batos` alone loads no library.
 _PLACES = {
@@ -20,7 +20,7 @@ _PLACES = {
     "BatosError": "batos.protocol.errors",
     "Client": "batos.client.clients",
     "Mission": "batos.client.named_documents",
-    "ToolCall": "batos.client.tool_calls",
+    "ToolUse": "batos.client.tool_calls",
     "always": "batos.client.tool_calls",
     "as_file": "batos.protocol.brief",
     "read": "batos.client.tool_functions",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from batos.agency.callers import Callers, CallerTimes
-from batos.protocol.tool_declarations import CallReply, ToolCallDocument
+from batos.protocol.tool_documents import CallReply, ToolCallDocument
 
 CALL = ToolCallDocument(
     mission="m-1", call="x-1", tool="look", arguments={}, reads=True, from_external=False, is_file=False, seconds=9.0
@@ -24,7 +24,7 @@ async def test_an_answer_is_taken_from_the_program_that_was_asked_and_once() -> 
         said.extend(callers.answer(*each) for each in (("other", "x-1", DONE), ("a", "x-2", DONE), ("a", "x-1", DONE)))
         said.append(callers.answer("a", str(keys["call"]), DONE))
 
-    with callers.attached("a", tell):
+    with callers.attach("a", tell):
         assert await callers.ask("a", CALL, LONG) == DONE
     assert said == [False, False, True, False]
     assert not callers.answer("a", "x-1", DONE)
@@ -45,10 +45,10 @@ async def test_a_call_is_asked_for_again_until_it_is_answered() -> None:
         heard.append("hears")
         callers.answer("a", "x-1", DONE)
 
-    with callers.attached("a", deaf):
+    with callers.attach("a", deaf):
         asking = asyncio.ensure_future(callers.ask("a", CALL, LONG))
         await twice.wait()
-        with callers.attached("a", hears):
+        with callers.attach("a", hears):
             assert await asking == DONE
     assert heard[:2] == ["deaf", "deaf"]
     assert heard[-1] == "hears"
@@ -63,7 +63,7 @@ async def test_a_program_that_is_away_is_waited_for() -> None:
     def answers(_event: str, _keys: Mapping[str, object]) -> None:
         callers.answer("a", "x-1", DONE)
 
-    with callers.attached("b", lambda *_told: None), callers.attached("a", answers):
+    with callers.attach("b", lambda *_told: None), callers.attach("a", answers):
         assert await asking == DONE
     callers.times = CallerTimes(patience=0.0)
     assert not await callers.is_there("a")
@@ -73,5 +73,5 @@ async def test_a_program_that_is_away_is_waited_for() -> None:
 async def test_time_is_bounded_though_the_program_is_there() -> None:
     """A program that never answers is given up."""
     callers = Callers(CallerTimes(again=0.01))
-    with callers.attached("a", lambda *_told: None), callers.attached(None, lambda *_told: None):
+    with callers.attach("a", lambda *_told: None), callers.attach(None, lambda *_told: None):
         assert await callers.ask("a", CALL, 0.03) is None

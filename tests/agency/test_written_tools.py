@@ -18,7 +18,7 @@ from batos.agency.callers import CallerTimes
 from batos.agency.toolbox import ToolResult
 from batos.agency.written_tools import MOST_CALLS, is_own
 from batos.client.tool_functions import declare, read
-from batos.protocol.tool_declarations import CallOutcome
+from batos.protocol.tool_documents import CallOutcome
 from batos.testing import scripted_uvm
 from batos.uvm import UVM
 
@@ -88,7 +88,7 @@ async def test_a_call_is_staged_made_once_and_served_to_every_later_attempt(tmp_
     """Of what reads by its path; of what changes something wherever in the lineage it is wanted."""
     async with mind(tmp_path) as (uvm, mission):
         program = Program(uvm)
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             tools = await lend(uvm, [mission])
             assert [(each.name, each.reads, each.kind) for each in tools.tools()] == [
                 ("fire", False, "program"), ("look", True, "program"),
@@ -115,7 +115,7 @@ async def test_a_copy_of_the_mind_has_what_is_recorded_and_reaches_nobody(tmp_pa
     """A dream or a replay makes no call and records no effect."""
     async with mind(tmp_path) as (uvm, mission):
         program = Program(uvm)
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             await (await lend(uvm, [mission])).call("look", {"city": "Rome"}, PATH)
             dream = await lend(uvm, [mission, await accept(uvm)], copied=True)
             assert said(await dream.call("look", {"city": "Rome"}, PATH)) == "it done"
@@ -128,7 +128,7 @@ async def test_what_was_sent_and_has_no_answer_is_unknown_until_a_person_settles
     async with mind(tmp_path) as (uvm, mission):
         tools = await lend(uvm, [mission])
         program = Program(uvm, "unknown")
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             line = said(await tools.call("fire", {"city": "Rome"}, PATH))
         assert "nobody knows what came of it" in line
         assert await effects(uvm) == [("unknown", 'call fire {"city": "Rome"}')]
@@ -137,7 +137,7 @@ async def test_what_was_sent_and_has_no_answer_is_unknown_until_a_person_settles
         retry = await accept(uvm)
         assert "nobody knows" in said(await (await lend(uvm, [mission, retry])).call("fire", {"city": "Rome"}, PATH))
         await Door(uvm)("effects_settle", effect=effect, outcome="undone")
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             settled = await lend(uvm, [mission, retry])
             assert said(await settled.call("fire", {"city": "Rome"}, PATH)) == "it done"
             program.outcomes = ["unknown"]
@@ -162,7 +162,7 @@ async def test_a_program_that_is_still_there_is_asked_what_came_of_a_call(tmp_pa
     async with mind(tmp_path) as (uvm, mission):
         program = Program(uvm, None)
         uvm.readiness.tool_places.callers.times = CallerTimes(patience=HANG, again=HANG)
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             first = asyncio.ensure_future((await lend(uvm, [mission])).call("fire", {"city": "Rome"}, PATH))
             await program.was_asked.wait()
             first.cancel()
@@ -179,7 +179,7 @@ async def test_a_program_that_is_not_there_was_never_asked(tmp_path: Path) -> No
         for name in ("look", "fire"):
             assert "the program that asked is gone" in said(await tools.call(name, {"city": "Rome"}, PATH))
         program = Program(uvm, "refused", "failed")
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             assert said(await tools.call("fire", {"city": "Rome"}, PATH)) == "fire was not called: it refused"
             assert said(await tools.call("fire", {"city": "Rome"}, PATH)) == "it failed"
             assert said(await tools.call("fire", {"city": "Rome"}, PATH)) == "it failed"
@@ -192,7 +192,7 @@ async def test_a_reading_call_without_an_answer_is_a_failure_and_made_again(tmp_
     async with mind(tmp_path) as (uvm, mission):
         tools = await lend(uvm, [mission])
         program = Program(uvm, "unknown")
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             assert "it unknown" in said(await tools.call("look", {"city": "Rome"}, PATH))
             assert said(await tools.call("look", {"city": "Rome"}, PATH)) == "it done"
         assert await effects(uvm) == []
@@ -224,7 +224,7 @@ async def test_a_mission_makes_only_so_many_calls(tmp_path: Path) -> None:
     """Served ones count too: an attempt that is thought again ends at the same call."""
     async with mind(tmp_path) as (uvm, mission):
         tools, program = await lend(uvm, [mission]), Program(uvm)
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             for _ in range(MOST_CALLS):
                 assert said(await tools.call("look", {"city": "Rome"}, PATH)) == "it done"
             assert f"has called tools {MOST_CALLS} times" in said(await tools.call("look", {"city": "Rome"}, PATH))
@@ -241,7 +241,7 @@ async def test_arguments_by_foreign_words_are_marked_for_the_yes(
     """Where the mission has read something external, words that are not the question's are taken for its."""
     async with mind(tmp_path) as (uvm, mission):
         program = Program(uvm)
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             (text,) = (await (await lend(uvm, [mission], trust=trust)).call("look", {"city": city}, PATH)).texts
         assert [each["from_external"] for each in program.calls] == [is_external]
         assert text.trust == ("external" if is_external else "tool")
@@ -267,7 +267,7 @@ async def test_files_of_the_home_are_tools_of_the_home_and_no_guests(tmp_path: P
         (text,) = (await tools.call("surroundings", {}, PATH)).texts
         assert ('"isolated":1' in text.text, text.source) == (True, "file tool surroundings")
         program = Program(uvm, "refused", "done")
-        with uvm.readiness.tool_places.callers.attached(CALLER, program.tell):
+        with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
             assert "switch_lamp was not called: it refused" in said(await tools.call("switch_lamp", {"on": True}, PATH))
             assert said(await tools.call("switch_lamp", {"on": True}, PATH)) == "the lamp is on"
             assert said(await tools.call("switch_lamp", {"on": True}, PATH)) == "the lamp is on"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import batos
-from batos.client.tool_calls import Approve, ToolCall, ToolCalls, always
+from batos.client.tool_calls import Approve, ToolCalls, ToolUse, always
 from batos.client.tool_functions import read
 from batos.protocol.errors import BriefError, NoServer
 
@@ -87,13 +87,13 @@ async def test_a_yes_is_asked_for_what_changes_something_or_derives_from_outside
     tool: str, changes: Mapping[str, Any], asks: bool
 ) -> None:
     """With the arguments; only True is a yes, and who raises has not said it."""
-    seen: list[ToolCall] = []
+    seen: list[ToolUse] = []
 
-    def truthy(call: ToolCall) -> Any:
+    def truthy(call: ToolUse) -> Any:
         seen.append(call)
         return "yes"
 
-    async def fails(call: ToolCall) -> bool:
+    async def fails(call: ToolUse) -> bool:
         seen.append(call)
         raise RuntimeError("no terminal")
 
@@ -106,7 +106,7 @@ async def test_a_yes_is_asked_for_what_changes_something_or_derives_from_outside
         assert why in told[2] or not asks
         assert bench.made == ([] if asks else ["look Rome"])
     arguments = {"city": "Rome"}
-    expected = ToolCall(tool, arguments, tool == "look", bool(changes.get("from_external")))
+    expected = ToolUse(tool, arguments, tool == "look", bool(changes.get("from_external")))
     assert seen == ([expected, expected] if asks else [])
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from batos.client.pending import OnEvent
-from batos.protocol.tool_declarations import CallReply, ToolCallDocument
+from batos.protocol.tool_documents import CallReply, ToolCallDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CallerTimes:
 class Callers:
     """The programs that wait, by their secret names. A call is asked for until it is answered: a program makes it once.
 
-    It is a program's own name, new for each question, so that a name stands for one table of calls that were made.
+    A program takes a new name for each question, so that a name stands for one table of calls that were made.
     """
 
     def __init__(self, times: CallerTimes | None = None) -> None:
@@ -33,7 +33,7 @@ class Callers:
         self._came = asyncio.Event()
 
     @contextmanager
-    def attached(self, caller: str | None, tell: OnEvent) -> Iterator[None]:
+    def attach(self, caller: str | None, tell: OnEvent) -> Iterator[None]:
         """Let a program make calls meanwhile, over its last connection; None is no program."""
         if caller is None:
             yield

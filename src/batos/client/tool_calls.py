@@ -15,11 +15,11 @@ from batos.client.pending import OnEvent, nobody
 from batos.client.sending import Asks
 from batos.client.tool_functions import CallFailed, CallTimedOut, declare
 from batos.protocol.errors import BatosError, BriefError
-from batos.protocol.tool_declarations import CallOutcome
+from batos.protocol.tool_documents import CallOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolUse:
     """A call that a mission wants to make of a function, as `approve` gets it.
 
     `from_external`: an argument derives from a document, a page or a tool's reply, and not from the question.
@@ -31,11 +31,12 @@ class ToolCall:
     from_external: bool
 
 
-#: Decides about a call: True lets it happen. One that is not asynchronous runs in a thread, and may wait for a person.
-Approve: TypeAlias = Callable[[ToolCall], bool | Awaitable[bool]]
+#: Decides about a call: True lets it happen. A function that is not asynchronous runs in a thread, and may wait for a
+#: person.
+Approve: TypeAlias = Callable[[ToolUse], bool | Awaitable[bool]]
 
 
-def always(_call: ToolCall) -> bool:
+def always(_call: ToolUse) -> bool:
     """Return True: every call may happen, whatever it changes and wherever its arguments come from."""
     return True
 
@@ -89,14 +90,14 @@ class ToolCalls:
         self._on_event(event, keys)
 
     async def _tell(self, call: str, made: asyncio.Task[tuple[CallOutcome, str]]) -> None:
-        """Tell the server what came of a call. One that cannot be told now is asked for again, and told then."""
+        """Tell the server what came of a call. A server that cannot be told now asks again, and is told then."""
         outcome, text = await asyncio.shield(made)
         with suppress(BatosError):
             await self._ask("tool_result", {"caller": self.caller, "call": call, "outcome": outcome, "text": text})
 
     async def _make(self, keys: Mapping[str, Any]) -> tuple[CallOutcome, str]:
         """Make a call and return its outcome with its result, or with the reason why there is none."""
-        call = ToolCall(str(keys["tool"]), dict(keys["arguments"]), bool(keys["reads"]), bool(keys["from_external"]))
+        call = ToolUse(str(keys["tool"]), dict(keys["arguments"]), bool(keys["reads"]), bool(keys["from_external"]))
         found = self._functions.get(call.tool)
         if found is None and not keys["is_file"]:
             return "refused", f"the program has no function {call.tool!r}"
@@ -111,7 +112,7 @@ class ToolCalls:
         except CallFailed as error:
             return "failed" if error.ran else "refused", str(error)
 
-    async def _objection(self, call: ToolCall) -> str:
+    async def _objection(self, call: ToolUse) -> str:
         """Return why a call may not be made; "" if it may."""
         if call.reads and not call.from_external:
             return ""

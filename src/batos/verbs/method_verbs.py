@@ -15,7 +15,7 @@ from batos.protocol.method_documents import (
     MethodList,
     MethodProvenance,
 )
-from batos.protocol.tool_declarations import ToolList
+from batos.protocol.tool_documents import ToolList
 from batos.protocol.wire_messages import Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing, wrap

@@ -12,7 +12,7 @@ from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
 from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
 from batos.protocol.server_documents import SentPiece
-from batos.protocol.tool_declarations import RESULT_BYTES, AcceptedResult, CallOutcome
+from batos.protocol.tool_documents import RESULT_BYTES, AcceptedResult, CallOutcome
 from batos.protocol.wire_messages import PIECE_BYTES, Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, listing, table, wrap
@@ -159,7 +159,7 @@ class AttachArgs(StrictModel):
 
 
 class ToolResultArgs(StrictModel):
-    """What came of a call that the event `mission.tool_call` asked a program for."""
+    """Answer a call that the event `mission.tool_call` asked a program for."""
 
     caller: Name = Field(description="The name by which the brief knows the program.")
     call: Name = Field(description="The id of the call.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,18 +16,20 @@ from tests.agency.lending import lend
 from tests.agency.test_file_tools import GOOD, folder_with
 from tests.server.dispatch.test_guests_guest_rights import two_guests
 
-from batos import Client, read
+from batos import Client, always, read
 from batos.agency.toolbox import ToolResult
 from batos.cli.verbs.serve import open_server
 from batos.client.clients import AsyncClient
-from batos.client.tool_calls import ToolCall
+from batos.client.tool_calls import ToolUse
 from batos.client.tool_functions import declare
 from batos.config import Settings
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.protocol.errors import BriefError, UsageError
+from batos.pytest_plugin import FakedTools
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
 
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "tools.md"
 ASK: Any = {"effort": "reflex"}
 
 
@@ -85,10 +89,10 @@ async def fire(city: str) -> str:
 async def test_functions_of_a_program_run_where_the_program_is(own_home: Path) -> None:
     """One that is not asynchronous in a thread, another one awaited; both are told by events of this asker alone."""
     bridge = LentBridge(("look", {"city": "Rome"}), ("fire", {"city": "Rome"}), ("look", {"city": "Rome", "x": 1}))
-    seen: list[ToolCall] = []
+    seen: list[ToolUse] = []
     told: list[str] = []
 
-    async def approve(call: ToolCall) -> bool:
+    async def approve(call: ToolUse) -> bool:
         seen.append(call)
         return True
 
@@ -99,7 +103,7 @@ async def test_functions_of_a_program_run_where_the_program_is(own_home: Path) -
         assert mission.done
         assert bridge.said[:2] == ['{"city":"Rome","thread":false}', "fired at Rome"]
         assert "Additional properties" in bridge.said[2]
-        assert seen == [ToolCall("fire", {"city": "Rome"}, reads=False, from_external=False)]
+        assert seen == [ToolUse("fire", {"city": "Rome"}, reads=False, from_external=False)]
         assert told.count("mission.tool_call") == 2
         assert [each["state"] for each in (await client.effects())["effects"]] == ["released"]
 
@@ -184,3 +188,32 @@ async def test_a_guest_lends_its_own_tools_and_sees_no_others(own_home: Path) ->
         asked = await two.ann.ask("Look at Rome?", tools=[look], **ASK)
         assert (asked["brief"]["user"], asked["brief"]["tools"][0]["name"]) == ("key ann", "look")
         assert (await two.bob.call("tools"))["written"] == []
+
+
+async def test_the_examples_of_the_page_do_what_it_says(own_home: Path) -> None:
+    """A program that lends two functions and asks its person, and a file of the home."""
+    program, file = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    bridge = LentBridge(("tide", {"harbour": "Maro"}), ("ring_bell", {"times": 2}), ("free_space", {"folder": "/"}))
+    async with served(own_home, bridge):
+        folder_with(own_home, disk=file)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        said, _ = await process.communicate(b"y\n")
+    assert said.decode() == "ring_bell {'times': 2}? [y/N] done\n"
+    assert bridge.said[:2] == ['{"harbour":"Maro","high":"14:32"}', "rung 2 times"]
+    assert bridge.said[2].startswith('{"free":')
+
+
+async def test_a_test_declares_what_tools_bring_and_sees_their_calls(own_home: Path) -> None:
+    """As the fixture `batos_server` lets it; a tool of which nothing is declared is called."""
+    calls: list[tuple[str, dict[str, object]]] = [(name, {"city": "Rome"}) for name in ("look", "fire", "look")]
+    faked, bridge = FakedTools(), LentBridge(*calls)
+    async with served(own_home, bridge) as client:
+        bridge.uvm.readiness.tool_places.stand_ins.append(faked.answer)
+        faked.returns("look", {"degrees": 18})
+        await client.ask("Look at Rome?", tools=[look, fire], approve=always, **ASK)
+        faked.fails("look", "no net")
+        await client.ask("Look at Rome?", tools=[look, fire], approve=always, **ASK)
+    assert bridge.said == ['{"degrees":18}', "fired at Rome", '{"degrees":18}', "no net", "fired at Rome", "no net"]
+    assert faked.calls == calls * 2

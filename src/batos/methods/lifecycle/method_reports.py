@@ -29,7 +29,7 @@ from batos.protocol.method_documents import (
     SlotChange,
     no_use,
 )
-from batos.protocol.tool_declarations import ToolLine
+from batos.protocol.tool_documents import ToolLine
 from batos.records import methods
 from batos.records.tools import count_wishes
 

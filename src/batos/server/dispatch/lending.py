@@ -14,7 +14,7 @@ from batos.image.ownership import is_guest
 from batos.image.roots import Root
 from batos.missions.readings import Readings
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_declarations import AcceptedResult, CallReply, ToolList, WrittenToolLine
+from batos.protocol.tool_documents import AcceptedResult, CallReply, ToolList, WrittenToolLine
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.method_verbs import TOOLS, ToolsArgs
 from batos.verbs.mission_verbs import TOOL_RESULT, SubmitArgs, ToolResultArgs
@@ -27,13 +27,13 @@ def attach(callers: Callers, given: SubmitArgs, tell: OnEvent) -> AbstractContex
     """
     tools, caller = given.brief.get("tools"), given.brief.get("caller")
     if not tools and caller is None:
-        return callers.attached(None, tell)
+        return callers.attach(None, tell)
     what = "" if isinstance(caller, str) else "`caller` names the program that runs them"
     what = what if given.follow else "a program runs them while it follows its mission"
     if what or given.as_of is not None:
         what = what or "a question to the past calls nothing"
         raise BriefError(f"tools: {what}", field="tools", remedy="Use `ask` of the Python client.")
-    return callers.attached(str(caller), tell)
+    return callers.attach(str(caller), tell)
 
 
 def changes(callers: Callers) -> Mapping[str, Handler]:
@@ -52,7 +52,7 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
 
     def list_tools(found: list[ToolFile], user: str | None) -> ToolList:
         with of.image.snapshot() as root:
-            lent = [*_lent(root, user), *(line for each in found for line in _written(each))]
+            lent = [*_list_lent(root, user), *(line for each in found for line in _list_written(each))]
         return {"tools": of.lifecycle.tools(), "written": lent}
 
     async def answer(given: ToolsArgs, *_told: object) -> ToolList:
@@ -63,7 +63,7 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
     return dict((bind(TOOLS, answer),))
 
 
-def _lent(root: Root, user: str | None) -> Iterator[WrittenToolLine]:
+def _list_lent(root: Root, user: str | None) -> Iterator[WrittenToolLine]:
     """Yield the functions that programs lend to missions (of a user's) that have not ended."""
     for mission in root[roots.UNFOLDED]:
         brief = roots.mission_record(root, mission).brief.value
@@ -74,7 +74,7 @@ def _lent(root: Root, user: str | None) -> Iterator[WrittenToolLine]:
             )  # fmt: skip
 
 
-def _written(file: ToolFile) -> Iterator[WrittenToolLine]:
+def _list_written(file: ToolFile) -> Iterator[WrittenToolLine]:
     """Yield the tools of a file of the home; a broken one with its error."""
     line = WrittenToolLine(
         tool=file.path.name, kind="file", what="", reads=False, by="the home", place=str(file.path), error=file.error

@@ -79,7 +79,7 @@ def distinct_names(tools: tuple[ToolDeclaration, ...] | None) -> tuple[ToolDecla
     return tools
 
 
-#: What came of a call: `done`; `failed`: the function said so; `refused`: it was not run; `unknown`: nobody knows
+#: The outcome of a call: `done`; `failed`: the function said so; `refused`: it was not run; `unknown`: nobody knows
 #: whether it ran.
 CallOutcome: TypeAlias = Literal["done", "failed", "refused", "unknown"]
 
@@ -102,7 +102,7 @@ class ToolCallDocument(TypedDict):
 
 
 class CallReply(TypedDict):
-    """What came of a call: its result as text, or the reason in one line."""
+    """The answer to a call: its result as text, or the reason in one line."""
 
     outcome: CallOutcome
     text: str
