@@ -57,6 +57,7 @@ from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Doing, Readings
 from batos.missions.recovery import Recovery
 from batos.missions.sharing import Sharing
+from batos.missions.toolboxes import MakesToolbox
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
@@ -86,6 +87,8 @@ class Seams:
     pauses: Sequence[float] = PAUSES
     quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
+    #: What gives missions tools beside those that were granted.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +289,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=partial(_rates_for, opened, counters), reaches_out=copied is None,
+        rates=partial(_rates_for, opened, counters), reaches_out=copied is None, toolboxes=seams.toolboxes,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
@@ -326,11 +329,10 @@ def _curating(
         heartbeat.curating(curator, settings.cold_days, opened.clock), entropy_days.tuning(opened.image, opened.clock),
     ]  # fmt: skip
     budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
-    return curator, Heartbeat(
-        HeartbeatParts(
-            opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
-        )
-    )  # fmt: skip
+    parts = HeartbeatParts(
+        opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power
+    )
+    return curator, Heartbeat(parts)
 
 
 def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
@@ -385,14 +387,10 @@ def _reconciler(
 ) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
+    parts = (opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing)
     if copied is not None:
-        return PastReconciler(
-            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied.mind
-        )
-    return Reconciler(
-        opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,
-        lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()),
-    )  # fmt: skip
+        return PastReconciler(*parts, mind=copied.mind)
+    return Reconciler(*parts, lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()))
 
 
 async def _finish(close: Callable[[], Awaitable[None]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from batos.agency.toolbox import Toolbox
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -174,6 +175,8 @@ class MissionIO:
     recollection: Recollection | None = None
     #: None: the mind knows no figures of itself.
     rates: Rates | None = None
+    #: The tools that were given to the mission; None: it has none.
+    toolbox: Toolbox | None = None
 
 
 @dataclass(frozen=True, slots=True)

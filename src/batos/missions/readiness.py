@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -25,6 +25,7 @@ from batos.minds.context import MethodRuntime, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
+from batos.missions.toolboxes import MakesToolbox
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.routing import router as routers
 from batos.routing.lexical import lessons_of
@@ -73,6 +74,8 @@ class ReadinessParts:
     rates: Rates | None = None
     #: False in a copy of the mind.
     reaches_out: bool = True
+    #: What gives missions their tools.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 class Readiness:
@@ -200,6 +203,7 @@ class Readiness:
             routes_anew=parts.routes_anew,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
+            toolboxes=parts.toolboxes,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

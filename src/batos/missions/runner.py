@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -44,6 +44,7 @@ from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
 from batos.missions.commits import CONFLICT, CommitPlace, CommitTurns, guard_missions, name_conflict
 from batos.missions.interpreter import MissionInterpreter
+from batos.missions.toolboxes import MakesToolbox, join_toolboxes
 from batos.objects.prototype import own_slots, send
 from batos.protocol.errors import InternalError, MissionFailed, ModelMissing, Refused, message_of
 from batos.protocol.event_payloads import (
@@ -145,6 +146,8 @@ class MissionRunner:
     rates: Rates | None = None
     #: False in a copy of the mind: nothing outside is asked or told.
     reaches_out: bool = True
+    #: What gives missions their tools.
+    toolboxes: Sequence[MakesToolbox] = ()
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -356,13 +359,13 @@ class MissionRunner:
         io = MissionIO(
             session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked, outside,
             self.methods, meanings, self.recollection, self.rates,
+            join_toolboxes(self.toolboxes, root, brief, outside),
         )  # fmt: skip
+        generated, learned = {}, generation_limits.read_learnt(decided.mine())
         if before is not None:
-            known = before.trace.generated.items()  # those of missions that are undone by now are left out
+            known, learned = before.trace.generated.items(), before.trace.learned
+            # Those of missions that are undone by now are left out.
             generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
-            learned = before.trace.learned
-        else:
-            generated, learned = {}, generation_limits.read_learnt(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned, computed=dict(own.computed)))
 
     def _session(

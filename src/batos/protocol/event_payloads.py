@@ -84,6 +84,15 @@ class MissionOutside(MissionPayload):
     from_journal: bool
 
 
+class MissionTool(MissionPayload):
+    """A call of a tool at `path`: so many texts came, or the failure."""
+
+    path: str
+    tool: str
+    texts: int
+    failure: str
+
+
 class MissionToken(MissionPayload):
     """A piece of an answer as it is streamed; `path` names the call that writes it."""
 
@@ -357,6 +366,7 @@ MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
 MISSION_STATE: Final = Event("mission.state", MissionState)
 MISSION_RULE: Final = Event("mission.rule", MissionRule)
 MISSION_OUTSIDE: Final = Event("mission.outside", MissionOutside)
+MISSION_TOOL: Final = Event("mission.tool", MissionTool)
 MISSION_TOKEN: Final = Event("mission.token", MissionToken)
 MISSION_CITATION: Final = Event("mission.citation", MissionCitation)
 MISSION_PARTIAL: Final = Event("mission.partial", MissionPartial)
