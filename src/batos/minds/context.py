@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from batos.agency.look_ups.granted import LookUps
 from batos.agency.toolbox import Toolbox
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
@@ -175,6 +176,8 @@ class MissionIO:
     recollection: Recollection | None = None
     #: None: the mind knows no figures of itself.
     rates: Rates | None = None
+    #: None: nothing can be looked up.
+    look_ups: LookUps | None = None
     #: The tools that were given to the mission; None: it has none.
     toolbox: Toolbox | None = None
 

@@ -7,7 +7,10 @@ from typing import TypeVar
 
 from batos.agency import granting, written_tools
 from batos.agency.granting import effect_document
-from batos.agency.records import call_records, effect_records
+from batos.agency.look_ups import grants
+from batos.agency.records import call_records, effect_records, look_up_records
+from batos.agency.records.effect_records import GrantKind
+from batos.agency.records.look_up_records import GrantTerms, LookUpKind
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -45,22 +48,62 @@ class EffectChanges:
         )
 
     async def _add(self, given: GrantsAddArgs, *_told: object) -> AddedGrant:
-        if given.blind and given.kind == "file":
+        match given.kind:
+            case "file" | "http" as acts:
+                return await self._add_sink(given, acts)
+            case reads:
+                return await self._add_look_up(given, reads)
+
+    async def _add_sink(self, given: GrantsAddArgs, kind: GrantKind) -> AddedGrant:
+        if given.blind and kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
+        self._refuse_terms(given)
         settings, host = self._uvm.settings, self._uvm.image.publishing.host
         data, ports = granting.data_places(settings), granting.own_ports(settings)
-        target, usual = granting.check_target(given.kind, given.target, settings.home, data, ports)
-        name = granting.check_name(given.name or granting.name_for(given.kind, target))
+        target, usual = granting.check_target(kind, given.target, settings.home, data, ports)
+        name = granting.check_name(given.name or granting.name_for(kind, target))
         told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
 
         def change(root: Root) -> AddedGrant:
-            made = effect_records.add_capability(root, name, given.kind, target, sink, told)
+            made = effect_records.add_capability(root, name, kind, target, sink, told)
             if given.unattended:
                 made.unattended = True
             if host is not None:
                 effect_records.bind_capability(made, host)
             roots.connection_of(root).add(made)  # it has a reference from now on
+            return {"grant": granting.grant_document(made)}
+
+        return await self._shield(self._uvm.image.shared.apply(change))
+
+    def _refuse_terms(self, given: GrantsAddArgs) -> None:
+        """Raise BriefError for a term of a look-up in a grant of effects."""
+        for name in ("hosts", "paths", "ports", "rate", "budget", "until", "guests", "book"):
+            if getattr(given, name):
+                remedy = "Leave it out: it is for grants to look up."
+                raise BriefError(f"--{name} is not for {given.kind}", field=f"args.{name}", remedy=remedy)
+
+    async def _add_look_up(self, given: GrantsAddArgs, kind: LookUpKind) -> AddedGrant:
+        if given.blind:
+            raise BriefError("a look-up changes nothing", field="args.blind", remedy="Leave --blind out.")
+        settings = self._uvm.settings
+        terms = GrantTerms(
+            tuple(given.hosts), tuple(given.paths), tuple(given.ports), given.rate, given.budget, given.until or "",
+            given.guests, given.book or "",
+        )  # fmt: skip
+
+        def check_folder(target: str) -> str:
+            return granting.check_target("file", target, settings.home, granting.data_places(settings))[0]
+
+        target, terms = grants.check_look_up(kind, given.target, terms, check_folder, granting.own_ports(settings))
+        name = granting.check_name(given.name or grants.name_of_look_up(kind, target))
+        told = given.user or settings.asker, iso(self._uvm.clock())
+
+        def change(root: Root) -> AddedGrant:
+            made = look_up_records.add_look_up(root, name, kind, target, terms, told)
+            if given.unattended:
+                made.unattended = True
+            roots.connection_of(root).add(made)
             return {"grant": granting.grant_document(made)}
 
         return await self._shield(self._uvm.image.shared.apply(change))
