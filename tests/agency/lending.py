@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.inference.counting_bridge import PLENTY
 
 from batos.agency.callers import Callers
-from batos.agency.written_tools import LentTo, WrittenTools, open_written_tools
+from batos.agency.written_tools import WrittenTools, lend_tools
 from batos.inference.journal import is_of_model
 from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session
@@ -17,7 +17,7 @@ from batos.uvm import UVM
 
 
 async def lend(
-    uvm: UVM, missions: Sequence[str], *, trust: str = "user", copied: bool = False, callers: Callers | None = None
+    uvm: UVM, missions: Sequence[str], *, copied: bool = False, callers: Callers | None = None
 ) -> WrittenTools:
     """The tools of the last of these missions; those before it are its ancestors."""
     mission = missions[-1]
@@ -27,4 +27,8 @@ async def lend(
     session = Session(mission, uvm.journal, uvm.bridge, {}, PLENTY, uvm.events, earlier)
     outside = OutsideCalls(session, missions, reaches_out=not copied)
     places = replace(uvm.readiness.tool_places, callers=callers or uvm.readiness.tool_places.callers)
-    return await open_written_tools(places, LentTo(mission, brief, outside, lambda: trust))
+    await places.files.list_files()
+    with uvm.image.snapshot() as root:
+        tools = lend_tools(places, root, brief, outside)
+    assert tools is not None
+    return tools

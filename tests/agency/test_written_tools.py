@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.agency.lending import lend
@@ -16,7 +16,7 @@ from tests.waiting import HANG
 
 from batos.agency.callers import CallerTimes
 from batos.agency.toolbox import ToolResult
-from batos.agency.written_tools import MOST_CALLS, is_own
+from batos.agency.written_tools import MOST_CALLS
 from batos.client.tool_functions import declare, read
 from batos.protocol.tool_documents import CallOutcome
 from batos.testing import scripted_uvm
@@ -37,6 +37,13 @@ def fire(city: str) -> str:
     return city
 
 
+@read
+def choose(unit: Literal["kelvin", "celsius"], count: int, days: list[Literal["monday"]] = [], on: bool = True) -> str:  # noqa: B006
+    """Choose a unit."""
+    return f"{unit} {count} {days} {on}"
+
+
+CHOOSE = declare(choose).declaration.model_dump()
 TOOLS = [declare(each).declaration.model_dump() for each in (look, fire)]
 
 
@@ -232,25 +239,26 @@ async def test_a_mission_makes_only_so_many_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trust", "city", "is_external"),
-    [("external", "Rome", False), ("external", "Bonn", True), ("user", "Bonn", False), ("model", "Bonn", False)],
+    ("tool", "arguments", "is_external"),
+    [
+        ("look", {"city": "Rome"}, False),
+        ("look", {"city": "rome"}, False),
+        ("look", {"city": "Bonn"}, True),
+        ("choose", {"unit": "kelvin", "days": ["monday"], "on": True, "count": 3}, False),
+        ("choose", {"unit": "kelvin", "count": 4}, True),
+    ],
 )
-async def test_arguments_by_foreign_words_are_marked_for_the_yes(
-    tmp_path: Path, trust: str, city: str, is_external: bool
+async def test_words_that_are_not_the_questions_are_marked_for_the_yes(
+    tmp_path: Path, tool: str, arguments: Mapping[str, object], is_external: bool
 ) -> None:
-    """Where the mission has read something external, words that are not the question's are taken for its."""
-    async with mind(tmp_path) as (uvm, mission):
+    """They may come from a document; the choices that a tool declares are its program's own."""
+    async with mind(tmp_path) as (uvm, _):
+        mission = await accept(uvm, text="Who looks at Rome 3 times?", tools=[*TOOLS, CHOOSE])
         program = Program(uvm)
         with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
-            (text,) = (await (await lend(uvm, [mission], trust=trust)).call("look", {"city": city}, PATH)).texts
+            (text,) = (await (await lend(uvm, [mission])).call(tool, arguments, PATH)).texts
         assert [each["from_external"] for each in program.calls] == [is_external]
         assert text.trust == ("external" if is_external else "tool")
-
-
-def test_words_are_own_if_the_question_has_them() -> None:
-    """Within lists too; truth values tell nothing."""
-    assert is_own({"a": ["Rome", 3], "b": True, "c": None}, "rome, 3 days")
-    assert not is_own({"a": ["Rome", 4]}, "rome, 3 days")
 
 
 async def test_files_of_the_home_are_tools_of_the_home_and_no_guests(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,8 @@ class FileTools:
 
     def __init__(self, folder: Path, seconds: float = CALL_SECONDS) -> None:
         self._folder, self._seconds = folder, seconds
+        #: The files as they were listed last.
+        self.known: Sequence[ToolFile] = ()
         self._listed: dict[Path, tuple[tuple[int, int, int], ToolFile]] = {}
         self._turn = asyncio.Lock()
 
@@ -54,6 +56,7 @@ class FileTools:
                 names |= {each.name for each in file.tools}
                 told = f"another file has a tool {min(twice)!r} too" if twice else ""
                 found.append(ToolFile(file.path, error=told) if twice else file)
+            self.known = found
             return found
 
     async def _look(self, path: Path) -> ToolFile:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,13 +14,16 @@ from pydantic import JsonValue
 
 from batos.agency.callers import Callers
 from batos.agency.file_tools import FOLDER, FileTools
+from batos.agency.look_ups import leaving
 from batos.agency.records import call_records
 from batos.agency.toolbox import Tool, ToolResult, ToolText
 from batos.events import Events
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.ownership import is_guest
+from batos.image.roots import Root
 from batos.inference.outside_calls import OutsideCall, OutsideCalls, Result
+from batos.memory.segmentation import words
 from batos.protocol import answer_schemas, brief_checks
 from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import OutcomeUnknown, Refused, TimedOut
@@ -63,16 +65,6 @@ def open_places(home: Path, image: LivingImage, events: Events, clock: Callable[
 
 
 @dataclass(frozen=True, slots=True)
-class LentTo:
-    """The mission that tools are lent to; `trust` returns the lowest class of what it has read so far."""
-
-    id: str
-    brief: MissionBrief
-    outside: OutsideCalls
-    trust: Callable[[], str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Use:
     """A use of a tool: with what, whether that derives from outside, and the call that the journal knows it by."""
 
@@ -85,8 +77,8 @@ class _Use:
 class WrittenTools:
     """A `Toolbox` of a program's functions and of files. A call that may change something is made once in a lineage."""
 
-    def __init__(self, places: ToolPlaces, lent: LentTo, tools: Sequence[Tool]) -> None:
-        self._places, self._lent = places, lent
+    def __init__(self, places: ToolPlaces, brief: MissionBrief, outside: OutsideCalls, tools: Sequence[Tool]) -> None:
+        self._places, self._brief, self._outside = places, brief, outside
         self._tools = {each.name: each for each in sorted(tools, key=lambda each: each.name)}
         self._count = 0
 
@@ -112,14 +104,14 @@ class WrittenTools:
         asked = OutsideCall(
             place, f"{tool.kind} tool", {"tool": name, "arguments": given}, "read" if tool.reads else "send"
         )
-        is_external = self._lent.trust() == "external" and not is_own(given, self._lent.brief.text)
+        is_external = not is_own(given, tool, self._brief)
         return await self._perform(_Use(tool, given, is_external, asked), path)
 
     async def _perform(self, use: _Use, path: str) -> ToolResult:
         make = partial(self._make, use)
         find = partial(make, again=True) if use.tool.kind == "program" else None
         try:
-            value = await self._lent.outside.perform(use.call, make, find)
+            value = await self._outside.perform(use.call, make, find)
         except OutcomeUnknown as error:
             effect = await self._record(use, path, "unknown", "whether it ran is not known")
             settle = f" Look, then: batos effects settle {effect} done (or undone)." if effect else ""
@@ -152,14 +144,14 @@ class WrittenTools:
         return {"outcome": reply["outcome"], "text": reply["text"], "external": use.from_external, "at": at}
 
     async def _run_function(self, use: _Use, call: str, *, again: bool) -> CallReply | None:
-        caller = self._lent.brief.caller or ""
+        caller = self._brief.caller or ""
         if not await self._places.callers.is_there(caller) and not again:
             raise Refused(f"{use.tool.name} was not called: the program that asked is gone")
         return await self._ask_program(use, call)
 
     async def _run_file(self, use: _Use, call: str, *, again: bool) -> CallReply | None:
         if _wants_yes(use):
-            if self._lent.brief.caller is None:
+            if self._brief.caller is None:
                 raise Refused(f"{use.tool.name} was not called: it needs a yes, and its asker gave no approve=")
             said = await self._ask_program(use, f"{call}?")
             if said is None or said["outcome"] != "done":
@@ -169,18 +161,18 @@ class WrittenTools:
     async def _ask_program(self, use: _Use, call: str) -> CallReply | None:
         """Ask the program to make a call, or whether a file may make it."""
         told = ToolCallDocument(
-            mission=self._lent.id, call=call, tool=use.tool.name, arguments=use.arguments, reads=use.tool.reads,
+            mission=self._outside.mission, call=call, tool=use.tool.name, arguments=use.arguments, reads=use.tool.reads,
             from_external=use.from_external, is_file=use.tool.kind == "file", seconds=CALL_SECONDS,
         )  # fmt: skip
         seconds = CALL_SECONDS + WAY + (self._places.callers.times.deciding if _wants_yes(use) else 0.0)
-        return await self._places.callers.ask(self._lent.brief.caller or "", told, seconds)
+        return await self._places.callers.ask(self._brief.caller or "", told, seconds)
 
     async def _record(self, use: _Use, path: str, state: Literal["released", "unknown"], reason: str) -> str:
         """Record what came of a call among the effects, if it is this mission's own; return the effect's id, or ""."""
-        call, image = self._lent.outside.own_id(use.call), self._places.image
-        if call is None or not self._lent.outside.reaches_out:
+        call, image = self._outside.own_id(use.call), self._places.image
+        if call is None or not self._outside.reaches_out:
             return ""
-        mission, facts = self._lent.id, {
+        mission, facts = self._outside.mission, {
             "kind": use.tool.kind, "tool": use.tool.name, "arguments": use.arguments, "path": path, "reason": reason,
         }  # fmt: skip
         with image.snapshot() as root:
@@ -212,14 +204,17 @@ def _failure(line: str) -> ToolResult:
     return ToolResult(failure=said if len(said) <= FAILURE_LIMIT else f"{said[: FAILURE_LIMIT - 1]}…")
 
 
-def is_own(arguments: object, question: str) -> bool:
-    """Test if every word and number in arguments stands in the question: then they are the person's own.
+def is_own(arguments: object, tool: Tool, brief: MissionBrief) -> bool:
+    """Test if every word and number in arguments stands in the question, or among the choices that a tool declares."""
+    own = leaving.words_of_question(brief, map(str, _values(list(_choices(tool.parameters)))))
+    said = " ".join(map(str, _values(arguments)))
+    return all(leaving.own_word(each, own) for each in words(said))
 
-    >>> is_own({"city": "Rome", "days": 3}, "The weather in Rome for 3 days?"), is_own({"city": "Bonn"}, "In Rome?")
-    (True, False)
-    """
-    own = set(re.findall(r"\w+", question.casefold()))
-    return all(own.issuperset(re.findall(r"\w+", str(each).casefold())) for each in _values(arguments))
+
+def _choices(schema: Mapping[str, Any]) -> Iterator[object]:
+    """Yield the choices of the parameters of a tool, and of the items of those that are lists."""
+    for each in schema["properties"].values():
+        yield from (*each.get("enum", ()), *each.get("items", {}).get("enum", ()))
 
 
 def _values(value: object) -> list[object]:
@@ -235,13 +230,13 @@ def _as_tool(declared: ToolDeclaration, kind: Any) -> Tool:
     return Tool(declared.name, declared.purpose, declared.parameters, kind, declared.reads)
 
 
-async def open_written_tools(places: ToolPlaces, lent: LentTo) -> WrittenTools:
+def lend_tools(places: ToolPlaces, _root: Root, brief: MissionBrief, outside: OutsideCalls) -> WrittenTools | None:
     """Return the tools that a mission may use: its asker's functions and the home's files, of which a guest has none.
 
-    Of two with one name it is the program's.
+    Of two with one name it is the program's. None: there are none.
     """
-    own = [_as_tool(each, "program") for each in lent.brief.tools or ()]
-    files = [] if is_guest(lent.brief.user) else await places.files.list_files()
+    own = [_as_tool(each, "program") for each in brief.tools or ()]
+    files = () if is_guest(brief.user) else places.files.known
     names = {each.name for each in own}
     beside = [_as_tool(each, "file") for file in files for each in file.tools if each.name not in names]
-    return WrittenTools(places, lent, [*own, *beside])
+    return WrittenTools(places, brief, outside, [*own, *beside]) if own or beside else None

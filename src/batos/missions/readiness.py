@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from batos.agency.look_ups.granted import LookUps
-from batos.agency.written_tools import open_places
+from batos.agency.written_tools import lend_tools, open_places
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -175,6 +175,7 @@ class Readiness:
 
     async def _begin_on(self, number: int, tell: OnProgress, baseline: Baseline) -> Ready:
         """Let missions begin on this baseline from now on; `number` is that of the check that found it."""
+        await self.tool_places.files.list_files()
         before = self._ready
         self._parts.digests.update(baseline.digests)
         alike = before is not None and before.baseline.codex.digest == baseline.codex.digest
@@ -206,7 +207,7 @@ class Readiness:
             look_ups=parts.look_ups,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
-            toolboxes=parts.toolboxes,
+            toolboxes=(partial(lend_tools, self.tool_places), *parts.toolboxes),
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

@@ -18,6 +18,7 @@ from tests.server.dispatch.test_guests_guest_rights import two_guests
 
 from batos import Client, always, read
 from batos.agency.toolbox import ToolResult
+from batos.cli.verb_options import own_folder
 from batos.cli.verbs.serve import open_server
 from batos.client.clients import AsyncClient
 from batos.client.tool_calls import ToolUse
@@ -28,6 +29,7 @@ from batos.protocol.errors import BriefError, UsageError
 from batos.pytest_plugin import FakedTools
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
+from ollama_emulator.emulator import Emulator
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "tools.md"
 ASK: Any = {"effort": "reflex"}
@@ -41,7 +43,6 @@ class LentBridge(ScriptedBridge):
     def __init__(self, *calls: tuple[str, dict[str, object]]) -> None:
         super().__init__()
         self.calls, self.results = calls, list[ToolResult]()
-        self.trust = "user"
         self.may_go = asyncio.Event()
 
     async def think(
@@ -50,7 +51,7 @@ class LentBridge(ScriptedBridge):
         """Make the calls."""
         await self.may_go.wait()
         (mission,) = self.uvm.image.unfolded_missions()
-        tools = await lend(self.uvm, [mission], trust=self.trust)
+        tools = await lend(self.uvm, [mission])
         for number, (name, arguments) in enumerate(self.calls):
             self.results.append(await tools.call(name, arguments, f"babs/tools#{number}"))
         return await super().think(request, on_token, stream=stream)
@@ -111,7 +112,6 @@ async def test_functions_of_a_program_run_where_the_program_is(own_home: Path) -
 async def test_a_synchronous_program_lends_too_and_by_its_stream(own_home: Path) -> None:
     """Without approve= a function that reads is not called with foreign words."""
     bridge = LentBridge(("look", {"city": "Rome"}), ("look", {"city": "Bonn"}))
-    bridge.trust = "external"
 
     def ask() -> str:
         with Client(own_home) as client, client.stream("Look at Rome?", tools=[look], **ASK) as stream:
@@ -191,18 +191,30 @@ async def test_a_guest_lends_its_own_tools_and_sees_no_others(own_home: Path) ->
 
 
 async def test_the_examples_of_the_page_do_what_it_says(own_home: Path) -> None:
-    """A program that lends two functions and asks its person, and a file of the home."""
+    """Against the emulator: a program that lends two functions and asks its person, and a file of the home."""
     program, file = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    bridge = LentBridge(("tide", {"harbour": "Maro"}), ("ring_bell", {"times": 2}), ("free_space", {"folder": "/"}))
-    async with served(own_home, bridge):
-        folder_with(own_home, disk=file)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    anywhere = "tcp://127.0.0.1:*"
+    own_folder(own_home)
+    folder_with(own_home, disk=file)
+    async with Emulator().serving() as url:
+        settings = Settings(
+            home=own_home, user="tester", bind=anywhere, events=anywhere, install="never", ollama_host=url
         )
-        said, _ = await process.communicate(b"y\n")
-    assert said.decode() == "ring_bell {'times': 2}? [y/N] done\n"
-    assert bridge.said[:2] == ['{"harbour":"Maro","high":"14:32"}', "rung 2 times"]
-    assert bridge.said[2].startswith('{"free":')
+        async with open_server(settings) as (uvm, _), AsyncClient(own_home, starts=False) as client:
+            await uvm.readiness.genesis()
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+            said, _ = await process.communicate(b"y\n")
+            space = await client.ask("How much room is left on the disk of the folder /tmp?", effort="reflex")
+            effects = (await client.effects())["effects"]
+    assert "['The next high tide of Maro is at 14:32.']" in said.decode()
+    assert "ring_bell {'times': 2}? [y/N] " in said.decode()
+    assert "['The bell was rung 2 times.']" in said.decode()
+    assert [(each["tool"], each["arguments"], each["failure"]) for each in space["provenance"]["tools"]] == [
+        ("free_space", {"folder": "/tmp"}, ""),
+    ]  # fmt: skip
+    assert [(each["state"], each["what"]) for each in effects] == [("released", 'call ring_bell {"times": 2}')]
 
 
 async def test_a_test_declares_what_tools_bring_and_sees_their_calls(own_home: Path) -> None:
