@@ -46,6 +46,7 @@ from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
+from batos.minds.context import MakesToolbox
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import VOTERS
 from batos.missions.counters import Counters
@@ -57,7 +58,6 @@ from batos.missions.readiness import Ollama, Readiness, ReadinessParts
 from batos.missions.readings import Doing, Readings
 from batos.missions.recovery import Recovery
 from batos.missions.sharing import Sharing
-from batos.missions.toolboxes import MakesToolbox
 from batos.missions.worker_runs import PAUSES, QUIET, WorkerDeps
 from batos.missions.workers import Workers
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
@@ -87,10 +87,10 @@ class Seams:
     pauses: Sequence[float] = PAUSES
     quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
-    #: What gives missions tools beside those that were granted.
-    toolboxes: Sequence[MakesToolbox] = ()
     #: Fetches pages of the world.
     fetcher: Fetcher | None = None
+    #: What gives missions tools beside those that were granted.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ async def lend(
     outside = OutsideCalls(session, missions, reaches_out=not copied)
     places = replace(uvm.readiness.tool_places, callers=callers or uvm.readiness.tool_places.callers)
     await places.files.list_files()
-    with uvm.image.snapshot() as root:
-        tools = lend_tools(places, root, brief, outside)
+    tools = lend_tools(places, brief, outside)
     assert tools is not None
     return tools

@@ -21,7 +21,6 @@ from batos.events import Events
 from batos.image.ids import iso
 from batos.image.image import LivingImage
 from batos.image.ownership import is_guest
-from batos.image.roots import Root
 from batos.inference.outside_calls import OutsideCall, OutsideCalls, Result
 from batos.memory.segmentation import words
 from batos.protocol import answer_schemas, brief_checks
@@ -230,7 +229,7 @@ def _as_tool(declared: ToolDeclaration, kind: Any) -> Tool:
     return Tool(declared.name, declared.purpose, declared.parameters, kind, declared.reads)
 
 
-def lend_tools(places: ToolPlaces, _root: Root, brief: MissionBrief, outside: OutsideCalls) -> WrittenTools | None:
+def lend_tools(places: ToolPlaces, brief: MissionBrief, outside: OutsideCalls) -> WrittenTools | None:
     """Return the tools that a mission may use: its asker's functions and the home's files, of which a guest has none.
 
     Of two with one name it is the program's. None: there are none.

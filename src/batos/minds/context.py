@@ -36,6 +36,9 @@ from batos.routing.router import Route
 #: Returns the rates of the mind itself that a user may be told, with the days of the metric if the last one is True.
 Rates: TypeAlias = Callable[[Root, str, bool], RatesDocument]
 
+#: Gives tools to a mission; None: it has none of that kind.
+MakesToolbox: TypeAlias = Callable[["MindContext"], Toolbox | None]
+
 #: The rank of each policy of installing; a brief may choose among equals.
 ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}
 
@@ -178,8 +181,8 @@ class MissionIO:
     rates: Rates | None = None
     #: None: nothing can be looked up.
     look_ups: LookUps | None = None
-    #: The tools that were given to the mission; None: it has none.
-    toolbox: Toolbox | None = None
+    #: What gives the mission tools beside its look-ups.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)

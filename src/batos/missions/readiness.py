@@ -10,6 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from batos.agency.look_ups.granted import LookUps
+from batos.agency.toolbox import Toolbox
 from batos.agency.written_tools import lend_tools, open_places
 from batos.config import Settings
 from batos.events import Events
@@ -22,11 +23,10 @@ from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
 from batos.memory.search.recollection import Recollection
-from batos.minds.context import MethodRuntime, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
-from batos.missions.toolboxes import MakesToolbox
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
 from batos.routing import router as routers
 from batos.routing.lexical import lessons_of
@@ -207,8 +207,11 @@ class Readiness:
             look_ups=parts.look_ups,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
-            toolboxes=(partial(lend_tools, self.tool_places), *parts.toolboxes),
+            toolboxes=(self._lend_tools, *parts.toolboxes),
         )
+
+    def _lend_tools(self, context: MindContext) -> Toolbox | None:
+        return lend_tools(self.tool_places, context.mission.brief, context.io.outside)
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:
         lessons = lessons_of(baseline.codex.personas.values())

@@ -37,7 +37,7 @@ from batos.memory.search.recollection import Recollection
 from batos.methods.generation import generation_limits, growth
 from batos.methods.generation.attempt import Appeared
 from batos.minds import context_building, own_figures, provenance
-from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
 from batos.minds.machine import begin
 from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
@@ -45,7 +45,6 @@ from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
 from batos.missions.commits import CONFLICT, CommitPlace, CommitTurns, guard_missions, name_conflict
 from batos.missions.interpreter import MissionInterpreter
-from batos.missions.toolboxes import MakesToolbox, join_toolboxes
 from batos.objects.prototype import own_slots, send
 from batos.protocol.errors import InternalError, MissionFailed, ModelMissing, Refused, message_of
 from batos.protocol.event_payloads import (
@@ -147,7 +146,6 @@ class MissionRunner:
     #: Looks up by grants. In a copy of the mind nothing outside is asked or told.
     look_ups: LookUps | None = None
     reaches_out: bool = True
-    #: What gives missions their tools.
     toolboxes: Sequence[MakesToolbox] = ()
     watch: Watch = field(init=False)
 
@@ -359,8 +357,7 @@ class MissionRunner:
         outside = OutsideCalls(session, (*asked.ancestors, mission), reaches_out=self.reaches_out)
         io = MissionIO(
             session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked, outside,
-            self.methods, meanings, self.recollection, self.rates, self.look_ups,
-            join_toolboxes(self.toolboxes, root, brief, outside),
+            self.methods, meanings, self.recollection, self.rates, self.look_ups, self.toolboxes,
         )  # fmt: skip
         generated, learned = {}, generation_limits.read_learnt(decided.mine())
         if before is not None:

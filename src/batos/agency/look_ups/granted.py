@@ -88,7 +88,7 @@ class Order:
 def order_of(selector: str, args: Sequence[object], *, by_person: bool) -> Order:
     """Return the order of a message's arguments. Raises: ObjectError: they are others."""
     if selector in ("fetch_", "read_"):
-        text, despite = (*args, "", False)[:2] if args else ("", False)
+        text, despite = (*args, False)[:2] if args else ("", False)
         if len(args) > 2 or not isinstance(despite, bool) or (despite and selector == "read_"):
             raise ObjectError(f"`{selector}` takes an address{' and true or false' if selector == 'fetch_' else ''}")
         address = leaving.check_text("address", text, LONGEST) if text else ""

@@ -37,14 +37,14 @@ def form_of(name: str, schema: Mapping[str, Any]) -> str:
     """Return the form that an argument must have in a question: address, mail, path, code, number, or ""."""
     kind, form = schema.get("type"), schema.get("format")
     said = described(name, schema)
-    if form in ("uri", "url") or (kind == "string" and name in ("url", "uri", "link")):
-        return "address"
     if form == "email" or " e mail address " in said:
         return "mail"
     if kind in ("number", "integer"):
         return "number"
     if re.search(r" (?:path|directory) ", said):
         return "path"
+    if form in ("uri", "url") or (kind == "string" and name in ("address", "link", "uri", "url")):
+        return "address"
     is_plain = kind == "string" and form is None and "pattern" not in schema and "enum" not in schema
     return "code" if is_plain and re.search(r" (?:number|id|code|identifier) ", said) else ""
 

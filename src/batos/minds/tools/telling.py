@@ -7,6 +7,7 @@ from typing import Final
 from batos.gate import languages
 from batos.minds.context import MindContext
 from batos.minds.tools import choice, words
+from batos.minds.tools.toolboxes import tools_of
 
 #: The persona whose work is to look things up.
 SEEKER: Final = "BABS"
@@ -25,9 +26,8 @@ def lead_of(context: MindContext) -> str:
     has_other = context.mission.passages or trace.memory.state == "found" or trace.told
     if context.mission.route.personas[0] != SEEKER or has_other or context.mission.brief.message:
         return ""
-    if context.io.toolbox is not None and context.io.toolbox.tools():
-        return ""
-    return words.listed(said, "none") if choice.asks_for_look(asked) else ""
+    is_wanted = choice.asks_for_look(asked) and tools_of(context) is None
+    return words.listed(said, "none") if is_wanted else ""
 
 
 def has_brought(context: MindContext) -> bool:
