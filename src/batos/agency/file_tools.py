@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
+from batos.agency import tool_process
 from batos.protocol.tool_documents import FAILURE_LIMIT, RESULT_BYTES, CallReply, ToolDeclaration
 
 #: The folder of the home that the files are in.
@@ -95,7 +96,7 @@ def _read_listing(path: Path, told: Mapping[str, Any]) -> ToolFile:
 async def _ask(path: Path, asked: Mapping[str, object], seconds: float) -> dict[str, Any]:
     """Ask a file in a process of its own, which ends with all that it started; return its reply, or an `error`."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-X", "utf8", "-m", "batos.agency.tool_process", str(path), str(seconds),
+        sys.executable, "-I", "-X", "utf8", "-m", tool_process.__name__, str(path), str(seconds),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         env={}, cwd=path.parent, start_new_session=True, limit=_REPLY_BYTES,
     )  # fmt: skip
