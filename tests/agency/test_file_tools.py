@@ -158,7 +158,7 @@ async def test_a_call_is_bounded_in_time_memory_and_size(tmp_path: Path) -> None
     assert (hoarded["outcome"], "MemoryError" in hoarded["text"]) == ("failed", True)
     quitted = await files.run("quits", {})
     assert (quitted["outcome"], "without a reply" in quitted["text"]) == ("unknown", True)
-    assert (await files.run("floods", {}))["text"].startswith("its result has 1,000,000 bytes")
+    assert (await files.run("floods", {}))["text"].startswith("its result has 1,000,002 bytes of JSON")
     assert (await files.run("scribbles", {}))["outcome"] == "unknown"
     place = tmp_path / "group"
     os.mkfifo(place)  # whoever opens it for reading waits until the tool opens it for writing

@@ -174,6 +174,7 @@ async def test_a_program_that_is_still_there_is_asked_what_came_of_a_call(tmp_pa
             await program.was_asked.wait()
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
+            assert await effects(uvm) == [("unknown", 'call fire {"city": "Rome"}')]
             assert said(await (await lend(uvm, [mission])).call("fire", {"city": "Rome"}, PATH)) == "it done"
         assert len({each["call"] for each in program.calls}) == 1
         assert await effects(uvm) == [("released", 'call fire {"city": "Rome"}')]

@@ -53,7 +53,7 @@ class Bench:
     async def want(self, tool: str, call: str = "x-1", **changes: Any) -> None:
         """An event that asks for a call, and the time until it was told."""
         keys = {
-            "mission": "m-1", "call": call, "tool": tool, "arguments": {"city": "Rome"}, "reads": tool == "look",
+            "mission": "m-1", "call": call, "tool": tool, "arguments": {"city": "Rome"}, "reads": tool != "lamp",
             "from_external": False, "is_file": False, "seconds": 30.0,
         }  # fmt: skip
         self.was_told.clear()

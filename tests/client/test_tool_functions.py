@@ -243,7 +243,7 @@ def too_much() -> str:
         (cancelling, "cancelling was cancelled"),
         (an_object, "its result is no JSON"),
         (a_circle, "its result is no JSON"),
-        (too_much, "its result has 262,145 bytes, at most 262,144 are taken"),
+        (too_much, "its result has 262,147 bytes of JSON, at most 262,144 are taken"),
     ],
 )
 async def test_whatever_a_function_does_is_a_line_and_never_a_crash(function: Callable[..., Any], why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from batos.agency.file_tools import FOLDER, FileTools
 from batos.agency.look_ups import leaving
 from batos.agency.records import call_records
 from batos.agency.toolbox import Tool, ToolResult, ToolText
+from batos.concurrency.threads import finish_despite_cancel
 from batos.events import Events
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -40,6 +42,7 @@ MOST_CALLS: Final = 32
 CALL_SECONDS: Final = 60.0
 WAY: Final = 10.0
 _NO_ANSWER: Final = "the program did not answer in time, or is gone"
+_UNKNOWN: Final = "whether it ran is not known"
 
 
 #: Answers a call in the place of a tool, by its name and arguments, as a test does; None: the tool itself is called.
@@ -111,8 +114,12 @@ class WrittenTools:
         find = partial(make, again=True) if use.tool.kind == "program" else None
         try:
             value = await self._outside.perform(use.call, make, find)
+        except asyncio.CancelledError:  # the mission ends, and may never come back to ask
+            if not use.tool.reads:
+                await finish_despite_cancel(asyncio.ensure_future(self._record(use, path, "unknown", _UNKNOWN)))
+            raise
         except OutcomeUnknown as error:
-            effect = await self._record(use, path, "unknown", "whether it ran is not known")
+            effect = await self._record(use, path, "unknown", _UNKNOWN)
             settle = f" Look, then: batos effects settle {effect} done (or undone)." if effect else ""
             return _failure(f"{error.message}.{settle}")
         except (Refused, TimedOut) as error:

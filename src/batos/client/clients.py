@@ -118,12 +118,12 @@ class AsyncClient:
         every event of the mission, `on_acknowledged` its id once it is committed.
         `as_of` asks the mind as it was at a time, right after a mission, or at a commit; nothing is kept of that.
         `tools` are functions of this program that the mission may call, and `approve=` (an `Approve`) decides about the
-        calls that may change something (docs/tools.md).
+        calls that may change something, also of tools in files (docs/tools.md).
         """
         approve = cast("Approve | None", brief.pop("approve", None))
         whole = {**_as_document(brief), "text": text, "attachments": await self.attach(files)}
         args = {"brief": whole, "follow": True, **_moment(as_of)}
-        if not tools:
+        if not tools and approve is None:
             return Mission(await self.call("submit", args, on_event, on_acknowledged))
         async with ToolCalls(tools, approve, self.call, on_event) as calls:
             args["brief"] = {**whole, "tools": calls.declarations, "caller": calls.caller}

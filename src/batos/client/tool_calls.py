@@ -97,13 +97,15 @@ class ToolCalls:
 
     async def _make(self, keys: Mapping[str, Any]) -> tuple[CallOutcome, str]:
         """Make a call and return its outcome with its result, or with the reason why there is none."""
-        call = ToolUse(str(keys["tool"]), dict(keys["arguments"]), bool(keys["reads"]), bool(keys["from_external"]))
-        found = self._functions.get(call.tool)
-        if found is None and not keys["is_file"]:
-            return "refused", f"the program has no function {call.tool!r}"
+        tool, is_file = str(keys["tool"]), bool(keys["is_file"])
+        found = None if is_file else self._functions.get(tool)
+        if found is None and not is_file:
+            return "refused", f"the program has no function {tool!r}"
+        reads = bool(keys["reads"]) if found is None else found.declaration.reads
+        call = ToolUse(tool, dict(keys["arguments"]), reads, bool(keys["from_external"]))
         if objection := await self._objection(call):
             return "refused", objection
-        if found is None or keys["is_file"]:
+        if found is None:
             return "done", ""
         try:
             return "done", await found.run(call.arguments, float(keys["seconds"]))

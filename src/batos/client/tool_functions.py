@@ -128,9 +128,10 @@ def as_text(value: object) -> str:
         data = value.encode("utf-8", "replace") if isinstance(value, str) else to_json(value, inf_nan_mode="null")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise CallFailed(f"its result is no JSON: {error}") from None
-    if len(data) > RESULT_BYTES:
-        raise CallFailed(f"its result has {len(data):,} bytes, at most {RESULT_BYTES:,} are taken")
-    return data.decode()
+    text = data.decode()
+    if (size := len(to_json(text))) > RESULT_BYTES:  # as it crosses the wire
+        raise CallFailed(f"its result has {size:,} bytes of JSON, at most {RESULT_BYTES:,} are taken")
+    return text
 
 
 def declare(function: Callable[..., object]) -> ToolFunction:

@@ -109,6 +109,21 @@ async def test_functions_of_a_program_run_where_the_program_is(own_home: Path) -
         assert [each["state"] for each in (await client.effects())["effects"]] == ["released"]
 
 
+async def test_a_program_without_tools_may_decide_about_those_of_files(own_home: Path) -> None:
+    """It runs nothing, and is asked with the arguments."""
+    bridge, seen = LentBridge(("switch_lamp", {"on": True}), ("switch_lamp", {"on": False})), list[ToolUse]()
+
+    def approve(use: ToolUse) -> bool:
+        seen.append(use)
+        return use.arguments["on"] is True
+
+    async with served(own_home, bridge) as client:
+        folder_with(own_home, lamp=GOOD)
+        await client.ask("Who is there?", approve=approve, **ASK)
+    assert bridge.said == ["the lamp is on", "switch_lamp was not called: the person who was asked said no"]
+    assert [each.tool for each in seen] == ["switch_lamp", "switch_lamp"]
+
+
 async def test_a_synchronous_program_lends_too_and_by_its_stream(own_home: Path) -> None:
     """Without approve= a function that reads is not called with foreign words."""
     bridge = LentBridge(("look", {"city": "Rome"}), ("look", {"city": "Bonn"}))
