@@ -15,13 +15,18 @@ from batos.image import roots
 from batos.image.ownership import DOOR
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
-from batos.objects.method import Behaviour, Intent
+from batos.objects.method import Behaviour, Intent, Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.mission_documents import LearntDocument, WishDocument
 
 #: The slots of a made object that say what it is.
 NAME: Final = "name"
 API: Final = "api"
+
+#: The beginnings of the selectors of a described operation's two methods, and the kernel's function that calls it.
+REQUEST: Final = "request_of_"
+READING: Final = "reading_of_"
+CALL: Final = "api.call"
 
 #: Told of an intent before its slot changes (None: it goes); the revision of its method that is retired for it, or 0.
 ApiMethod: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
@@ -47,7 +52,8 @@ def names(root: Root) -> dict[str, UvmObject | None]:
 
 def make(root: Root, name: str, api: str, intents: Mapping[str, Intent]) -> UvmObject:
     """Put an object with these intents in the place of its declaration; it thinks and recalls as any object does."""
-    slots = {NAME: name, API: api, **intents}
+    calls = {each.removeprefix(REQUEST): Primitive(CALL) for each in intents if each.startswith(REQUEST)}
+    slots = {NAME: name, API: api, **calls, **intents}
     obj = UvmObject(slots, parents=(root["pLLM_obj"], root["traits_obj"]))
     setattr(root[roots.TOOLS], name, obj)
     if root[roots.TOOLS]._p_jar is not None:

@@ -25,6 +25,7 @@ from batos.inference.schema import Decision
 from batos.inference.session import Session, Thinks
 from batos.methods.generation import dialogue, lean_request
 from batos.methods.generation import method_checks as checking
+from batos.methods.generation.described_methods import ExampleDialogue, draft, operation_of
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_limits import GenerationLimits, Round
 from batos.methods.generation.lean_request import LeanDialogue
@@ -274,6 +275,8 @@ class GenerationDeps:
         Raises: as `Dialogue.run`.
         """
         parts = parts_of(wanted)
+        if any(map(operation_of, (wanted, *parts))):
+            return await self._make_described(wanted, parts, opened, session, about)
         if not parts:
             trial = self.trial(wanted)
             dialogue = self._dialogue(wanted, opened, session, trial)
@@ -308,6 +311,24 @@ class GenerationDeps:
             found.append(await self.candidate(part, self.trial(part), tried[-1], made))
         return candidate(wanted, TrialResult((), parts=tuple(tried)), found)
 
+    async def _make_described(
+        self, wanted: MethodSpec, parts: Sequence[MethodSpec], opened: Round, session: Session, about: MethodProvenance
+    ) -> Candidate:
+        """Make the methods of an API's operations; a reading for which nothing is known is left out of an object.
+
+        Raises: GenerationFailed: there is none.
+        """
+        found: list[Candidate] = []
+        for part in parts or (wanted,):
+            writing = ExampleDialogue(part, session, opened.path)
+            judged = await draft(part, self.trial(part), writing.ask)
+            if not judged.faults:
+                made = self._provenance(writing, opened, about)
+                found.append(await self.candidate(part, self.trial(part), judged, made))
+            elif part.selector.startswith(tools.REQUEST) or not parts:
+                raise GenerationFailed(f"{part.selector!r} of {part.name} cannot be made: {'; '.join(judged.faults)}")
+        return candidate(wanted, TrialResult(()), found) if parts else found[0]
+
     def _dialogue(self, wanted: MethodSpec, opened: Round, session: Session, trial: Trial) -> Dialogue:
         """Return the dialogue about one method, in the form that suits the coder."""
         if wanted.coder.form == "lean":
@@ -316,7 +337,9 @@ class GenerationDeps:
         first = opened.first_messages or dialogue.messages(wanted, self.dialect, REPLY.guide)
         return Dialogue(wanted, session, trial, self.events, opened.path, first)
 
-    def _provenance(self, dialogue: Dialogue, opened: Round, about: MethodProvenance) -> MethodProvenance:
+    def _provenance(
+        self, dialogue: Dialogue | ExampleDialogue, opened: Round, about: MethodProvenance
+    ) -> MethodProvenance:
         """Return the provenance of a candidate: its log, model, prompt, dialect, attempts and trust class."""
         wanted, session, begun = dialogue.wanted, dialogue.session, dialogue.begun
         return {
