@@ -139,6 +139,7 @@ ELSEWHERE = {
     "image.packed",
     "erasure.step",
     "schedule.fired",
+    "mission.outside",
 }
 
 

@@ -286,7 +286,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=partial(_rates_for, opened, counters),
+        rates=partial(_rates_for, opened, counters), reaches_out=copied is None,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)

@@ -17,12 +17,13 @@ from batos.history.why_nodes import (
     make_call,
     make_commit,
     make_node,
+    make_outside,
 )  # fmt: skip
 from batos.image import ownership, roots
 from batos.image.ids import serial_of
 from batos.image.past import first_writing, published_at
 from batos.image.records import Lineage, MissionRecord
-from batos.inference.journal import Record, is_embedding
+from batos.inference.journal import Record, is_of_model
 from batos.methods.lifecycle.method_reports import change_for, provenance_for
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
@@ -117,13 +118,14 @@ def _explain_attempts(asking: Asking, mission: str, record: MissionRecord) -> It
 
 def records_of(asking: Asking, mission: str) -> list[Record]:
     """Return the calls of a mission that wrote something, in order."""
-    return [each for each in asking.journal.sound([mission]) if not is_embedding(each)]
+    return [each for each in asking.journal.sound([mission]) if is_of_model(each)]
 
 
 def make_calls(asking: Asking, mission: str) -> Iterator[WhyNode]:
     """Yield each call of a mission; the last word is that of the last one. Erased ones are told in one line."""
     for each in records_of(asking, mission):
         yield make_call(each)
+    yield from map(make_outside, asking.journal.outside([mission]))
     if erased := asking.journal.count_erased([mission]):
         yield make_node("call", f"{erased} of its calls, whose words are erased; their digests are in the journal")
 

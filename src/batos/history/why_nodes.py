@@ -77,6 +77,16 @@ def make_call(record: Record) -> WhyNode:
     return make_node("call", text + state, [_prompt_of(record)], record.key, record.started)
 
 
+def make_outside(record: Record) -> WhyNode:
+    """Return the node of a call to the world: its step, what was asked, and its state where it is not done."""
+    if not record.request:
+        return make_node("outside", f"{record.path}: its words are erased", ref=record.key, at=record.started)
+    asked = ", ".join(f"{name} {value}" for name, value in sorted(record.request["asked"].items()))
+    state = "" if record.state == "done" else f", {record.state}"
+    text = f"{record.path}: {record.request['kind']} ({asked}){state}"
+    return make_node("outside", text, ref=record.key, at=record.started)
+
+
 def _prompt_of(record: Record) -> WhyNode:
     """Return the node of a call's prompt: its size and its end; `batos show MISSION --call PATH` prints all of it."""
     messages = record.request.get("messages", ())

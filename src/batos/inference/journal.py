@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -194,8 +194,24 @@ def _has_parts(note: Mapping[str, object]) -> bool:
 
 
 def is_embedding(record: Record) -> bool:
-    """Test if a record is of an embedding; else it is of a call that writes."""
+    """Test if a record is of an embedding."""
     return "input" in record.request
+
+
+def is_outside(record: Record) -> bool:
+    """Test if a record is of a call to the world, which no model answers (outside_calls.py)."""
+    return not record.model
+
+
+def is_of_model(record: Record) -> bool:
+    """Test if a record is of a call to a model that writes: of no embedding, and of no call to the world."""
+    return not is_embedding(record) and not is_outside(record)
+
+
+def _entries(root: JournalRoot, missions: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of these missions, in the order they were first written."""
+    logs = root.get(MISSIONS) or {}
+    return (entry for name in missions if name in logs for entry in logs[name].entries)
 
 
 class Entries:
@@ -214,26 +230,30 @@ class Entries:
         """Return the readable records of these missions; damaged and erased ones are asked for again."""
         found = []
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            kept = (entry for name in missions if name in logs for entry in logs[name].entries)
-            for entry in (entry for entry in kept if entry.digests is None):
+            for entry in (entry for entry in _entries(root, missions) if entry.digests is None):
                 with contextlib.suppress(ImageDamaged):
                     found.append(entry.record())
+        return found
+
+    def outside(self, missions: Sequence[str]) -> list[Record]:
+        """Return the calls to the world of these missions; one that is erased or damaged has no bodies."""
+        found = []
+        with snapshot(self._db) as root:
+            for entry in (entry for entry in _entries(root, missions) if not entry.fields["model"]):
+                found.append(Record(**entry.fields, request={}))
+                with contextlib.suppress(ImageDamaged):
+                    found[-1] = entry.record()
         return found
 
     def count_erased(self, missions: Sequence[str]) -> int:
         """Return the number of calls of these missions whose words are erased."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            found = (logs[name].entries for name in missions if name in logs)
-            return sum(entry.digests is not None for entries in found for entry in entries)
+            return sum(entry.digests is not None for entry in _entries(root, missions))
 
     def models(self, missions: Sequence[str]) -> frozenset[str]:
         """Return the models that these missions have begun to think with; no body of a record is opened for it."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            found = (logs[name].entries for name in missions if name in logs)
-            return frozenset(entry.fields["model"] for entries in found for entry in entries)
+            return frozenset(entry.fields["model"] for entry in _entries(root, missions)) - {""}
 
     def progress(self, mission: str) -> tuple[int, int, str]:
         """Tell how far a mission came: its entries, those of them that are closed, and the path of the newest."""

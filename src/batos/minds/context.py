@@ -14,6 +14,7 @@ from batos.events import Events
 from batos.genesis.state_steps import MachineSteps
 from batos.image.roots import Root
 from batos.inference.decide import REASONING_TOKENS, ReplyShape
+from batos.inference.outside_calls import OutsideCalls
 from batos.inference.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
@@ -164,6 +165,8 @@ class MissionIO:
     doom: Callable[[], None]
     #: Given when a mission is accepted, for those who make way.
     asked: Signal[[str]]
+    #: The calls of the mission to the world.
+    outside: OutsideCalls
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: None: there is no embedder, and words alone decide what carries an answer.
     meanings: Meanings | None = None

@@ -70,6 +70,8 @@ class ReadinessParts:
     routes_anew: bool = False
     #: The rates of the mind itself.
     rates: Rates | None = None
+    #: False in a copy of the mind.
+    reaches_out: bool = True
 
 
 class Readiness:
@@ -193,6 +195,7 @@ class Readiness:
             recollection=parts.recollection,
             turns=self._turns,
             routes_anew=parts.routes_anew,
+            reaches_out=parts.reaches_out,
             rates=parts.rates,
         )
 

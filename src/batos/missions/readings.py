@@ -21,6 +21,7 @@ from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions import reports
 from batos.notation import mask_passwords
 from batos.protocol.effect_documents import EffectDocument, GrantDocument
+from batos.protocol.evidence_documents import PromptDocument
 from batos.protocol.image_documents import (
     ConversationPage,
     CountersDocument,
@@ -30,7 +31,7 @@ from batos.protocol.image_documents import (
     RootNames,
 )
 from batos.protocol.memory_documents import MemoriesPage, RecalledPage, WholeMemory
-from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument
 from batos.protocol.server_documents import JobLine, LearningStatus, MindStatus
 
 

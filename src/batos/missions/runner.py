@@ -28,7 +28,8 @@ from batos.image.writer import Publisher
 from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.embedder import Embeds
-from batos.inference.journal import Journal, is_embedding
+from batos.inference.journal import Journal, is_of_model
+from batos.inference.outside_calls import OutsideCalls
 from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
 from batos.memory.search.recollection import Recollection
@@ -41,10 +42,10 @@ from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
-from batos.missions.commits import CommitPlace, CommitTurns, guard_missions, name_conflict
+from batos.missions.commits import CONFLICT, CommitPlace, CommitTurns, guard_missions, name_conflict
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.prototype import own_slots, send
-from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused, message_of
+from batos.protocol.errors import InternalError, MissionFailed, ModelMissing, Refused, message_of
 from batos.protocol.event_payloads import (
     MISSION_DONE,
     MISSION_FAILED,
@@ -77,10 +78,6 @@ _RUNNABLE: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting", "pause
 
 #: The most attempts of a mission whose commits conflict with those of other missions.
 MOST_REPLAYS: Final = 20
-
-_CONFLICT: Final = BatosError(
-    "another mission changed what this one changes", remedy="It runs again on the newer state."
-)
 
 
 @dataclass(slots=True)
@@ -146,6 +143,8 @@ class MissionRunner:
     routes_anew: bool = False
     #: The rates of the mind itself, for questions about it; None: it knows none.
     rates: Rates | None = None
+    #: False in a copy of the mind: nothing outside is asked or told.
+    reaches_out: bool = True
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -225,7 +224,7 @@ class MissionRunner:
         attempt.states.clear()
         self.events.emit(MISSION_RETRACTED, MissionRetracted(mission=attempt.mission))
         await self.journal.flush(attempt.mission)
-        await self.image.again(attempt.mission, _CONFLICT)
+        await self.image.again(attempt.mission, CONFLICT)
 
     async def _think(self, attempt: Attempt, place: CommitPlace) -> None:
         """Run the cycle, or deliver the message, in a transaction, and commit the thought."""
@@ -353,10 +352,10 @@ class MissionRunner:
         )
         mind = delegate.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods, steps.mode))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
-        note = partial(self._note, attempt)
-        asking = self.image.signals.asked
+        outside = OutsideCalls(session, (*asked.ancestors, mission), reaches_out=self.reaches_out)
         io = MissionIO(
-            session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection, self.rates
+            session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked, outside,
+            self.methods, meanings, self.recollection, self.rates,
         )  # fmt: skip
         if before is not None:
             known = before.trace.generated.items()  # those of missions that are undone by now are left out
@@ -385,7 +384,7 @@ class MissionRunner:
             digests=self.digests,
             limits=context_building.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=[record for record in paid if not is_embedding(record)],
+            earlier=[record for record in paid if is_of_model(record)],
             cost=cost_of(own),
             elapsed=seconds_of_runs(notes, own),
             clock=self.clock,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NotRequired, TypeAlias, TypedDict, final
 
 
@@ -136,3 +137,32 @@ class RecalledTurn(TypedDict):
 
 
 Recalled: TypeAlias = RecalledPassage | RecalledView | RecalledTurn
+
+
+class PromptPart(TypedDict):
+    """The keys that only some calls have: the method that is written, as RECEIVER.SELECTOR, or what is embedded.
+
+    `outside` is a call to the world: its kind and what was asked; its response has a `value`, or an `error`.
+    """
+
+    outside: NotRequired[dict[str, Any]]
+    method: NotRequired[str]
+    input: NotRequired[Any]
+    erased: NotRequired[bool]
+
+
+class PromptDocument(PromptPart):
+    """A call with its exact prompt; an embedding has an `input`, a generation's a `method`, an `erased` no words."""
+
+    path: str
+    model: str
+    digest: str
+    state: str
+    messages: list[dict[str, Any]]
+    format: Any
+    options: dict[str, Any] | None
+    response: Mapping[str, Any] | None
+    tokens: dict[str, int]
+    started: str
+    ended: str | None
+    key: str

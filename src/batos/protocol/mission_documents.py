@@ -9,6 +9,7 @@ from batos.protocol.evidence_documents import (
     CitationDocument,
     ComputedDocument,
     FocusDocument,
+    PromptDocument,
     Recalled,
     RuleDocument,
     SentenceDocument,
@@ -292,31 +293,6 @@ class AttemptDocument(TypedDict, total=False):
     route: RouteDocument
     cost: CostDocument
     provenance: ProvenanceDocument | None
-
-
-class PromptPart(TypedDict):
-    """The keys that only some calls have: the method that is written, as RECEIVER.SELECTOR, or what is embedded."""
-
-    method: NotRequired[str]
-    input: NotRequired[Any]
-    erased: NotRequired[bool]
-
-
-class PromptDocument(PromptPart):
-    """A call with its exact prompt; an embedding has an `input`, a generation's a `method`, an `erased` no words."""
-
-    path: str
-    model: str
-    digest: str
-    state: str
-    messages: list[dict[str, Any]]
-    format: Any
-    options: dict[str, Any] | None
-    response: Mapping[str, Any] | None
-    tokens: dict[str, int]
-    started: str
-    ended: str | None
-    key: str
 
 
 class AsOfDocument(TypedDict):
