@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from batos.agency.api_transport import check_api_address
 from batos.agency.payloads import describe
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
@@ -53,8 +54,9 @@ def check_target(
     Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home or a place
     of the databases, or holds it, or one of the ports: an effect could change the mind itself.
     """
-    if kind == "http":
-        port = urlsplit(check_address(target)).port or 0
+    if kind in ("http", "api"):
+        target = check_address(target) if kind == "http" else check_api_address(target)
+        port = urlsplit(target).port or 0
         if not port or port in ports:
             why = "is one of this mind, or of its models" if port else "is none"
             raise Refused(f"port {port} {why}", field="target", remedy="Name the port of another program.")
@@ -138,7 +140,7 @@ def grant_document(capability: UvmObject) -> GrantDocument:
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
-        "selector": next(slot for slot in ("append_", "post_") if slot in slots), "host": slots.get("host", ""),
+        "selector": next((slot for slot in ("append_", "post_") if slot in slots), ""), "host": slots.get("host", ""),
         "unattended": bool(slots.get("unattended")),
     }  # fmt: skip
 

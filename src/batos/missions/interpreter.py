@@ -19,6 +19,7 @@ from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.memory.search.recall import recall
 from batos.methods.execution import method_run, primitives
+from batos.methods.execution.api_calls import ApiAnswer, call_api
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
 from batos.methods.execution.resolution import (
     Invocation,
@@ -40,6 +41,7 @@ from batos.minds.results import PartResult
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, label, lookup, own_slots, send
 from batos.protocol.brief import TEXT_LIMIT, Message
 from batos.protocol.errors import CellMissing, InternalError, MessageNotUnderstood, ObjectError
+from batos.records.tools import CALL
 
 _log = structlog.get_logger("batos.object")
 
@@ -214,6 +216,13 @@ async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args
     return primitives.find_capability(interpreter.context, args)
 
 
+async def _call_api(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> ApiAnswer:
+    """Call the operation of a described API that a person's message names."""
+    message = interpreter.context.mission.brief.message
+    selector = "" if message is None else message.selector
+    return await call_api(interpreter.context, interpreter, receiver, selector, args, f"message/{selector}")
+
+
 def _effect(operation: str) -> Kernel:
     """Return the kernel function that stages an effect of a person's message."""
 
@@ -254,6 +263,7 @@ KERNEL: Final[dict[str, Kernel]] = {
     "catalog.forget": _forget,
     "llm.embed": lambda interpreter, receiver, args: primitives.embed(interpreter.context, "embed#0", args, {}),
     "traits.capability": _capability,
+    CALL: _call_api,
     "effect.append": _effect("effect.append"),
     "effect.post": _effect("effect.post"),
     "llm.infer": lambda interpreter, receiver, args: questions.ask(interpreter.context, *args),
@@ -375,6 +385,7 @@ def _whole(value: JsonValue) -> TypeGuard[int]:
 
 #: Kernel functions that a message may run, each with the function that converts its arguments from plain data.
 _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
+    CALL: _arguments,
     "traits.log": _arguments,
     "traits.recall": _query,
     "catalog.search": _query,

@@ -53,9 +53,10 @@ class GrantList(TypedDict):
 
 
 class AddedGrant(TypedDict):
-    """A grant that was added."""
+    """A grant that was added; of an API `calls` are its operations, each with what it needs."""
 
     grant: GrantDocument
+    calls: list[str]
 
 
 class RevokedGrant(TypedDict):

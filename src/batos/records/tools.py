@@ -27,6 +27,8 @@ API: Final = "api"
 REQUEST: Final = "request_of_"
 READING: Final = "reading_of_"
 CALL: Final = "api.call"
+#: The slot of a grant that declares its object itself: the description.
+DECLARES: Final = "declares"
 
 #: Told of an intent before its slot changes (None: it goes); the revision of its method that is retired for it, or 0.
 ApiMethod: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
@@ -36,6 +38,11 @@ def absent(root: Root, name: str) -> Intent | None:
     """Return the intent that declares an object of that name, or None if none is declared or the object exists."""
     found = _slots(root).get(name)
     return found if isinstance(found, Intent) and found.kind == "prototype" else None
+
+
+def is_described(selectors: Iterable[str]) -> bool:
+    """Test if these are the selectors of an API's methods: two for each of its operations."""
+    return any(each.startswith(REQUEST) for each in selectors)
 
 
 def find_tool(root: Root, name: str) -> UvmObject | None:
@@ -79,11 +86,17 @@ def declare(root: Root, apis: Mapping[str, str], declared: ApiMethod) -> list[st
         setattr(root[roots.TOOLS], name, wish)
         changes.append(f"{roots.TOOLS}.{name} {'made' if known is None else 'changed'}")
     for name, obj in names(root).items():
-        if name not in apis:
+        if name not in apis and not _is_granted(root, name):
             _retire_methods(obj, declared)
             delattr(root[roots.TOOLS], name)
             changes.append(f"{roots.TOOLS}.{name} removed")
     return changes
+
+
+def _is_granted(root: Root, name: str) -> bool:
+    """Test if a grant declares this object, with a description of its own."""
+    granted = root[roots.GRANTS].get(name) if roots.GRANTS in root else None
+    return granted is not None and bool(own_slots(granted).get(DECLARES))
 
 
 def _retire_methods(obj: UvmObject | None, declared: ApiMethod) -> None:

@@ -50,11 +50,20 @@ class GrantsAddArgs(StrictModel):
 
     Such missions append to files below a folder (file DIR), or post JSON to a program of this machine (http URL). A
     program gets each effect with an Idempotency-Key, and does what comes under one key once: so nothing happens twice
-    after a crash.
+    after a crash. Or they ask an API that a text describes (api URL): the mind makes a tool of the description.
     """
 
-    kind: Literal["file", "http"] = Field(description="`file`: append to files; `http`: post to a program.")
+    kind: Literal["file", "http", "api"] = Field(
+        description="`file`: append to files; `http`: post to a program; `api`: ask a described API."
+    )
     target: Place = Field(description="The whole path of a folder, or an http address.")
+    description: Place | None = Field(
+        default=None,
+        description="The file in which the API is described; absent: the codex declares the object of this name.",
+    )
+    secret_header: Name | None = Field(
+        default=None, description="The header in which the API wants the secret of HOME/secrets/NAME."
+    )
     name: Name | None = Field(default=None, description="The grant's name; absent: made of the target's.")
     blind: bool = Field(default=False, description="The program does not know keys: after a crash a person is asked.")
     unattended: bool = Field(default=False, description="Missions of schedules may act by it too.")
@@ -64,6 +73,10 @@ class GrantsAddArgs(StrictModel):
 def granted_text(told: AddedGrant) -> str:
     """Write what a grant allows, and how it is used."""
     grant = told["grant"]
+    if grant["kind"] == "api":
+        calls = "\n".join(f"batos send {grant['name']} {plain(each)} --grant {grant['name']}" for each in told["calls"])
+        asks = f"{grant['name']} asks {plain(grant['target'])}, for missions that name it:"
+        return f"{asks}\n{calls}\nA question that names the grant may use it too: batos ask --grant {grant['name']} ..."
     does, example = "posts to", '\'{"text": "Hello."}\''
     touches = "Nothing else of this machine is reached by it, and no redirection is followed."
     if grant["kind"] == "file":
@@ -140,7 +153,10 @@ def settled_text(told: EffectDocument) -> str:
 GRANTS: Final = WireVerb("grants", GrantsArgs, "grants list", grants_text, reads=True)
 GRANTS_ADD: Final = WireVerb(
     "grants_add", GrantsAddArgs, "grants add KIND TARGET", granted_text, governs=True,
-    examples=("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox"),
+    examples=(
+        "batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox",
+        "batos grants add api http://127.0.0.1:9000 --name weather --description weather.md",
+    ),
 )  # fmt: skip
 GRANTS_REVOKE: Final = WireVerb[GrantsRevokeArgs, RevokedGrant](
     "grants_revoke", GrantsRevokeArgs, "grants revoke NAME", "{revoked[name]} is revoked.", governs=True

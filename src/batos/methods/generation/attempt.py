@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal, NoReturn
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from batos.agency.apis.description import read_description
 from batos.cell.cell import Cell
 from batos.events import Events
 from batos.genesis.codex.declarations import ApiMethod, api_of
-from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.inference.call_order import CallOrder
@@ -32,10 +32,8 @@ from batos.methods.generation.lean_request import LeanDialogue
 from batos.methods.generation.method_checks import LEAST_CHECKS, MOST_CHECKS, REPLY, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
-from batos.minds.context import MindContext
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
-from batos.objects.prototype import FoundSlot
 from batos.protocol import brief as briefs
 from batos.protocol.errors import DecisionInvalid, GenerationFailed, MessageNotUnderstood
 from batos.protocol.event_payloads import METHOD_TRIED, MethodTried
@@ -182,10 +180,6 @@ def join_sources(sources: Iterable[str]) -> str:
 # -- an object that is declared and does not exist yet, when a mission sends it a message
 
 
-class Appeared(Exception):
-    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
-
-
 def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
     """Return the intent of a message's receiver if it is declared and does not exist; None for any other receiver.
 
@@ -194,29 +188,13 @@ def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
     intent = tools.absent(root, message.receiver)
     if intent is None:
         return None
-    declared = api_of(intent.text)[0]
-    if message.selector not in {each.selector for each in declared}:
-        signatures = ", ".join(each.signature for each in declared)
+    declared = {each.selector: each.signature for each in api_of(intent.text)[0]}
+    for each in read_description(intent.text).operations if tools.is_described(declared) else ():
+        declared[each.name] = f"{each.name}({', '.join(each.required)})"
+    if message.selector not in declared:
+        signatures = ", ".join(declared.values())
         raise MessageNotUnderstood(message.receiver, message.selector).advise(f"Its API declares {signatures}.")
     return intent
-
-
-async def summon(context: MindContext, message: briefs.Message, intent: Intent) -> NoReturn:
-    """Make the object of this intent, unless another mission has made it meanwhile; then raise Appeared. Never returns.
-
-    Nothing else could answer the message, so the intent is never interpreted.
-
-    Raises: Appeared: the object exists now. GenerationFailed, CovenantViolation: the object was not made, or policy
-    forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
-    """
-    name, holder = message.receiver, context.mission.root[roots.TOOLS]
-    if context.io.methods.generator is None or context.mind.policy.install == "never":
-        raise GenerationFailed(
-            f"{name} is declared and does not exist, and policy lets nothing be made",
-            remedy="Ask with `--install now` or `--install ask`.",
-        )
-    await context.io.methods.generator.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
-    raise Appeared(name)
 
 
 @dataclass(slots=True)

@@ -33,8 +33,8 @@ SHOWN: Final = "the coder wrote the example of a reply, with words of the descri
 ATTEMPTS: Final = 4
 _HEAD: Final = "You write an example of the JSON reply that an HTTP API gives. Answer with the JSON alone."
 _ASKED: Final = (
-    "GET /trains/{number}\nWhere a train is. The reply has the `number` of the train, its `delay` in minutes, and under "
-    "`next` the `station` and the `time` at which it stops there.\n\nAn example of the reply:"
+    "GET /trains/{number}\nWhere a train is. The reply has the `number` of the train, its `delay` in minutes, and "
+    "under `next` the `station` and the `time` at which it stops there.\n\nAn example of the reply:"
 )
 _ANSWERED: Final = '{"number": "text", "delay": 1, "next": {"station": "text", "time": "text"}}'
 
