@@ -27,6 +27,7 @@ EXITS = {
     "TimedOut": 7,
     "ApprovalNeeded": 7,
     "OutcomeUnknown": 7,
+    "LookUpFailed": 1,
     "MethodFailed": 1,
     "MissionFailed": 1,
     "ObjectError": 1,

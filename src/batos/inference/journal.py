@@ -210,7 +210,7 @@ def is_of_model(record: Record) -> bool:
 
 def _entries(root: JournalRoot, missions: Sequence[str]) -> Iterator[Entry]:
     """Yield the entries of these missions, in the order they were first written."""
-    logs = root.get(MISSIONS) or {}
+    logs: Any = root.get(MISSIONS) or {}
     return (entry for name in missions if name in logs for entry in logs[name].entries)
 
 
