@@ -17,14 +17,13 @@ from batos.agency.apis.operations import (
     Json,
     Operation,
     Parameter,
-    Place,
     matches,
     variables,
 )
-from batos.agency.apis.parameters import listed, named, noted, settle
+from batos.agency.apis.parameters import listed, named, settle
 
 #: What the blocks of a section are about, by the words before them.
-Mode: TypeAlias = Literal["", "parameters", "reply", "error", "request"]
+Mode: TypeAlias = Literal["", "parameters", "reply", "error"]
 
 _ERROR: Final = re.compile(
     r"(?i)\berrors?\b|\bfail(?:s|ure|ed)?\b|\bunknown\b|not found|\binvalid\b|\b[45]\d\d\b|wrong"
@@ -32,9 +31,6 @@ _ERROR: Final = re.compile(
 _REPLY: Final = re.compile(
     r"(?i)\b(?:respon[ds]\w*|repl(?:y|ies)|returns?|answers?|result|output|sends? back|gives?|get back|gets back"
     r"|looks? like|you (?:get|see|receive)|example)\b"
-)
-_REQUEST: Final = re.compile(
-    r"(?i)\b(?:request body|post body|payload|body of the request|send(?:ing)? (?:a |the )?json)\b"
 )
 _TAKES: Final = re.compile(
     r"(?i)\b(?:param(?:eter)?s?|arguments?|query(?: string)?|options?|filters?|pass|takes?|accepts?|add|set|give it"
@@ -44,7 +40,7 @@ _HEADER: Final = re.compile(
     r"(?i)(?:header\w*[^.\n]{0,40}?|-H\s+)[`'\"]([A-Za-z][\w-]{1,40})\b"
     r"|[`'\"]([A-Za-z][\w-]{1,40})(?::[^`'\"]*)?[`'\"]\s+(?:http |request )?header"
 )
-_SECRET: Final = re.compile(r"(?i)key|token|auth|secret|credential")
+_SECRET: Final = re.compile(r"(?i)key|token|auth(?!or)|secret|credential|appid")
 _VERSION: Final = re.compile(r"(?i)v\d+(?:\.\d+)*|api|rest|public|json|\d{4}-\d{2}-\d{2}")
 _LITERALS: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _PLACEHOLDER: Final = re.compile(r"[{<\[$]|^:\w|^[A-Z][A-Z_]{2,}$|^\.\.\.$|^YOUR")
@@ -78,7 +74,7 @@ def read_description(text: str) -> ApiDescription:
     blocks = blocks_of(text)
     calls, base = _calls(blocks)
     sections = _sections(blocks, calls)
-    made = [_operation(each, base) for each in sections[:MOST_OPERATIONS]]
+    made = [_operation(each) for each in sections if each.call.method == "GET"][:MOST_OPERATIONS]
     return ApiDescription(tuple(_with_names(made)), _secret_header(blocks))
 
 
@@ -246,8 +242,6 @@ def _read_sentence(section: _Section, text: str, mode: Mode, *, alone: bool, lis
 
 def _mode(text: str, before: Mode) -> Mode:
     """Return what follows a heading or a sentence."""
-    if _REQUEST.search(text):
-        return "request"
     if _ERROR.search(text) and (before in ("reply", "error") or _REPLY.search(text)):
         return "error"
     takes, replies = _TAKES.search(text), _REPLY.search(text)
@@ -268,8 +262,6 @@ def _read_code(section: _Section, code: str, mode: Mode) -> None:
     elif value is None:
         if mode == "reply" and not CALLS.search(code) and code.strip() and "{" not in code:
             section.replies.append(code.strip())
-    elif isinstance(value, dict) and (mode == "request" or (section.call.method != "GET" and " -d" in code)):
-        _add(section, [noted(name, each) for name, each in value.items()])
     else:
         _add_reply(section, value, "error" if status is not None and status[1] >= "300" else mode)
 
@@ -324,7 +316,7 @@ def _decode(text: str) -> tuple[Json, int]:
 # -- operations of sections
 
 
-def _operation(section: _Section, base: str) -> Operation:
+def _operation(section: _Section) -> Operation:
     """Return the operation of a section: the names in its path are required, the rest as it is told."""
     call, known = section.call, section.parameters
     told = {each.name.casefold(): each for each in known.values()}
@@ -345,13 +337,10 @@ def _operation(section: _Section, base: str) -> Operation:
             and each.name not in made
             and each.name.casefold() not in map(str.casefold, made)
         ):
-            place: Place = "body" if each.place == "body" or call.method not in ("GET", "HEAD", "DELETE") else "query"
-            made[each.name] = replace(each, place=place)
+            made[each.name] = each
     purpose = _purpose(section)
     words = "\n".join(section.words)
-    return Operation(
-        "", call.method, call.path, purpose, tuple(made.values()), tuple(section.replies), tuple(section.errors), words
-    )
+    return Operation("", call.path, purpose, tuple(made.values()), tuple(section.replies), tuple(section.errors), words)
 
 
 def noted_kind(parameter: Parameter) -> Parameter:
@@ -380,8 +369,6 @@ def _with_names(made: Sequence[Operation]) -> Iterator[Operation]:
         plain = [re.sub(r"\W+|\.\w+$", "_", each).strip("_").lower() for each in parts if "{" not in each]
         words = [each for each in plain if each] or ["look_up"]
         name = "_".join(words[-2:] if len(words) > 2 else words)
-        if operation.method not in ("GET", "HEAD"):
-            name = f"{operation.method.lower()}_{name}"
         name = re.sub(r"_+", "_", name if name[:1].isalpha() else f"get_{name}")[:40].strip("_")
         shorter = [*variables(operation.path), *map(str, range(2, 99))]
         whole = next(each for each in (name, *(f"{name}_by_{each.lower()}" for each in shorter)) if each not in taken)

@@ -13,13 +13,12 @@ from batos.records.tools import READING, REQUEST
 #: A value of JSON.
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 #: Where a parameter stands in a request.
-Place: TypeAlias = Literal["path", "query", "body"]
+Place: TypeAlias = Literal["path", "query"]
 
 #: The key of a value that says why there is none.
 FAILURE: Final = "failure"
-#: The most operations of an API, and the methods that only read.
+#: The most operations of an API.
 MOST_OPERATIONS: Final = 8
-READS: Final = frozenset({"GET", "HEAD"})
 
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -51,21 +50,18 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation: `path` is a template, `section` the words about it, `replies` and `errors` examples of bodies."""
+    """An operation that reads: `section` are the words about it, `replies` and `errors` examples of bodies.
+
+    `path` is a template. What would change something is none: effects go through a sink.
+    """
 
     name: str
-    method: str
     path: str
     purpose: str = ""
     parameters: tuple[Parameter, ...] = ()
     replies: tuple[Json, ...] = ()
     errors: tuple[Json, ...] = ()
     section: str = ""
-
-    @property
-    def reads(self) -> bool:
-        """Test if the operation is declared to change nothing."""
-        return self.method in READS
 
     @property
     def required(self) -> list[str]:
@@ -97,10 +93,8 @@ class ApiDescription:
 class ApiRequest:
     """A request that was checked: `path` begins with `/` and is not encoded yet."""
 
-    method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
-    body: Json = None
 
     @property
     def target(self) -> str:
@@ -138,15 +132,14 @@ def check_request(operation: Operation, made: object) -> ApiRequest | str:
     """Return a method's request once it is checked against its operation, or what is wrong with it, in one line."""
     if not isinstance(made, dict) or not {"method", "path"} <= made.keys() <= {"method", "path", "query", "body"}:
         return "it must return {method, path, query, body}, and nothing else"
-    method, path, query, body = made["method"], made["path"], made.get("query") or {}, made.get("body")
-    if method != operation.method:
-        return f"the method must be {operation.method}, not {str(method)[:20]}"
+    path, query = made["path"], made.get("query") or {}
+    if made["method"] != "GET" or made.get("body") is not None:
+        return "the method must be GET, without a body"
     if not isinstance(path, str) or len(path) > _MOST_PATH or _CONTROL.search(path) or "\\" in path:
         return "the path is no plain text"
     if not matches(operation.path, path):
         return f"the path {path[:80]!r} does not fit {operation.path}"
-    fault = _query_fault(operation, query) or _body_fault(operation, body)
-    return fault or ApiRequest(operation.method, path, dict(query), body)
+    return _query_fault(operation, query) or ApiRequest(path, dict(query))
 
 
 def _query_fault(operation: Operation, query: object) -> str:
@@ -161,11 +154,3 @@ def _query_fault(operation: Operation, query: object) -> str:
             return f"the parameter {name!r} is no plain text"
     missing = [each for each in operation.required if each in known and each not in query]
     return f"the parameter {missing[0]!r} is missing" if missing else ""
-
-
-def _body_fault(operation: Operation, body: object) -> str:
-    """Return what is wrong with a body; "" for nothing."""
-    known = {each.name for each in operation.parameters if each.place == "body"}
-    if body is None or (operation.method not in READS and isinstance(body, dict) and body.keys() <= known):
-        return ""
-    return "the body must be a dict of what the description names" if known else "the description has no body"

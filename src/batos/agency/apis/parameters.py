@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from batos.agency.apis.operations import Json, Parameter, Place
+from batos.agency.apis.operations import Parameter
 
 _IDENTIFIER: Final = r"[A-Za-z][\w.\[\]-]{0,40}"
 _REQUIRED: Final = re.compile(r"(?i)\b(?:required|mandatory|must|obligatory|need(?:s|ed)?|always)\b")
@@ -86,13 +86,6 @@ def named(text: str) -> list[Parameter]:
     return found
 
 
-def noted(name: str, value: Json) -> Parameter:
-    """Return a parameter of a body of which the description shows a value."""
-    kinds = {bool: "boolean", int: "integer", float: "number"}
-    kind = kinds.get(type(value), "string")
-    return Parameter(name, "body", kind, example=str(value) if isinstance(value, str | int | float) else "")
-
-
 def settle(one: Parameter, other: Parameter) -> Parameter:
     """Return what two places say of one parameter: the first, with what only the other knows."""
     return replace(
@@ -107,9 +100,8 @@ def _made(name: str, told: str) -> Parameter:
     words = " ".join(told.replace("\t", " ").split()).strip(" -:–—")
     required, optional = _REQUIRED.search(words), _NOT_REQUIRED.search(words)
     is_required = required is not None and (optional is None or required.start() < optional.start())
-    place: Place = "body" if re.search(r"(?i)\b(?:in the )?body\b", words) else "query"
     plain = re.sub(r"[`*]", "", words)
-    return Parameter(name, place, _kind(words), is_required, tuple(_choices(words)), _example(words), plain[:120])
+    return Parameter(name, "query", _kind(words), is_required, tuple(_choices(words)), _example(words), plain[:120])
 
 
 def _kind(words: str) -> str:

@@ -77,12 +77,12 @@ def _join_keys(one: Mapping[str, Shape], other: Mapping[str, Shape]) -> Iterator
 def differences(shape: Shape, value: Json, place: str = "") -> list[str]:
     """Return where a value differs from a shape: keys that are missing or of another type, then keys that are new.
 
-    A number, text or truth value that is null is no difference.
+    A value within it that is null is no difference.
 
     >>> differences({"max": "number", "wind?": "string"}, {"max": "12", "rain": 1})
     ['max is string, not number', 'rain is new']
     """
-    if shape == ANY or (value is None and isinstance(shape, str)):
+    if shape == ANY or (value is None and place):
         return []
     if isinstance(shape, list) and isinstance(value, list):
         return [*dict.fromkeys(told for each in value[:50] for told in differences(shape[0], each, f"{place}[]"))]

@@ -32,10 +32,10 @@ def {selector}(self, args):
         return str(value)
 
     return {{
-        "method": {method},
+        "method": "GET",
         "path": {path},
         "query": {{name: text(args[name]) for name in {query} if args.get(name) is not None}},
-        "body": {body},
+        "body": None,
     }}
 """
 
@@ -47,7 +47,7 @@ def {selector}(self, status, headers, body):
     shape = {shape}
 
     def fit(value, wanted, place):
-        if wanted == "any" or (value is None and isinstance(wanted, str)):
+        if wanted == "any" or (value is None and place != "the reply"):
             return value
         if isinstance(wanted, list):
             if not isinstance(value, list):
@@ -92,8 +92,8 @@ def {selector}(self, status, headers, body):
         return {{"failure": str(error)}}
     main = value
     for name in {main}:
-        main = main[name]
-    if main == {empty}:
+        main = main[name] if main else main
+    if main is None or main == {empty}:
         return {{"failure": "nothing was found"}}
     return value
 """
@@ -112,11 +112,9 @@ def {selector}(self, status, headers, body):
 def request_source(operation: Operation) -> str:
     """Return the source of the method that makes a request of arguments."""
     query = [each.name for each in operation.parameters if each.place == "query"]
-    body = [each.name for each in operation.parameters if each.place == "body"]
-    whole = f"{{name: args[name] for name in {json.dumps(body)} if args.get(name) is not None}}" if body else "None"
     return _REQUEST_SOURCE.format(
-        selector=REQUEST + operation.name, method=json.dumps(operation.method), path=_path_expression(operation.path),
-        required=json.dumps(operation.required), query=json.dumps(query), body=whole,
+        selector=REQUEST + operation.name, path=_path_expression(operation.path),
+        required=json.dumps(operation.required), query=json.dumps(query),
     )  # fmt: skip
 
 
@@ -188,7 +186,7 @@ def _literal(shape: Shape) -> str:
 
 def describe(operation: Operation, selector: str) -> str:
     """Return what one of its methods is for, in the form that a description has: from it the method is made again."""
-    lines = [f"{operation.method} {operation.path}", "", operation.purpose.replace("`", "'"), "", "Parameters:", ""]
+    lines = [f"GET {operation.path}", "", operation.purpose.replace("`", "'"), "", "Parameters:", ""]
     lines += [f"- `{each.name}` ({each.kind}, {_told(each)})" for each in operation.parameters]
     if selector.startswith(READING):
         shown = [("Reply", each) for each in operation.replies] + [("Error", each) for each in operation.errors]
@@ -200,7 +198,6 @@ def describe(operation: Operation, selector: str) -> str:
 def _told(parameter: Parameter) -> str:
     """Return what is known of a parameter, in words that are read again."""
     said = ["required" if parameter.is_required else "optional"]
-    said += ["in the body"] if parameter.place == "body" else []
     said += [f"one of {', '.join(f'`{each}`' for each in parameter.choices)}"] if parameter.choices else []
     said += [f"e.g. `{parameter.example}`"] if parameter.example else []
     return ", ".join(said)
@@ -213,7 +210,7 @@ def _shown(reply: Json) -> str:
 def sample_arguments(operation: Operation) -> list[dict[str, Json]]:
     """Return arguments by which the request of an operation is checked: all of its parameters, and the required ones.
 
-    >>> sample_arguments(Operation("near_", "GET", "/near", parameters=(Parameter("lat", kind="number"),)))
+    >>> sample_arguments(Operation("near_", "/near", parameters=(Parameter("lat", kind="number"),)))
     [{'lat': 1.5}, {}]
     """
     values: dict[str, Json] = {"integer": 3, "number": 1.5, "boolean": True, "string": "a b"}
@@ -232,9 +229,7 @@ def request_for(operation: Operation, arguments: dict[str, Json]) -> dict[str, J
     path = _VARIABLE.sub(lambda found: text(arguments[found[1]]), operation.path)
     placed = {each.name: each.place for each in operation.parameters}
     query: dict[str, Json] = {name: text(each) for name, each in arguments.items() if placed[name] == "query"}
-    body: dict[str, Json] = {name: each for name, each in arguments.items() if placed[name] == "body"}
-    has_body = "body" in placed.values()
-    return {"method": operation.method, "path": path, "query": query, "body": body if has_body else None}
+    return {"method": "GET", "path": path, "query": query, "body": None}
 
 
 # -- replies that a reading must not take for an answer

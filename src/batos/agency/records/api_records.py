@@ -74,7 +74,7 @@ def list_calls(root: Root, name: str) -> list[str]:
     intent, obj = tools.absent(root, name), tools.find_tool(root, name)
     text = intent.text if intent is not None else "" if obj is None else str(own_slots(obj).get(tools.API, ""))
     found = read_description(text).operations
-    return [" ".join([each.name, *(f'"{name.upper()}"' for name in each.required)]) for each in found if each.reads]
+    return [" ".join([each.name, *(f'"{name.upper()}"' for name in each.required)]) for each in found]
 
 
 def declare(root: Root, name: str, description: str) -> None:

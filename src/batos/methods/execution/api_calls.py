@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.agency.api_transport import refuse_writes
 from batos.agency.apis import shapes
 from batos.agency.apis.operations import ApiRequest, Json, Operation, check_request
 from batos.agency.apis.sources import is_failure
 from batos.agency.records import api_records
 from batos.agency.records.api_records import ApiReplyPayload
 from batos.image.ids import iso
-from batos.inference.outside_calls import Doing, OutsideCall
+from batos.inference.outside_calls import OutsideCall
 from batos.methods.execution import primitives
 from batos.minds.context import MindContext, MindInterpreter
 from batos.objects.prototype import UvmObject, lookup, own_slots
@@ -97,7 +96,6 @@ async def call_api(
     request = made if is_failure(made) else check_request(operation, made)
     if not isinstance(request, ApiRequest):
         raise MethodFailed(f"{REQUEST}{operation.name} of {call.name}: {told(request)}")
-    refuse_writes(grant, request)
     reply = await _reply(call, grant, request)
     return await _read(call, reply)
 
@@ -106,7 +104,7 @@ def bind(operation: Operation, args: Sequence[Json]) -> dict[str, Json]:
     """Return the arguments of an operation by name. Raises: ObjectError: they are others.
 
     >>> from batos.agency.apis.operations import Parameter
-    >>> near = Operation("near_", "GET", "/near", parameters=(Parameter("limit"), Parameter("city", is_required=True)))
+    >>> near = Operation("near_", "/near", parameters=(Parameter("limit"), Parameter("city", is_required=True)))
     >>> bind(near, ["Brest", 3])
     {'city': 'Brest', 'limit': 3}
     """
@@ -130,7 +128,7 @@ async def _reply(call: _Call, grant: Mapping[str, object], request: ApiRequest) 
     """Return the reply from the journal, or send the request and write down what came."""
     sender = call.context.io.methods.apis
     asked: dict[str, Json] = {
-        "grant": str(grant["name"]), "method": request.method, "target": request.target, "body": request.body,
+        "grant": str(grant["name"]), "target": request.target,
     }  # fmt: skip
 
     async def act(_call: str) -> Mapping[str, Json]:
@@ -138,8 +136,7 @@ async def _reply(call: _Call, grant: Mapping[str, object], request: ApiRequest) 
             raise Refused("this mind reaches no service", remedy="Ask the same of the mind itself.")
         return {**await sender.send(grant, request), "at": iso(call.context.io.session.clock())}
 
-    doing: Doing = "read" if call.operation.reads else "send"
-    return await call.context.io.outside.perform(OutsideCall(call.path, "api", asked, doing), act)
+    return await call.context.io.outside.perform(OutsideCall(call.path, "api", asked), act)
 
 
 async def _read(call: _Call, reply: Mapping[str, Json]) -> ApiAnswer:
@@ -159,7 +156,13 @@ async def _read(call: _Call, reply: Mapping[str, Json]) -> ApiAnswer:
             raise
         return _raw(answer, reply, f"({waits.message})")
     if is_failure(value):
-        return _with(answer, failure=told(value))
+        first = next(
+            (each for each in call.context.trace.api_replies if each["operation"] == call.operation.name), None
+        )
+        if first is None or changes or api_records.known_shape(call.receiver, call.operation) is not None:
+            return _with(answer, failure=told(value))
+        first["changes"].append(f"the reading says: {told(value)}")  # it was made without having seen a reply
+        return _raw(answer, reply, "")
     more = isinstance(value, dict) and any(value.get(each) for each in _MORE)
     pages = value.get("pages") if isinstance(value, dict) else None
     more = more or (isinstance(pages, int) and isinstance(value, dict) and pages > int(str(value.get("page") or 1)))

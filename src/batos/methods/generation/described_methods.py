@@ -89,7 +89,7 @@ async def draft(wanted: MethodSpec, trial: Trial, ask: Ask) -> TrialResult:
         example = await _example(operation, ask)
         if example is None:
             return TrialResult(("the description shows no reply, and no example of one was found in its words",))
-        operation, changes = replace(operation, replies=(example,)), (COMPUTED, SHOWN)
+        operation, changes = replace(operation, replies=(_without_values(example),)), (COMPUTED, SHOWN)
     judged = await _draft_reading(operation, trial)
     return replace(judged, changes=changes)
 
@@ -144,7 +144,7 @@ def _body(reply: Json) -> str:
 
 async def _example(operation: Operation, ask: Ask) -> Json:
     """Return an example whose every key stands in the description; None where the coder gives none."""
-    asked = f"{operation.method} {operation.path}\n{operation.section}\n\nAn example of the reply:"
+    asked = f"GET {operation.path}\n{operation.section}\n\nAn example of the reply:"
     shots: tuple[Message, ...] = (
         {"role": "system", "content": _HEAD},
         {"role": "user", "content": _ASKED},
@@ -156,6 +156,13 @@ async def _example(operation: Operation, ask: Ask) -> Json:
         if isinstance(found, dict | list) and found and not _foreign_keys(found, operation.section):
             return found
     return None
+
+
+def _without_values(value: Json) -> Json:
+    """Return an example with its keys alone: of what type a value is the coder does not know."""
+    if isinstance(value, list):
+        return [_without_values(each) for each in value[:1]]
+    return {key: _without_values(each) for key, each in value.items()} if isinstance(value, dict) else None
 
 
 def _foreign_keys(value: Json, words: str) -> list[str]:

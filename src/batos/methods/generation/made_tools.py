@@ -29,7 +29,7 @@ class MadeTools:
 
     def tools(self) -> Sequence[Tool]:
         """Return a tool for each operation that reads, in the order of their names."""
-        found = [self._tool(name, each) for name, api in self._apis() for each in api.operations if each.reads]
+        found = [self._tool(name, each) for name, api in self._apis() for each in api.operations]
         return sorted(found, key=lambda tool: tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, object], path: str) -> ToolResult:

@@ -80,7 +80,7 @@ class EffectChanges:
         target, sink = granting.check_target("api", given.target, settings.home, ports=granting.own_ports(settings))
         name = granting.check_name(given.name or granting.name_for("api", target))
         if given.secret_header:
-            ApiSender(settings.home).check_secret(name)
+            ApiSender(settings.home).read_secret(name)
         text = await asyncio.to_thread(api_records.read_file, given.description) if given.description else ""
 
         def change(root: Root) -> AddedGrant:
