@@ -105,7 +105,10 @@ class Api:
             roots.connection_of(root).add(made)
             api_records.declare(root, self.name, text)
 
-        await self.uvm.image.shared.apply(change)
+        try:
+            await self.uvm.image.shared.apply(change)
+        except BatosError as error:  # nothing of it is read
+            print(f"{self.folder.name}: {error.message}", file=sys.stderr, flush=True)
 
     async def ask(self, brief: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the mission of a brief, {} where it failed."""

@@ -19,7 +19,7 @@ from batos.protocol.errors import BriefError
 #: The folder of the home that holds a file for each secret, named as its grant.
 SECRETS: Final = "secrets"
 #: The slot of a grant with the header of its secret.
-SECRET_HEADER: Final = "secret_header"
+SECRET_HEADER: Final = "secret_header"  # noqa: S105 - the name of a slot
 #: The longest wait in seconds that a service asks for and gets, once.
 _MOST_WAIT: Final = 3
 #: Headers of a reply that a method is given.

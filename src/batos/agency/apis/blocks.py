@@ -10,10 +10,10 @@ from typing import Final, Literal
 
 #: A call as descriptions write it: a method and a path or address, an address after curl, or a path in code.
 _METHOD: Final = r"(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD)"
-_ADDRESS: Final = r"https?://[^\s`\"'<>|]+(?:<\w+>[^\s`\"'<>|]*)*"
+_ADDRESS: Final = r"https?://[^\s`\"'<>|)\]]+(?:<\w+>[^\s`\"'<>|)\]]*)*"
 _PATH: Final = r"/(?:[\w.~:@%+,;=?&*-]|[{<\[]\w[^}>\]\n]{0,30}[}>\]]|/|\$\{)*"
 CALLS: Final = re.compile(
-    rf"\b{_METHOD}\*{{0,2}}[`'\"]?\s+[`'\"]?(?P<where>{_ADDRESS}|{_PATH})"
+    rf"\b{_METHOD}\*{{0,2}}[`'\"]?\s+(?:requests? )?(?:to |from |on |at )?[`'\"]?(?P<where>{_ADDRESS}|{_PATH})"
     rf"|curl\s[^\n]*?(?P<address>{_ADDRESS})"
     rf"|`(?P<path>{_PATH})`"
     rf"|(?P<bare>{_ADDRESS})"
@@ -22,7 +22,7 @@ CALLS: Final = re.compile(
 _FENCE: Final = re.compile(r"^\s*(```+|~~~+)")
 _HEADING: Final = re.compile(r"^\s*#{1,6}\s+(.*?)\s*#*\s*$|^\s*\*\*([^*]+)\*\*:?\s*$")
 _ITEM: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(.*)$")
-_ROW: Final = re.compile(r"^\s*\|(.*)\|\s*$")
+_ROW: Final = re.compile(r"^\s*\|(.*?)\|?\s*$")
 #: A name and what it means in columns, without bars.
 _COLUMNS: Final = re.compile(r"^\s+([A-Za-z_][\w.]{0,30})(?:\s{2,}|\t+)(\S.*)$")
 _RULE: Final = re.compile(r"^[\s|:=-]+$")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from batos.agency.apis.blocks import CALLS, Block, blocks_of
+from batos.agency.apis.examples import inline_examples, read_example
 from batos.agency.apis.operations import (
     MOST_OPERATIONS,
     ApiDescription,
@@ -40,7 +40,20 @@ _HEADER: Final = re.compile(
     r"(?i)(?:header\w*[^.\n]{0,40}?|-H\s+)[`'\"]([A-Za-z][\w-]{1,40})\b"
     r"|[`'\"]([A-Za-z][\w-]{1,40})(?::[^`'\"]*)?[`'\"]\s+(?:http |request )?header"
 )
-_SECRET: Final = re.compile(r"(?i)key|token|auth(?!or)|secret|credential|appid")
+_SECRET: Final = re.compile(r"(?i)key|token|auth|secret|credential")
+#: Parameters that hold a secret: no argument fills them.
+_SECRET_PARAMETER: Final = re.compile(r"(?i)(?:api|app|access|auth|client)?[_-]?(?:key|token|secret)|app_?id")
+#: Words by which an address is the one that paths are below, those for calling one, and hosts that serve no API.
+_BASE: Final = re.compile(
+    r"(?i)\bbase\b|\bhosts?\b|\burl:|api url|endpoint|lives? at|served? (?:at|from)|below|available at"
+)
+_CALLED: Final = re.compile(r"(?i)(?:call|request|fetch|example|open|try|e\.g\.)\W*$")
+_HOSTING: Final = re.compile(r"//(?:www\.)?(?:github|gitlab|npmjs|codepen|codesandbox|wikipedia|en\.wikipedia)\.")
+#: Headings within the section of an operation.
+_PART: Final = re.compile(
+    r"(?i)(?:\w+ )?(?:param(?:eter)?s?|arguments?|requests?|responses?|returns?|repl(?:y|ies)|results?|examples?|usage"
+    r"|errors?|output|samples?|fields?|headers?|endpoint|url)(?: \w+)?:?"
+)
 _VERSION: Final = re.compile(r"(?i)v\d+(?:\.\d+)*|api|rest|public|json|\d{4}-\d{2}-\d{2}")
 _LITERALS: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _PLACEHOLDER: Final = re.compile(r"[{<\[$]|^:\w|^[A-Z][A-Z_]{2,}$|^\.\.\.$|^YOUR")
@@ -54,6 +67,7 @@ class _Call:
     path: str
     query: tuple[Parameter, ...]
     block: int
+    is_address: bool = False
 
 
 @dataclass(slots=True)
@@ -72,8 +86,11 @@ class _Section:
 def read_description(text: str) -> ApiDescription:
     """Return what a description says of an API; one without operations is no description of an API."""
     blocks = blocks_of(text)
-    calls, base = _calls(blocks)
+    calls = _calls(blocks)
     sections = _sections(blocks, calls)
+    if len(sections) == 1 and not sections[0].replies:  # an example of what it holds may stand before the call
+        shown = [read_example(each.text) for each in blocks if each.kind == "code"]
+        sections[0].replies += [each for each in shown if isinstance(each, dict | list) and each][:1]
     made = [_operation(each) for each in sections if each.call.method == "GET"][:MOST_OPERATIONS]
     return ApiDescription(tuple(_with_names(made)), _secret_header(blocks))
 
@@ -81,26 +98,40 @@ def read_description(text: str) -> ApiDescription:
 # -- calls
 
 
-def _calls(blocks: Sequence[Block]) -> tuple[list[_Call], str]:
-    """Return the calls that are operations, each at its first place, and the base path of the addresses."""
+def _calls(blocks: Sequence[Block]) -> list[_Call]:
+    """Return the calls that are operations, each at its first place, below the base path of the addresses."""
     found: list[_Call] = []
-    base = ""
+    bases: list[tuple[int, str]] = []
     for number, block in enumerate(blocks):
         for match in CALLS.finditer(block.text):
             where = match["where"] or match["address"] or match["path"] or match["bare"] or match["word"]
             call = _read_call(match["method"] or _curl_method(block.text, match), where, number)
-            if match["bare"] is not None and not call.query and not _is_named_call(block.text, match):
-                base = base or call.path
+            if match["bare"] is not None and not _is_called(block.text, match):
+                heading = blocks[number - 1].text if number and blocks[number - 1].kind == "heading" else ""
+                bases.append((_rank_base(f"{heading} {block.text}", match), "" if call.query else call.path))
             elif call.path.strip("/"):
                 found.append(call)
-    base = base.rstrip("/")
-    return _distinct([_below(each, base) for each in found if each.path.rstrip("/") != base]), base
+    best = max(bases, key=lambda each: each[0], default=(0, ""))
+    base = best[1].rstrip("/") if best[0] > 0 else ""
+    return _distinct([_below(each, base) for each in found if each.path.rstrip("/") != base])
 
 
-def _is_named_call(text: str, match: re.Match[str]) -> bool:
-    """Test if a bare address is called: its line has nothing but it, or a word for calling stands before it."""
-    before = text[: match.start()].rstrip("` \t")
-    return not before or bool(re.search(r"(?i)(?:call|request|fetch|example|open|try|endpoint|e\.g\.)\W*$", before))
+def _is_called(text: str, match: re.Match[str]) -> bool:
+    """Test if a bare address is called: it begins a line or a link, or a word for calling stands before it."""
+    before = text[: match.start()].rstrip("` \t<")
+    if before.endswith("](") or _HOSTING.search(match["bare"]):
+        return False
+    has_path = bool(urlsplit(match["bare"]).path.strip("/"))
+    begins = not before or before.endswith("\n") or (before == "[" and has_path)
+    return (begins and not _BASE.search(text[match.end() :])) or bool(_CALLED.search(before))
+
+
+def _rank_base(text: str, match: re.Match[str]) -> int:
+    """Return how surely an address is the one that paths are below: words for it stand around it."""
+    if _HOSTING.search(match["bare"]):
+        return 0
+    is_target = f"]({match['bare']}" in text
+    return (2 if _BASE.search(text) else 0) + (0 if is_target else 1)
 
 
 def _curl_method(text: str, match: re.Match[str]) -> str:
@@ -127,7 +158,7 @@ def _read_call(method: str, where: str, block: int) -> _Call:
         for name, _, value in given
         if re.fullmatch(r"[\w.\[\]{}<>-]+", unquote(name))
     )
-    return _Call(method, "/".join(segments).rstrip("/") or "/", shown, block)
+    return _Call(method, "/".join(segments).rstrip("/") or "/", shown, block, parts is not None)
 
 
 def _segment(text: str) -> str:
@@ -161,16 +192,24 @@ def _distinct(calls: Sequence[_Call]) -> list[_Call]:
     templates = [each for each in calls if variables(each.path)]
     made: dict[tuple[str, str], _Call] = {}
     for call in calls:
-        own = next(
-            (each for each in templates if each.method == call.method and each.path != call.path
-             and len(variables(each.path)) >= len(variables(call.path)) and matches(each.path, call.path)), call
-        )  # fmt: skip
+        own = next((each for each in templates if _is_example(call, each)), call)
         before = made.get((own.method, own.path))
         if before is None:
             made[own.method, own.path] = replace(own, query=_joined(own.query, call.query), block=call.block)
         else:
             made[own.method, own.path] = replace(before, query=_joined(before.query, call.query))
     return list(made.values())
+
+
+def _is_example(call: _Call, template: _Call) -> bool:
+    """Test if a call is one of another operation, with values: a plain word in its path is an operation's own."""
+    if call.method != template.method or call.path == template.path or not matches(template.path, call.path):
+        return False
+    if len(variables(template.path)) < len(variables(call.path)):
+        return False
+    pairs = zip(template.path.split("/"), call.path.split("/"), strict=True)
+    values = [value for name, value in pairs if name != value]
+    return call.is_address or not all(re.fullmatch(r"[a-z_-]+", each) for each in values)
 
 
 def _joined(one: Sequence[Parameter], other: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -187,7 +226,7 @@ def _joined(one: Sequence[Parameter], other: Sequence[Parameter]) -> tuple[Param
 def _sections(blocks: Sequence[Block], calls: Sequence[_Call]) -> list[_Section]:
     """Return what the blocks say of each operation: those from its heading, or its call, to the next one's."""
     starts = [_start(blocks, call.block, calls[at - 1].block if at else -1) for at, call in enumerate(calls)]
-    ends = [*starts[1:], len(blocks)]
+    ends = [*starts[1:], len(blocks)][: len(calls)]
     found = []
     for call, begin, end in zip(calls, starts, ends, strict=True):
         same = [each for each in calls if each.block == call.block]
@@ -199,14 +238,14 @@ def _sections(blocks: Sequence[Block], calls: Sequence[_Call]) -> list[_Section]
 
 def _start(blocks: Sequence[Block], call: int, before: int) -> int:
     """Return the first block of a section: the heading over the call, if no other call stands between."""
+    part = 0
     for number in range(call, before, -1):
         if blocks[number].kind == "heading":
-            return number
-    first = call
-    while first - 1 > before and blocks[first].kind == "code" and blocks[first - 1].kind in ("text", "item"):
-        first -= 1  # the sentence that leads to a call in code
-        break
-    return first
+            if not _PART.fullmatch(blocks[number].text):
+                return number
+            part = number
+    leads = call - 1 > before and blocks[call].kind == "code" and blocks[call - 1].kind in ("text", "item")
+    return part or (call - 1 if leads else call)
 
 
 def _read_blocks(section: _Section, blocks: Sequence[Block], *, alone: bool) -> None:
@@ -218,7 +257,7 @@ def _read_blocks(section: _Section, blocks: Sequence[Block], *, alone: bool) -> 
             continue
         section.words.append(block.text.replace("\t", " "))
         if block.kind == "heading":
-            section.title = section.title or block.text
+            section.title = section.title or ("" if _PART.fullmatch(block.text) else block.text)
             mode = _mode(block.text, "")
         elif block.kind == "text" or CALLS.search(block.text):
             mode = _mode(block.text, mode)
@@ -232,10 +271,10 @@ def _read_blocks(section: _Section, blocks: Sequence[Block], *, alone: bool) -> 
 
 def _read_sentence(section: _Section, text: str, mode: Mode, *, alone: bool, lists: bool = True) -> str:
     """Read the examples in a sentence, and the parameters that it names; return it without the examples."""
-    for inline, written in _inline_json(text):
+    for inline, written in inline_examples(text):
         _add_reply(section, inline, "error" if _ERROR.search(text) else mode or "reply")
         text = text.replace(written, " ")
-    if lists and ((alone and mode not in ("reply", "error")) or (_TAKES.search(text) and mode != "error")):
+    if lists and mode not in ("reply", "error") and (alone or _TAKES.search(text)):
         _add(section, named(text))
     return text
 
@@ -280,39 +319,6 @@ def _add(section: _Section, found: Sequence[Parameter]) -> None:
         section.parameters[each.name] = each if before is None else settle(before, each)
 
 
-def _inline_json(text: str) -> Iterator[tuple[Json, str]]:
-    """Yield the JSON objects, and lists of objects, within a sentence, each with its text."""
-    begin = 0
-    while match := re.compile(r"\{\s*\"|\[\s*\{").search(text, begin):
-        value, end = _decode(text[match.start() :])
-        begin = match.start() + max(1, end)
-        if isinstance(value, dict | list) and value:
-            yield value, text[match.start() : begin]
-
-
-def _json(text: str) -> Json:
-    """Return the JSON of an example: comments and dots that stand for more are left out; None where it is none."""
-    plain = re.sub(r"(?m)(?<!:)//.*$|(?<=[\s,{\[])#.*$", "", text)
-    plain = re.sub(r",?\s*(?:\.\.\.|…)\s*(?=[}\],]|$)", "", plain)
-    plain = re.sub(r",(\s*[}\]])", r"\1", plain)
-    return _decode(text.strip())[0] or _decode(plain.strip())[0]
-
-
-def read_example(text: str) -> Json:
-    """Return the JSON object or list that a text holds, as a model writes one; None where there is none."""
-    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=len(text))
-    return _json(text[start:])
-
-
-def _decode(text: str) -> tuple[Json, int]:
-    """Return the JSON that a text begins with, and where it ends; None and 0 where it is none."""
-    try:
-        value, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return None, 0
-    return value, end
-
-
 # -- operations of sections
 
 
@@ -325,7 +331,7 @@ def _operation(section: _Section) -> Operation:
         kept = told.get(name.casefold(), Parameter(name))
         made[name] = replace(kept, name=name, place="path", is_required=True)
     for shown in call.query:
-        if not _SECRET.search(shown.name):
+        if not _SECRET_PARAMETER.fullmatch(shown.name):
             before = told.get(shown.name.casefold())
             kept = (
                 shown if before is None else replace(before, name=shown.name, example=before.example or shown.example)
@@ -333,7 +339,7 @@ def _operation(section: _Section) -> Operation:
             made.setdefault(shown.name, noted_kind(kept))
     for each in known.values():
         if (
-            not _SECRET.search(each.name)
+            not _SECRET_PARAMETER.fullmatch(each.name)
             and each.name not in made
             and each.name.casefold() not in map(str.casefold, made)
         ):

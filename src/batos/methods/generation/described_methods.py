@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from batos.agency.apis import sources
-from batos.agency.apis.description import read_description, read_example
+from batos.agency.apis.description import read_description
+from batos.agency.apis.examples import read_example
 from batos.agency.apis.operations import Json, Operation, check_request
 from batos.inference.decide import sample_differently
 from batos.inference.ollama.bridge import ChatRequest
