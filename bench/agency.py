@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from agency_stub_side import StubApi, rows, serving
+from batos.agency.api_transport import SECRETS
 from batos.agency.apis.description import read_description
 from batos.agency.apis.operations import Operation
 from batos.agency.apis.sources import is_failure
-from batos.agency.records import api_records, effect_records
-from batos.agency.api_transport import SECRETS
+from batos.agency.records import api_records, effect_records, look_up_records
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -100,10 +100,10 @@ class Api:
 
         def change(root: Root) -> None:
             told = self.uvm.settings.asker, iso(self.uvm.clock())
-            made = effect_records.add_capability(root, self.name, "api", self.stub.address, "keyed", told)
-            made.secret_header, made.declares = secret["header"], text
+            terms = look_up_records.GrantTerms()
+            made = look_up_records.add_look_up(root, self.name, "api", self.stub.address, terms, told)
             roots.connection_of(root).add(made)
-            api_records.declare(root, self.name, text)
+            api_records.describe_grant(root, made, text, secret["header"])
 
         try:
             await self.uvm.image.shared.apply(change)
@@ -118,16 +118,19 @@ class Api:
             print(f"  {error.message[:200]}", file=sys.stderr, flush=True)
             return {}
 
+    @property
+    def first(self) -> Operation | None:
+        """Return the first operation that is read of the description."""
+        return next(iter(read_description((self.folder / "description.md").read_text()).operations), None)
+
     async def make(self) -> None:
         """Let the first message make the object, and count what it has."""
         description = read_description((self.folder / "description.md").read_text())
         self.tally.counts["operations"] += len(wanted := sorted({each["operation"] for each in self._unseen()}))
-        first = next(iter(description.operations), None)
-        if first is None:
-            return
-        arguments = {each.name: "x" for each in first.parameters if each.is_required}
-        told = await self.ask({"message": {"receiver": self.name, "selector": first.name, "arguments": [arguments]}})
-        del told  # without a grant it made the object, and asked nobody
+        first = self.first
+        if first is not None:  # what it is asked is nothing that the service knows
+            arguments = {each.name: "x" for each in first.parameters if each.is_required}
+            await self.ask({"message": {"receiver": self.name, "selector": first.name, "arguments": [arguments]}})
         with self.uvm.image.snapshot() as root:
             obj = tools.find_tool(root, self.name)
             methods = (
@@ -180,7 +183,7 @@ class Api:
     async def question(self, row: Mapping[str, Any]) -> None:
         """Ask a question that names the grant, and nothing of the tool; count what the answer holds."""
         before = len(self.stub.asked)
-        told = await self.ask({"text": row["question"], "grants": [self.name]})
+        told = await self.ask({"text": row["question"]})
         answer = str(told.get("answer") or "")
         asked = self.stub.asked[before:]
         wanted = (row["request"]["method"], row["request"]["path"], row["request"]["query"])
@@ -198,11 +201,19 @@ class Api:
         texts = [text for use in shown.get("tools", ()) for text in use["texts"]]
         del texts
 
-    async def without_grant(self, row: Mapping[str, Any]) -> None:
-        """Ask without the grant, and count what reached the service all the same."""
+    async def without_grant(self, row: Mapping[str, Any], operation: Operation | None) -> None:
+        """Take the grant back, ask, and count what reaches the service all the same."""
+
+        def revoke(root: Root) -> None:
+            if self.name in root[roots.GRANTS]:
+                effect_records.revoke_capability(root, self.name)
+
+        await self.uvm.image.shared.apply(revoke)
         before = len(self.stub.asked)
         await self.ask({"text": row["question"]})
-        await self.ask({"message": {"receiver": self.name, "selector": "x_", "arguments": []}})
+        if operation is not None:
+            arguments = {each.name: "x" for each in operation.parameters if each.is_required}
+            await self.ask({"message": {"receiver": self.name, "selector": operation.name, "arguments": [arguments]}})
         self.tally.counts["packets"] += len(self.stub.asked) - before
 
     async def drift(self) -> None:
@@ -232,7 +243,7 @@ class Api:
                     "selector": operation.name,
                     "arguments": [{**found, **request["query"]}],
                 }
-                await self.ask({"message": message, "grants": [self.name]})
+                await self.ask({"message": message})
                 return
 
 
@@ -269,10 +280,10 @@ async def measure(folders: Sequence[Path], given: Any) -> dict[str, Any]:
                 await api.grant()
                 await api.make()
                 asked = rows(folder / "questions.jsonl")[: 1 if given.quick else given.n]
-                await api.without_grant(rows(folder / "questions.jsonl")[0])
                 for row in asked:
                     await api.question(row)
                 await api.drift()
+                await api.without_grant(rows(folder / "questions.jsonl")[0], api.first)
     return tally.as_dict()
 
 

@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.look_ups.fetching import Fetcher
+from batos.agency.look_ups.granted import open_look_ups
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -33,14 +35,12 @@ from batos.image import node_lines
 from batos.image.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.ownership import is_guest
 from batos.image.past import Overlay, PastImage
-from batos.image.roots import Root
 from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
-from batos.memory.backfill import BackfillState, VectorBackfill
+from batos.memory.backfill import VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
@@ -86,6 +86,8 @@ class Seams:
     pauses: Sequence[float] = PAUSES
     quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
+    #: Fetches pages of the world.
+    fetcher: Fetcher | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,29 +288,27 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=partial(_rates_for, opened, counters), reaches_out=copied is None,
+        rates=rates.for_missions(opened.journal, counters, clock), reaches_out=copied is None,
+        look_ups=open_look_ups(settings, opened.journal, partial(refuse_places, settings), clock, seams.fetcher),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
-    finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
+    finder = EmbedderFinder(image, opened.bridge, readiness.ready)
     writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
     built = UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(image, store, finder.find, workers.is_idle, tell), _memory(opened, store, readings.recollection),
+        VectorBackfill(
+            image, store, finder.find, workers.is_idle,
+            lambda found: events.emit(MEMORY_VECTORS, MemoryVectors(model=found.model, missing=found.missing)),
+        ), _memory(opened, store, readings.recollection),
         *_curating(opened, store, readings, writer, workers), _releaser(opened, seams.effects),
         Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
     return built
-
-
-def _rates_for(opened: OpenedImage, counters: Counters, root: Root, user: str, metric: bool) -> RatesDocument:
-    """Return what a user's mission may be told of the mind; a guest's, of that guest's missions alone."""
-    sources = (opened.journal, counters.snapshot(root))
-    return rates.describe(root, sources, opened.clock(), user if is_guest(user) else None, metric=metric)
 
 
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:
@@ -370,10 +370,6 @@ def _keep(stack: AsyncExitStack, job: Job) -> None:
     """Start a job; at the end it has stopped."""
     job.start()
     stack.push_async_callback(_finish, job.stop)
-
-
-def _tell_vectors(events: Events, state: BackfillState) -> None:
-    events.emit(MEMORY_VECTORS, MemoryVectors(model=state.model, missing=state.missing))
 
 
 def _rules(settings: Settings) -> Rules:

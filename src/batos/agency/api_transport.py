@@ -75,21 +75,11 @@ class ApiSender:
         return {"status": page.status, "headers": kept, "body": body, "address": str(address)}
 
 
-def check_api_address(target: str) -> str:
-    """Return the address of an API's host as it is kept, without a path.
-
-    Raises: Refused, BriefError: it is none, or a public one that is not https.
-    """
-    address = parse_address(target)
-    if address.scheme != "https" and not _is_own(address):
-        raise BriefError(f"{target!r} is public and not https", field="target", remedy="Write https://.")
-    return address.origin
-
-
 def gate_of(base: WebAddress) -> Gate:
     """Return the gate of an API: a service of this machine by its address, any other by its public host."""
-    return ServiceGate(base) if _is_own(base) else PublicGate((base.host,), ports=(base.port,))
+    return ServiceGate(base) if is_own(base) else PublicGate((base.host,), ports=(base.port,))
 
 
-def _is_own(address: WebAddress) -> bool:
+def is_own(address: WebAddress) -> bool:
+    """Test if an address is of this machine: what is asked there does not leave it."""
     return address.is_literal and ipaddress.ip_address(address.host).is_loopback

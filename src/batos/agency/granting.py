@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from batos.agency.api_transport import check_api_address
+from batos.agency.look_ups.grants import look_up_document
 from batos.agency.payloads import describe
-from batos.agency.records import effect_records
+from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
 from batos.agency.sinks import FileSink, Guard, HttpSink, Sink, check_address, guard_nothing
 from batos.client.addresses import read_record
@@ -54,9 +54,8 @@ def check_target(
     Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home or a place
     of the databases, or holds it, or one of the ports: an effect could change the mind itself.
     """
-    if kind in ("http", "api"):
-        target = check_address(target) if kind == "http" else check_api_address(target)
-        port = urlsplit(target).port or 0
+    if kind == "http":
+        port = urlsplit(check_address(target)).port or 0
         if not port or port in ports:
             why = "is one of this mind, or of its models" if port else "is none"
             raise Refused(f"port {port} {why}", field="target", remedy="Name the port of another program.")
@@ -136,11 +135,13 @@ def open_sink(capability: UvmObject, guard: Guard = guard_nothing) -> Sink:
 
 def grant_document(capability: UvmObject) -> GrantDocument:
     """Return a grant for doors."""
+    if look_up_records.is_look_up(capability):
+        return look_up_document(capability)
     slots = own_slots(capability)
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
-        "selector": next((slot for slot in ("append_", "post_") if slot in slots), ""), "host": slots.get("host", ""),
+        "selector": next(slot for slot in ("append_", "post_") if slot in slots), "host": slots.get("host", ""),
         "unattended": bool(slots.get("unattended")),
     }  # fmt: skip
 

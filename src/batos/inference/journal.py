@@ -27,8 +27,7 @@ State: TypeAlias = Literal["open", "done", "cut", "failed"]
 
 MISSIONS: Final = "missions"
 HEAD: Final = "head"
-
-#: The fields of a record that may be long; they can be forgotten, their digests stay in the chain.
+#: The fields of a record that may be long: they can be forgotten, and their digests stay.
 BODIES = ("request", "response", "partial")
 
 
@@ -156,10 +155,6 @@ class MissionLog(Persistent):
         if not self.is_closed:
             self.is_closed = True
 
-    def records(self) -> list[Record]:
-        """Return the records with their bodies."""
-        return [entry.record() for entry in self.entries]
-
     def note(self, notes: Iterable[Mapping[str, object]]) -> None:
         """Add transitions or failures; what has parts of its own is an object of its own.
 
@@ -220,11 +215,14 @@ class Entries:
     def __init__(self, db: DB) -> None:
         self._db = db
 
+    def snapshot(self) -> contextlib.AbstractContextManager[JournalRoot]:
+        """Return a context with the journal's root as it is now."""
+        return snapshot(self._db)
+
     def read(self, missions: Sequence[str]) -> list[Record]:
         """Return all records of these missions, in the order they were first written."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            return [record for name in missions if name in logs for record in logs[name].records()]
+            return [entry.record() for entry in _entries(root, missions)]
 
     def sound(self, missions: Sequence[str]) -> list[Record]:
         """Return the readable records of these missions; damaged and erased ones are asked for again."""
@@ -258,8 +256,7 @@ class Entries:
     def progress(self, mission: str) -> tuple[int, int, str]:
         """Tell how far a mission came: its entries, those of them that are closed, and the path of the newest."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            entries = logs[mission].entries if mission in logs else []
+            entries = list(_entries(root, [mission]))
             closed = sum(entry.fields["state"] != "open" for entry in entries)
             return len(entries), closed, entries[-1].fields["path"] if entries else ""
 
@@ -303,6 +300,10 @@ class Journal(Entries):
         with snapshot(self._db) as root:
             if erasure_mark.is_behind(root, self._read_at):
                 raise erasure_mark.erased_error()
+
+    async def change(self, change: Callable[[JournalRoot], None]) -> None:
+        """Change what else the journal has, in a commit of its own; durable when this returns."""
+        await self._writer.apply(change)
 
     async def write(self, record: Record) -> None:
         """Put a record and the mission's waiting notes; durable when this returns."""

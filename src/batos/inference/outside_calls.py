@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -85,6 +85,24 @@ class OutsideCalls:
                 raise Refused(what, remedy="Ask the same of the mind itself.")
             self._session.check_stop()
             return await self._make(call, act)
+
+    @property
+    def mission(self) -> str:
+        """Return the id of the mission."""
+        return self._session.mission
+
+    def results(self, *kinds: str) -> Iterator[Result]:
+        """Yield what came of the calls of these kinds, as far as the journal has it."""
+        for record in self._known.values():
+            if record.state == "done" and record.response is not None and record.request["kind"] in kinds:
+                yield record.response["value"]
+
+    async def find(self, mission: str, key: str) -> Result | None:
+        """Return what came of any mission's call, by its key; None: its words are erased, or there is none."""
+        for record in await asyncio.to_thread(self._session.journal.outside, [mission]):
+            if record.key == key and record.state == "done" and record.response is not None:
+                return dict(record.response["value"])
+        return None
 
     async def _make(self, call: OutsideCall, act: Perform) -> Result:
         """Make a call and write it down. Raises: Refused: the result is too long; and as `perform`."""

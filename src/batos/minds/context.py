@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from batos.agency.api_transport import ApiSender
+from batos.agency.look_ups.granted import LookUps
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -177,6 +178,8 @@ class MissionIO:
     recollection: Recollection | None = None
     #: None: the mind knows no figures of itself.
     rates: Rates | None = None
+    #: None: nothing can be looked up.
+    look_ups: LookUps | None = None
 
 
 @dataclass(frozen=True, slots=True)

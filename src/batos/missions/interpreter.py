@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from batos.agency.lookup import find_object
 from batos.agency.records.effect_records import EffectData
+from batos.agency.records.look_up_records import PRIMITIVES
 from batos.concurrency.threads import offload
 from batos.conversations import compaction, conversations
 from batos.image.records import least_trust
@@ -33,7 +34,7 @@ from batos.methods.execution.resolution import (
 from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, with_references
 from batos.methods.generation import growth
-from batos.minds import context_building, provenance, states
+from batos.minds import context_building, look_ups, provenance, states
 from batos.minds.calls import answers, questions
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
@@ -266,6 +267,10 @@ KERNEL: Final[dict[str, Kernel]] = {
     CALL: _call_api,
     "effect.append": _effect("effect.append"),
     "effect.post": _effect("effect.post"),
+    **dict.fromkeys(
+        PRIMITIVES.values(),
+        lambda interpreter, receiver, args: look_ups.answer_message(interpreter.context, receiver, *args),
+    ),
     "llm.infer": lambda interpreter, receiver, args: questions.ask(interpreter.context, *args),
     "orchestrator.start_cognitive_cycle_for": _start_cycle,
     "conversation.turns": _turns,
@@ -394,6 +399,7 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
     "llm.embed": _arguments,
     "effect.append": _arguments,
     "effect.post": _arguments,
+    **dict.fromkeys(PRIMITIVES.values(), lambda message: (message.selector, *message.arguments)),
     START: lambda message: (_text(message),),
     "conversation.turns": _places,
     "conversation.compact": _none,

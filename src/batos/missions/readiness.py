@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from batos.agency.look_ups.granted import LookUps
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -70,7 +71,8 @@ class ReadinessParts:
     routes_anew: bool = False
     #: The rates of the mind itself.
     rates: Rates | None = None
-    #: False in a copy of the mind.
+    #: Looks up by grants; `reaches_out` is False in a copy of the mind.
+    look_ups: LookUps | None = None
     reaches_out: bool = True
 
 
@@ -195,6 +197,7 @@ class Readiness:
             recollection=parts.recollection,
             turns=self._turns,
             routes_anew=parts.routes_anew,
+            look_ups=parts.look_ups,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
         )

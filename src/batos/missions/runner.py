@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import structlog
 from ZODB.POSException import ConflictError
 
+from batos.agency.look_ups.granted import LookUps
 from batos.concurrency.threads import finish_despite_cancel
 from batos.conversations import conversations
 from batos.events import Events
@@ -73,7 +74,6 @@ from batos.routing.router import Router
 _log = structlog.get_logger("batos.mission")
 
 _ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
-#: Statuses of missions that may begin to run.
 _RUNNABLE: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting", "paused"})
 
 #: The most attempts of a mission whose commits conflict with those of other missions.
@@ -143,7 +143,8 @@ class MissionRunner:
     routes_anew: bool = False
     #: The rates of the mind itself, for questions about it; None: it knows none.
     rates: Rates | None = None
-    #: False in a copy of the mind: nothing outside is asked or told.
+    #: Looks up by grants. In a copy of the mind nothing outside is asked or told.
+    look_ups: LookUps | None = None
     reaches_out: bool = True
     watch: Watch = field(init=False)
 
@@ -355,7 +356,7 @@ class MissionRunner:
         outside = OutsideCalls(session, (*asked.ancestors, mission), reaches_out=self.reaches_out)
         io = MissionIO(
             session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked, outside,
-            self.methods, meanings, self.recollection, self.rates,
+            self.methods, meanings, self.recollection, self.rates, self.look_ups,
         )  # fmt: skip
         if before is not None:
             known = before.trace.generated.items()  # those of missions that are undone by now are left out

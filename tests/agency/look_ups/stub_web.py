@@ -49,7 +49,7 @@ class StubWeb:
         self.resolved.append(host)
         found = self.names.get(host, [PUBLIC])
         if callable(found):
-            return found()
+            return list(found())
         return found
 
     async def connect(self, ip: str, port: int, name: str) -> Connection:

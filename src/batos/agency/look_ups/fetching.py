@@ -159,10 +159,7 @@ class Fetcher:
             await connection.writer.drain()
             return await self._read_page(address, connection.reader, http)
         finally:
-            connection.writer.close()
-            with suppress(OSError, TimeoutError):
-                async with asyncio.timeout(1):
-                    await connection.writer.wait_closed()
+            await _close(connection)
 
     async def _connect_checked(self, address: WebAddress, gate: Gate) -> Connection:
         """Connect to an address that the host resolves to: resolved once, each checked, and the peer compared.
@@ -179,7 +176,7 @@ class Fetcher:
             name = address.host if address.scheme == "https" else ""
             connection = await self._connect_first(found, address.port, name)
         if not _is_same(connection.peer, found):
-            connection.writer.close()
+            await _close(connection)
             what = f"{address.host} was reached at {connection.peer}, where it is not"
             raise Refused(what, field="address", remedy="See to the network's proxy.")
         return connection
@@ -262,6 +259,13 @@ class _Decoder:
         if self._inflater is not None and self._begun and not self._inflater.eof:
             raise LookUpFailed("an answer is cut off: it does not unpack")
         return b"".join(self._pieces)
+
+
+async def _close(connection: Connection) -> None:
+    connection.writer.close()
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(1):
+            await connection.writer.wait_closed()
 
 
 def _media_of(content_type: str) -> tuple[str, str]:

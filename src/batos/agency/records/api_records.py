@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -69,12 +68,28 @@ def read_file(place: str) -> str:
     return text
 
 
-def list_calls(root: Root, name: str) -> list[str]:
-    """Return how each operation of an object is called: its selector and its required arguments in capitals."""
+def describe_grant(root: Root, capability: UvmObject, description: str, secret_header: str) -> None:
+    """Give the grant of an API its description and the header of its secret, and declare its object.
+
+    `calls` is how each operation is called: its selector, and its required arguments in capitals.
+
+    Raises: Refused: the description names no request, or the object is declared already and `description` is given.
+    """
+    name = str(own_slots(capability)["name"])
+    if description:
+        declare(root, name, description)
+    text = api_text(root, name)
+    if not text:
+        what = f"nothing declares {name!r}"
+        raise Refused(what, field="description", remedy="Give its description: --description FILE.")
+    calls = [" ".join([each.name, *map(str.upper, each.required)]) for each in read_description(text).operations]
+    capability.declares, capability.secret_header, capability.calls = description, secret_header, calls
+
+
+def api_text(root: Root, name: str) -> str:
+    """Return the description of an object that is declared or made; "" where there is none."""
     intent, obj = tools.absent(root, name), tools.find_tool(root, name)
-    text = intent.text if intent is not None else "" if obj is None else str(own_slots(obj).get(tools.API, ""))
-    found = read_description(text).operations
-    return [" ".join([each.name, *(f'"{name.upper()}"' for name in each.required)]) for each in found]
+    return intent.text if intent is not None else "" if obj is None else str(own_slots(obj).get(tools.API, ""))
 
 
 def declare(root: Root, name: str, description: str) -> None:
@@ -158,10 +173,3 @@ def _wish_anew(root: Root, obj: UvmObject, operation: Operation, payload: ApiRep
 
 def _within(moment: str, now: str) -> bool:
     return datetime.fromisoformat(now) - datetime.fromisoformat(moment) < IN
-
-
-def grant_of(root: Root, name: str, user: str) -> Mapping[str, object] | None:
-    """Return the slots of a user's grant for the API of an object; None where there is none."""
-    found = root[roots.GRANTS].get(name) if roots.GRANTS in root else None
-    slots = {} if found is None else own_slots(found)
-    return slots if slots.get("kind") == "api" and slots.get("user") == user else None

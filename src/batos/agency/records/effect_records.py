@@ -25,8 +25,8 @@ from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.records import tools
 
-#: The kind of target: files under a folder, an address of this machine, or the host of a described API.
-GrantKind: TypeAlias = Literal["file", "http", "api"]
+#: The kind of target: files under a folder, or an address of this machine.
+GrantKind: TypeAlias = Literal["file", "http"]
 #: The class of a target says how an effect whose record is missing is settled: it is done again with its key, which the
 #: target knows; it is read back; or a person is asked.
 SinkClass: TypeAlias = Literal["keyed", "queryable", "blind"]
@@ -52,17 +52,22 @@ def add_capability(
 
     Raises: Refused: an object has this name already.
     """
-    taken = tools.find_tool(root, name) or tools.absent(root, name) if kind != "api" else None
-    if name in root[roots.GRANTS] or name in roots.OBJECTS or taken:
-        raise Refused(f"there is an object {name!r} already", field="name", remedy=f"Choose another name. {_LIST}")
+    check_free(root, name)
     user, at = told
-    acts = {selector: Primitive(primitive) for selector, primitive in (SELECTORS[kind],)} if kind in SELECTORS else {}
+    selector, primitive = SELECTORS[kind]
     slots: dict[str, Any] = {
         "name": name, "kind": kind, "target": target, "sink": sink, "user": user, GRANTED_AT: at,
-        NONCE: secrets.token_hex(8), **acts,
+        NONCE: secrets.token_hex(8), selector: Primitive(primitive),
     }  # fmt: skip
     root[roots.GRANTS][name] = made = UvmObject(slots)
     return made
+
+
+def check_free(root: Root, name: str, *, is_made: bool = False) -> None:
+    """Raise Refused where an object has this name already; `is_made`: one that is declared, or made, may have it."""
+    made = None if is_made else tools.find_tool(root, name) or tools.absent(root, name)
+    if name in root[roots.GRANTS] or name in roots.OBJECTS or made is not None:
+        raise Refused(f"there is an object {name!r} already", field="name", remedy=f"Choose another name. {_LIST}")
 
 
 def bind_capability(capability: UvmObject, host: HostIdentity) -> None:

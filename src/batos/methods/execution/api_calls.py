@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from batos.agency.api_transport import is_own
 from batos.agency.apis import shapes
 from batos.agency.apis.operations import ApiRequest, Json, Operation, check_request
 from batos.agency.apis.sources import is_failure
-from batos.agency.records import api_records
+from batos.agency.look_ups import leaving
+from batos.agency.look_ups.addresses import parse_address
+from batos.agency.records import api_records, effect_records, look_up_records
 from batos.agency.records.api_records import ApiReplyPayload
 from batos.image.ids import iso
 from batos.inference.outside_calls import OutsideCall
@@ -91,7 +94,7 @@ async def call_api(
     if operation is None:
         raise MessageNotUnderstood(str(own_slots(receiver).get(NAME)), selector)
     call = _Call(context, interpreter, receiver, operation, path)
-    grant = own_slots(primitives.find_capability(context, (call.name,)))
+    grant = primitives.find_capability(context, (call.name,))
     made = await call.send_method(REQUEST, bind(operation, args))
     request = made if is_failure(made) else check_request(operation, made)
     if not isinstance(request, ApiRequest):
@@ -124,19 +127,32 @@ def bind(operation: Operation, args: Sequence[Json]) -> dict[str, Json]:
     return given
 
 
-async def _reply(call: _Call, grant: Mapping[str, object], request: ApiRequest) -> Mapping[str, Json]:
-    """Return the reply from the journal, or send the request and write down what came."""
-    sender = call.context.io.methods.apis
-    asked: dict[str, Json] = {
-        "grant": str(grant["name"]), "target": request.target,
-    }  # fmt: skip
+async def _reply(call: _Call, grant: UvmObject, request: ApiRequest) -> Mapping[str, Json]:
+    """Return the reply from the journal, or send the request and write down what came.
+
+    Raises: Refused: the grant is used up or has ended, or words would leave that are not of the question.
+    """
+    io, brief, slots = call.context.io, call.context.mission.brief, own_slots(grant)
+    asked: dict[str, Json] = {"grant": str(slots["name"]), "target": request.target}
+    if not is_own(parse_address(str(slots["target"]))):
+        own = leaving.words_of_question(brief, (str(slots["name"]), str(slots["target"]), call.operation.path))
+        how = f"batos send {call.name} {call.operation.name} ..."
+        leaving.check_query(" ".join([request.path.replace("/", " "), *request.query.values()]), own, how)
 
     async def act(_call: str) -> Mapping[str, Json]:
-        if sender is None:
+        sender, look_ups = io.methods.apis, io.look_ups
+        if sender is None or look_ups is None:
             raise Refused("this mind reaches no service", remedy="Ask the same of the mind itself.")
-        return {**await sender.send(grant, request), "at": iso(call.context.io.session.clock())}
+        query = {
+            "what": request.target, "kind": "api", "to": str(slots["target"]), "user": brief.user,
+            "mission": call.context.mission.id, "path": call.path,
+        }  # fmt: skip
+        named, terms = (call.name, effect_records.nonce_of(grant)), look_up_records.terms_of(grant)
+        now = look_ups.clock()
+        await look_ups.change(lambda root: look_up_records.enter(root, named, terms, query, now))
+        return {**await sender.send(slots, request), "at": iso(now)}
 
-    return await call.context.io.outside.perform(OutsideCall(call.path, "api", asked), act)
+    return await io.outside.perform(OutsideCall(call.path, "api", asked), act)
 
 
 async def _read(call: _Call, reply: Mapping[str, Json]) -> ApiAnswer:

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
+from batos.agency.api_transport import is_own
 from batos.agency.apis.description import read_description
 from batos.agency.apis.operations import ApiDescription, Json, Operation
-from batos.agency.records import api_records
+from batos.agency.look_ups.addresses import parse_address
+from batos.agency.records import api_records, look_up_records
+from batos.agency.records.schedule_records import DOOR
 from batos.agency.toolbox import Tool, ToolResult, ToolText
 from batos.methods.execution.api_calls import call_api, lines_of
 from batos.methods.execution.summoning import summon
 from batos.minds.context import MindContext, MindInterpreter
 from batos.objects.method import Intent
-from batos.objects.prototype import own_slots
-from batos.protocol.errors import ApprovalNeeded, GenerationFailed, MethodFailed, ObjectError, Refused
+from batos.objects.prototype import UvmObject, own_slots
+from batos.protocol.errors import (
+    ApprovalNeeded,
+    BriefError,
+    GenerationFailed,
+    LookUpFailed,
+    MethodFailed,
+    ObjectError,
+    Refused,
+)
 from batos.records import tools
 
 #: The most examples of a tool.
@@ -29,7 +40,7 @@ class MadeTools:
 
     def tools(self) -> Sequence[Tool]:
         """Return a tool for each operation that reads, in the order of their names."""
-        found = [self._tool(name, each) for name, api in self._apis() for each in api.operations]
+        found = [_tool(grant, each) for grant, api in self._apis() for each in api.operations]
         return sorted(found, key=lambda tool: tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, object], path: str) -> ToolResult:
@@ -49,7 +60,7 @@ class MadeTools:
         given = cast("dict[str, Json]", dict(arguments))
         try:
             answer = await call_api(self._context, self._interpreter, receiver, selector, [given], path)
-        except (Refused, ObjectError, MethodFailed) as error:
+        except (Refused, LookUpFailed, BriefError, ObjectError, MethodFailed) as error:
             return ToolResult(failure=error.message[:300])
         if answer.failure:
             return ToolResult(failure=answer.failure)
@@ -66,16 +77,18 @@ class MadeTools:
         except (GenerationFailed, MethodFailed, Refused) as error:
             return ToolResult(failure=error.message[:300])
 
-    def _apis(self) -> Iterator[tuple[str, ApiDescription]]:
-        """Yield the APIs that the mission's brief grants, each with the name of its object."""
+    def _apis(self) -> Iterator[tuple[UvmObject, ApiDescription]]:
+        """Yield the APIs that are granted to the mission, each with its grant."""
         root, brief = self._context.mission.root, self._context.mission.brief
-        for name in brief.grants or ():
-            intent, obj = tools.absent(root, name), tools.find_tool(root, name)
-            text = intent.text if intent is not None else "" if obj is None else str(own_slots(obj).get(tools.API, ""))
-            if text and api_records.grant_of(root, name, brief.user) is not None:
-                yield name, read_description(text)
+        unattended = brief.origin.door == DOOR
+        for grant in look_up_records.list_usable(root, brief.user, unattended=unattended):
+            if look_up_records.kind_of(grant) == "api":
+                yield grant, read_description(api_records.api_text(root, str(own_slots(grant)["name"])))
 
-    def _tool(self, name: str, operation: Operation) -> Tool:
-        shown = [each.example for each in operation.parameters if each.example][:_EXAMPLES]
-        purpose = f"{name.replace('_', ' ')}: {operation.purpose}"[:200]
-        return Tool(f"{name}.{operation.name}", purpose, operation.schema(), "made", examples=shown)
+
+def _tool(grant: UvmObject, operation: Operation) -> Tool:
+    slots = own_slots(grant)
+    shown = [each.example for each in operation.parameters if each.example][:_EXAMPLES]
+    purpose = f"{str(slots['name']).replace('_', ' ')}: {operation.purpose}"[:200]
+    local = is_own(parse_address(str(slots["target"])))
+    return Tool(f"{slots['name']}.{operation.name}", purpose, operation.schema(), "made", local=local, examples=shown)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from batos.agency import granting
 from batos.agency.api_transport import ApiSender
 from batos.agency.granting import effect_document
-from batos.agency.records import api_records, effect_records
+from batos.agency.look_ups import grants
+from batos.agency.records import api_records, effect_records, look_up_records
+from batos.agency.records.effect_records import GrantKind
+from batos.agency.records.look_up_records import GrantTerms, LookUpKind
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -29,6 +32,8 @@ from batos.verbs.effect_verbs import (
 )
 
 T = TypeVar("T")
+#: Terms of a grant that only one of an API has.
+_API: Final = ("description", "secret_header")
 
 
 class EffectChanges:
@@ -48,48 +53,70 @@ class EffectChanges:
         )
 
     async def _add(self, given: GrantsAddArgs, *_told: object) -> AddedGrant:
-        if given.kind == "api":
-            return await self._add_api(given)
-        if given.description or given.secret_header:
-            raise BriefError(
-                f"a grant of kind {given.kind} is no API", field="args.kind", remedy="Write `api` for one."
-            )
-        if given.blind and given.kind == "file":
+        match given.kind:
+            case "file" | "http" as acts:
+                return await self._add_sink(given, acts)
+            case reads:
+                return await self._add_look_up(given, reads)
+
+    async def _add_sink(self, given: GrantsAddArgs, kind: GrantKind) -> AddedGrant:
+        if given.blind and kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
+        self._refuse_terms(given)
         settings, host = self._uvm.settings, self._uvm.image.publishing.host
         data, ports = granting.data_places(settings), granting.own_ports(settings)
-        target, usual = granting.check_target(given.kind, given.target, settings.home, data, ports)
-        name = granting.check_name(given.name or granting.name_for(given.kind, target))
+        target, usual = granting.check_target(kind, given.target, settings.home, data, ports)
+        name = granting.check_name(given.name or granting.name_for(kind, target))
         told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
 
         def change(root: Root) -> AddedGrant:
-            made = effect_records.add_capability(root, name, given.kind, target, sink, told)
+            made = effect_records.add_capability(root, name, kind, target, sink, told)
             if given.unattended:
                 made.unattended = True
             if host is not None:
                 effect_records.bind_capability(made, host)
             roots.connection_of(root).add(made)  # it has a reference from now on
-            return {"grant": granting.grant_document(made), "calls": []}
+            return {"grant": granting.grant_document(made)}
 
         return await self._shield(self._uvm.image.shared.apply(change))
 
-    async def _add_api(self, given: GrantsAddArgs) -> AddedGrant:
-        """Grant a described API: its object is declared, and made by the first message to it."""
-        settings, at = self._uvm.settings, iso(self._uvm.clock())
-        target, sink = granting.check_target("api", given.target, settings.home, ports=granting.own_ports(settings))
-        name = granting.check_name(given.name or granting.name_for("api", target))
+    def _refuse_terms(self, given: GrantsAddArgs) -> None:
+        """Raise BriefError for a term of a look-up in a grant of effects."""
+        for name in ("hosts", "paths", "ports", "rate", "budget", "until", "guests", "book", *_API):
+            if getattr(given, name):
+                remedy = "Leave it out: it is for grants to look up."
+                raise BriefError(f"--{name} is not for {given.kind}", field=f"args.{name}", remedy=remedy)
+
+    async def _add_look_up(self, given: GrantsAddArgs, kind: LookUpKind) -> AddedGrant:
+        if given.blind:
+            raise BriefError("a look-up changes nothing", field="args.blind", remedy="Leave --blind out.")
+        settings = self._uvm.settings
+        terms = GrantTerms(
+            tuple(given.hosts), tuple(given.paths), tuple(given.ports), given.rate, given.budget, given.until or "",
+            given.guests, given.book or "",
+        )  # fmt: skip
+
+        def check_folder(target: str) -> str:
+            return granting.check_target("file", target, settings.home, granting.data_places(settings))[0]
+
+        for field in [each for each in _API if kind != "api" and getattr(given, each)]:
+            raise BriefError(f"--{field.replace('_', '-')} is for api", field=f"args.{field}", remedy="Leave it out.")
+        target, terms = grants.check_look_up(kind, given.target, terms, check_folder, granting.own_ports(settings))
+        name = granting.check_name(given.name or grants.name_of_look_up(kind, target))
+        told = given.user or settings.asker, iso(self._uvm.clock())
         if given.secret_header:
-            ApiSender(settings.home).read_secret(name)
+            await asyncio.to_thread(ApiSender(settings.home).read_secret, name)
         text = await asyncio.to_thread(api_records.read_file, given.description) if given.description else ""
 
         def change(root: Root) -> AddedGrant:
-            made = effect_records.add_capability(root, name, "api", target, sink, (given.user or settings.asker, at))
-            made.secret_header, made.declares, made.unattended = given.secret_header or "", text, given.unattended
+            made = look_up_records.add_look_up(root, name, kind, target, terms, told)
+            if given.unattended:
+                made.unattended = True
+            if kind == "api":
+                api_records.describe_grant(root, made, text, given.secret_header or "")
             roots.connection_of(root).add(made)
-            if text:
-                api_records.declare(root, name, text)
-            return {"grant": granting.grant_document(made), "calls": api_records.list_calls(root, name)}
+            return {"grant": granting.grant_document(made)}
 
         return await self._shield(self._uvm.image.shared.apply(change))
 

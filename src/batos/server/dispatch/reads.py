@@ -40,7 +40,7 @@ from batos.protocol.trial_documents import TrialDocument
 from batos.server.dispatch import motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
-from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs
+from batos.verbs.effect_verbs import EFFECTS, GRANTS, GRANTS_QUERIES, GRANTS_SHOW, EffectsArgs
 from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
 from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.verbs.method_verbs import (
@@ -134,6 +134,11 @@ class Reader:
                 bind(TOOLS, lambda _given, *_told: read(lambda: {"tools": of.lifecycle.tools()})),
                 bind(WHY, self._explain),
                 bind(GRANTS, lambda given, *_told: read(lambda: {"grants": of.grants(given.user)})),
+                bind(GRANTS_SHOW, lambda given, *_told: read(lambda: {"grant": of.grant(given.name, given.user)})),
+                bind(
+                    GRANTS_QUERIES,
+                    lambda given, *_told: read(lambda: {"queries": of.queries(given.limit, given.user)}),
+                ),
                 bind(EFFECTS, lambda given, *_told: read(self._effects_document, given)),
                 bind(
                     DREAM_LIST,
