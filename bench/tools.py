@@ -20,6 +20,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -31,7 +32,7 @@ from pydantic import BaseModel
 from batos.agency.toolbox import Tool
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.schema import Decision
-from batos.minds.tools.calling import ToolCall, decide_call
+from batos.minds.tools.calling import ORDER, ToolCall, decide_call
 from batos.minds.tools.choice import shown_tools
 from batos.protocol.errors import DecisionInvalid
 from report import Goal, report
@@ -42,7 +43,7 @@ from voice_side import daemon
 
 HERE: Final = Path(__file__).parent
 #: The model of an emulator that has none.
-INVENTED: Final = "qwen2.5:0.5b"
+INVENTED: Final = "llama3.2:1b-instruct-q8_0"
 #: Requests of a quick run, of which a third needs no tool.
 QUICK: Final = 6
 #: How much more the kernel's calls are to be right, and the most requests in 40 that get a call and need none.
@@ -91,7 +92,7 @@ class Asked:
 
     async def _once(self, text: str, decision: Decision[BaseModel], fault: Callable[[BaseModel], str]) -> BaseModel:
         options = {**_OPTIONS, "num_predict": decision.num_predict}
-        messages = ({"role": "user", "content": text},)
+        messages = ({"role": "system", "content": ORDER}, {"role": "user", "content": text})
         found = await self.bridge.think(ChatRequest(self.model, messages, options, schema=decision.format))
         self.calls += 1
         self.tokens += found.prompt_tokens + found.answer_tokens
@@ -151,8 +152,9 @@ async def _model_of(bridge: Bridge) -> str:
     for row in await bridge.list():
         if "completion" in (await bridge.show(row.name)).capabilities:
             return row.name
-    async for _ in bridge.pull(INVENTED):
-        pass
+    async with aclosing(bridge.pull(INVENTED)) as steps:
+        async for _ in steps:
+            pass
     return INVENTED
 
 
@@ -176,7 +178,7 @@ def goals_of(values: Mapping[str, Any]) -> list[Goal]:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the flags."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("--data", type=Path, metavar="FILE", default=HERE / "tools_given.jsonl")
+    found.add_argument("--data", type=Path, metavar="FILE", default=HERE / "tools_judged.jsonl")
     found.add_argument("--catalogue", type=Path, metavar="FILE", default=HERE / "tools_catalogue.jsonl")
     model = found.add_mutually_exclusive_group()
     model.add_argument("--url", metavar="URL", help="the Ollama that answers")

@@ -15,6 +15,7 @@ from batos.minds import answers_by_rule, computed_results
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
+from batos.minds.tools import telling
 from batos.protocol.evidence_documents import (
     Recalled,
     RecalledPassage,
@@ -97,7 +98,11 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "earlier": list(context.mission.failures),
         "read_at": context.mission.read_at,
     }
-    if context.trace.memory.state in ("nothing", "perhaps"):
+    if context.trace.tools:
+        shown["tools"] = list(context.trace.tools)
+    if told := telling.lead_of(context):
+        shown["about_tools"] = told
+    elif context.trace.memory.state in ("nothing", "perhaps"):
         shown["without_memory"] = lead.strip()
     if computed := computed_results.documents(context):
         shown["computed"] = computed

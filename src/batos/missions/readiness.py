@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -21,7 +21,7 @@ from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
 from batos.memory.search.recollection import Recollection
-from batos.minds.context import MethodRuntime, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
@@ -74,6 +74,8 @@ class ReadinessParts:
     #: Looks up by grants; `reaches_out` is False in a copy of the mind.
     look_ups: LookUps | None = None
     reaches_out: bool = True
+    #: What gives missions their tools.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 class Readiness:
@@ -200,6 +202,7 @@ class Readiness:
             look_ups=parts.look_ups,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
+            toolboxes=parts.toolboxes,
         )
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:

@@ -61,7 +61,11 @@ def bind(question: str, tool: Tool, required: tuple[str, ...], today: date) -> B
     properties = properties_of(tool)
     found: dict[str, Any] = {}
     for name, schema in properties.items():
-        value = _value(name, schema, question, today, taken=found)
+        if "enum" in schema:
+            is_shared = [each.get("enum") for each in properties.values()].count(schema["enum"]) > 1
+            value = _enum_value(schema["enum"], question, found, is_shared=is_shared)
+        else:
+            value = _value(name, schema, question, today, taken=found)
         if value is not None and not find_faults({**schema}, value):
             found[name] = value
     return BoundArguments(found, tuple(name for name in required if name not in found))
@@ -107,11 +111,9 @@ def _strip_elision(word: str) -> str:
 
 def _is_empty(word: str) -> bool:
     """Test if a word only orders, asks or names where to look."""
-    line = words.plain_line(word)
-    if line.strip() in _small_words() or not line.strip():
-        return True
+    bare_word = words.plain_line(word).strip()
     lists = (("empty", "words"), ("asked", "words"), *(("meanings", each) for each in SOURCES))
-    return any(words.phrases(*each).fullmatch(line, 1, len(line) - 1) for each in lists)
+    return not bare_word or bare_word in _small_words() or any(words.is_listed(*each, bare_word) for each in lists)
 
 
 @lru_cache(maxsize=1)
@@ -122,8 +124,6 @@ def _small_words() -> frozenset[str]:
 
 def _value(name: str, schema: Mapping[str, Any], question: str, today: date, taken: Mapping[str, Any]) -> Any:
     """Return the value of an argument that a question gives; None where it gives none."""
-    if "enum" in schema:
-        return _enum_value(schema["enum"], question, taken)
     form = form_of(name, schema)
     if form:
         return _form_value(form, schema, question, taken)
@@ -139,13 +139,11 @@ def _value(name: str, schema: Mapping[str, Any], question: str, today: date, tak
     return _text_value(kinds, question, taken) if kinds else None
 
 
-def _enum_value(values: Sequence[Any], question: str, taken: Mapping[str, Any]) -> Any:
+def _enum_value(values: Sequence[Any], question: str, taken: Mapping[str, Any], *, is_shared: bool) -> Any:
     """Return the value that a question names; of two that two arguments share, the first and then the other."""
     found = find_enum(values, question)
-    free = [each for each in found if each not in taken.values()]
-    return (
-        free[0] if len(found) <= 2 and free and (len(found) == 1 or len(values) > 3 or len(free) < len(found)) else None
-    )
+    free = [each for each in found if not is_shared or each not in taken.values()]
+    return free[0] if free and len(found) <= 1 + is_shared else None
 
 
 def _form_value(form: str, schema: Mapping[str, Any], question: str, taken: Mapping[str, Any]) -> Any:

@@ -15,15 +15,20 @@ from typing import Annotated, Any, Final, Literal, Protocol
 from pydantic import BaseModel, Field, create_model
 
 from batos.agency.toolbox import Tool
+from batos.concurrency.threads import offload
 from batos.inference.schema import Decision
 from batos.minds.tools import arguments, choice, forms
 from batos.minds.tools.choice import Need
 from batos.protocol.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 
+#: What is said before both questions.
+ORDER: Final = "Choose a tool for the request, and take what it is given from the request alone."
 #: What says that no tool fits; it stands last among those that are shown.
 NONE: Final = "none"
 #: Errors that say only that a model's words were of no use.
 _USELESS: Final = (AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway)
+#: The work of a first choice, in letters that are copied: it is made in a thread.
+_FIRST: Final = 2**24
 #: Characters of an argument that a model writes.
 _WRITTEN: Final = 120
 
@@ -62,7 +67,8 @@ async def decide_call(
     question: str, tools: Sequence[Tool], today: date, ask: AsksModel, need: Need = "open", most: int = 3
 ) -> ToolCall | NoCall:
     """Return the call of a tool that a question wants, or why there is none. `most` tools are shown to a model."""
-    chosen = choice.choose(question, tools, today, need, most)
+    # The patterns of all words are made at first, which takes too long for the loop.
+    chosen = await offload(_FIRST, lambda: choice.choose(question, tools, today, need, most))
     if not chosen.candidates:
         return NoCall(chosen.why)
     tool, why = chosen.candidates[0], chosen.why

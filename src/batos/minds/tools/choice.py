@@ -38,6 +38,8 @@ Need: TypeAlias = Literal["carried", "open", "look_up"]
 #: A score from which on a tool may be shown to a model, and one from which on it is taken unasked if it leads MARGIN
 #: times.
 LEAST, SURE, MARGIN = 0.9, 1.6, 1.6
+#: The share of a question's words that a text has which carries it.
+CARRIED: Final = 0.75
 #: Tools that are shown to a model, by its parameters in billions from which on.
 SHOWN: Final = ((9.0, 8), (7.0, 5), (1.0, 3), (0.0, 2))
 #: Weights of the parts of a tool's description: its name and purpose, its examples, its parameters.
@@ -72,13 +74,13 @@ class ToolChoice:
 
 def shown_tools(billions: float) -> int:
     """Return how many tools a model of so many billions of parameters is shown; 0: their number is not known."""
-    return next(many for least, many in SHOWN if billions >= least) if billions else SHOWN[1][1]
+    return next(many for least, many in SHOWN if billions >= least) if billions else SHOWN[2][1]
 
 
 def choose(question: str, tools: Sequence[Tool], today: date, need: Need = "open", most: int = 3) -> ToolChoice:
     """Return the tools that come into question for a question that is asked `today`, at most `most`."""
     line = words.plain_line(question)
-    asked = bool(words.phrases("asked", "words").search(line) or ADDRESS.search(question))
+    asked = asks_for_look(question)
     if not tools or not line.strip():
         return ToolChoice((), "there is no tool" if not tools else "the question is empty")
     if _wants_none(question, line):
@@ -109,6 +111,19 @@ def _near(question: str, ranked: Sequence[tuple[float, Tool]], today: date, most
     leads = first >= MARGIN * second
     is_clear = leads and (first >= SURE or not bind(question, tool, required_of(tool), today).missing)
     return ToolChoice(tuple(each for _, each in near), "their words are those of the question", is_clear=is_clear)
+
+
+def asks_for_look(question: str) -> bool:
+    """Test if a question asks for a look into the world, by its words or by an address."""
+    return bool(words.phrases("asked", "words").search(words.plain_line(question)) or ADDRESS.search(question))
+
+
+def carries(question: str, texts: Sequence[str]) -> bool:
+    """Test if one of some texts has nearly all words of a question that name something: it may answer it."""
+    wanted = set(_contents(words.plain_line(question)))
+    if not wanted:
+        return True
+    return any(len(wanted & set(_contents(words.plain_line(each)))) >= CARRIED * len(wanted) for each in texts)
 
 
 def searches_by_words(tool: Tool) -> bool:
@@ -181,8 +196,8 @@ def _terms(line: str) -> set[str]:
 
 def _contents(line: str) -> Iterator[str]:
     """Yield the beginnings of the words of a line that name something."""
-    for word in words.phrases("empty", "words").sub("", line).split():
-        if word not in SMALL_WORDS and len(word) > 2:
+    for word in line.split():
+        if len(word) > 2 and word not in SMALL_WORDS and not words.is_listed("empty", "words", word):
             yield word.removesuffix("s")[:_STEM]
 
 
@@ -190,6 +205,8 @@ def _meanings(line: str) -> Iterator[str]:
     for name in words.keys_of("meanings"):
         if words.phrases("meanings", name).search(line):
             yield f"@{name}"
+            if name in words.keys_of("within"):
+                yield f"@{words.listed('within', name)}"
 
 
 @lru_cache(maxsize=256)

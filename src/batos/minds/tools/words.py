@@ -38,6 +38,11 @@ def listed(section: str, name: str) -> str:
     return str(_table()[section][name])
 
 
+def sections() -> frozenset[str]:
+    """Return the names of the sections."""
+    return frozenset(_table())
+
+
 def keys_of(section: str) -> tuple[str, ...]:
     """Return the names of the lists of a section."""
     return tuple(_table()[section])
@@ -47,6 +52,20 @@ def keys_of(section: str) -> tuple[str, ...]:
 def phrases(section: str, name: str) -> re.Pattern[str]:
     """Return the pattern of a list's phrases in a line of plain words; group 1 is the phrase."""
     return re.compile(f"(?<= )({'|'.join(_entries(listed(section, name)))})(?= )")
+
+
+def is_listed(section: str, name: str, word: str) -> bool:
+    """Test if a plain word is one of a list's single words, or begins as one of them does."""
+    whole, begun = _single_words(section, name)
+    return word in whole or word.startswith(begun)
+
+
+@lru_cache(maxsize=64)
+def _single_words(section: str, name: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    entries = [each.strip() for each in listed(section, name).replace("\n", " ").split(",")]
+    single = [each for each in entries if each and " " not in each]
+    begun = tuple(each.rstrip("*") for each in single if each.endswith("*"))
+    return frozenset(each for each in single if not each.endswith("*")), begun
 
 
 @lru_cache(maxsize=16)
