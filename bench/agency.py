@@ -1,9 +1,9 @@
 """Described APIs: tools that are made of prose, used for questions, and made again when a service changes.
 
-Each folder of `--apis` is an API: `description.md` is all that the mind is told, `replies.jsonl` what a stub answers
-({path, query, status, headers, body, needs, times, stage}; those of stage 2 come later), `unseen.jsonl` requests and
-replies that nobody saw before ({operation, arguments, request, reply, holds or fails}), `questions.jsonl` questions with
-what their answers hold ({question, request, holds}), `api.json` the secret, if there is one ({secret: {header, value}}).
+Each folder of `--apis` is an API. `description.md` is all that the mind is told. `replies.jsonl` are those of a stub:
+{path, query, status, headers, body, needs, times, stage}; those of stage 2 come later. `unseen.jsonl` are requests and
+replies that nobody saw before: {operation, arguments, request, reply, holds or fails}. `questions.jsonl` are questions
+with what their answers hold: {question, request, holds}. `api.json` has the secret, if any: {secret: {header, value}}.
 
 `made_prose` is the share of operations of which both methods were made and are right for every unseen row,
 `usable_prose` also counts those whose reply is evidence as it came. Of the questions `right` is the share whose answer
@@ -36,7 +36,7 @@ from batos.agency.records import api_records, effect_records, look_up_records
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.methods.execution.method_run import program_of
+from batos.methods.execution.compiling import program_of
 from batos.methods.generation.method_checks import Check, Rehearsal, ScriptedHost, equal
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots

@@ -75,8 +75,6 @@ def serving(stub: StubApi) -> Iterator[StubApi]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_POST = do_GET
-
         def log_message(self, *_told: object) -> None:
             """Say nothing."""
 

@@ -221,7 +221,7 @@ async def _call_api(interpreter: MissionInterpreter, receiver: UvmObject, args: 
     """Call the operation of a described API that a person's message names."""
     message = interpreter.context.mission.brief.message
     selector = "" if message is None else message.selector
-    return await call_api(interpreter.context, interpreter, receiver, selector, args, f"message/{selector}")
+    return await call_api(interpreter.context, receiver, selector, args, f"message/{selector}")
 
 
 def _effect(operation: str) -> Kernel:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, cast
 
 from batos.agency.api_transport import is_own
 from batos.agency.apis import shapes
@@ -16,12 +16,25 @@ from batos.agency.look_ups import leaving
 from batos.agency.look_ups.addresses import parse_address
 from batos.agency.records import api_records, effect_records, look_up_records
 from batos.agency.records.api_records import ApiReplyPayload
+from batos.cell.cell import MethodCall
+from batos.cell.host import MessageAnswer, Writes
+from batos.cell.values import Plain, Ref, Value
 from batos.image.ids import iso
 from batos.inference.outside_calls import OutsideCall
 from batos.methods.execution import primitives
-from batos.minds.context import MindContext, MindInterpreter
-from batos.objects.prototype import UvmObject, lookup, own_slots
-from batos.protocol.errors import ApprovalNeeded, MessageNotUnderstood, MethodFailed, ObjectError, Refused
+from batos.methods.execution.compiling import program_of
+from batos.minds.context import MindContext
+from batos.minds.trace import MethodUse
+from batos.objects.method import Intent, Method
+from batos.objects.prototype import UvmObject, lookup, own_slots, reference
+from batos.protocol.errors import (
+    ApprovalNeeded,
+    GenerationFailed,
+    MessageNotUnderstood,
+    MethodFailed,
+    ObjectError,
+    Refused,
+)
 from batos.records.tools import NAME, READING, REQUEST
 
 #: The most lines of a value as evidence.
@@ -58,7 +71,6 @@ class _Call:
     """A call of one operation within a mission."""
 
     context: MindContext
-    interpreter: MindInterpreter
     receiver: UvmObject
     operation: Operation
     path: str
@@ -69,18 +81,48 @@ class _Call:
         return str(own_slots(self.receiver)[NAME])
 
     async def send_method(self, begin: str, *args: Json) -> Json:
-        """Return what a method of the operation answers; it is made first where there is only its wish."""
-        selector = begin + self.operation.name
+        """Return what a method of the operation answers; it is made first where there is only its wish.
+
+        Raises: MethodFailed: it failed, or sends a message although it is pure.
+        """
+        selector, io = begin + self.operation.name, self.context.io.methods
         found = lookup(self.receiver, selector)
         if found is None:
             raise MessageNotUnderstood(self.name, selector)
-        answer: Json = await self.interpreter.intent(self.receiver, found, selector, args)
-        return answer
+        method = found.value
+        if isinstance(method, Intent) and io.generator is not None:
+            context = self.context.strict()
+            method = await io.generator.method_for(context, self.receiver, found, selector, tuple(args))
+        if not isinstance(method, Method) or io.cell is None:
+            raise GenerationFailed(f"{selector!r} of {self.name} has no method, or there is no cell to run it")
+        given = MethodCall({}, cast("Sequence[Value]", args), seed=selector)
+        outcome: Literal["ok", "fault"] = "fault"
+        seconds = 0.0
+        try:
+            ran = await io.cell.run(await program_of(method), given, _PureHost())
+            outcome, seconds = "ok", ran.seconds
+        finally:
+            use = MethodUse(reference(found.holder), selector, method.revision, outcome, False, seconds, 0, 0)
+            self.context.trace.uses.append(use)
+        return cast("Json", ran.result)
+
+
+class _PureHost:
+    """The host of a pure method: it answers no message."""
+
+    async def send(
+        self, to: Ref | None, selector: str, args: list[Plain], kwargs: dict[str, Plain], pending: Writes
+    ) -> MessageAnswer:
+        """Raise MethodFailed: a pure method sends nothing."""
+        raise MethodFailed(f"it sends {selector!r}, and is to be computed of its arguments alone")
+
+    async def read(self, of: Ref, slot: str) -> MessageAnswer:
+        """Raise MethodFailed: a pure method reads no object."""
+        raise MethodFailed(f"it reads {slot!r}, and is to be computed of its arguments alone")
 
 
 async def call_api(
-    context: MindContext, interpreter: MindInterpreter, receiver: UvmObject, selector: str, args: Sequence[Json],
-    path: str,
+    context: MindContext, receiver: UvmObject, selector: str, args: Sequence[Json], path: str
 ) -> ApiAnswer:  # fmt: skip
     """Return what an operation answers to arguments: one dict of them by name, or their values in order.
 
@@ -93,7 +135,7 @@ async def call_api(
     operation = api_records.operation_at(receiver, selector)
     if operation is None:
         raise MessageNotUnderstood(str(own_slots(receiver).get(NAME)), selector)
-    call = _Call(context, interpreter, receiver, operation, path)
+    call = _Call(context, receiver, operation, path)
     grant = primitives.find_capability(context, (call.name,))
     made = await call.send_method(REQUEST, bind(operation, args))
     request = made if is_failure(made) else check_request(operation, made)
@@ -168,8 +210,6 @@ async def _read(call: _Call, reply: Mapping[str, Json]) -> ApiAnswer:
     try:
         value = await call.send_method(READING, reply["status"], reply["headers"], body)
     except ApprovalNeeded as waits:
-        if call.context.mission.brief.message is not None:
-            raise
         return _raw(answer, reply, f"({waits.message})")
     if is_failure(value):
         first = next(

@@ -221,8 +221,7 @@ class MethodHost:
         """Call an operation of a described API. Raises: ObjectError: it answered with a failure; and as `call_api`."""
         path = self._place(selector)
         args = [dict(given.kwargs)] if given.kwargs else [*given.args]
-        context, interpreter = self._invocation.context, self._invocation.interpreter
-        answer = await call_api(context, interpreter, target, selector, args, path)
+        answer = await call_api(self._invocation.context, target, selector, args, path)
         self._lower_trust("external")
         if answer.failure:
             raise ObjectError(f"{selector!r} of {label(target)} answered: {answer.failure}")

@@ -1,4 +1,4 @@
-"""The toolbox of described APIs: the operations of each that a mission's brief grants, made at their first use."""
+"""The toolbox of described APIs: the operations of each that is granted to a mission, made at their first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batos.agency.records.schedule_records import DOOR
 from batos.agency.toolbox import Tool, ToolResult, ToolText
 from batos.methods.execution.api_calls import call_api, lines_of
 from batos.methods.execution.summoning import summon
-from batos.minds.context import MindContext, MindInterpreter
+from batos.minds.context import MindContext
 from batos.objects.method import Intent
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import (
@@ -35,8 +35,8 @@ _EXAMPLES: Final = 3
 class MadeTools:
     """The operations of granted APIs as tools of one mission, named `OBJECT.OPERATION_`."""
 
-    def __init__(self, context: MindContext, interpreter: MindInterpreter) -> None:
-        self._context, self._interpreter = context, interpreter
+    def __init__(self, context: MindContext) -> None:
+        self._context = context
 
     def tools(self) -> Sequence[Tool]:
         """Return a tool for each operation that reads, in the order of their names."""
@@ -59,7 +59,7 @@ class MadeTools:
             return ToolResult(failure=f"there is no tool {name[:80]!r}")
         given = cast("dict[str, Json]", dict(arguments))
         try:
-            answer = await call_api(self._context, self._interpreter, receiver, selector, [given], path)
+            answer = await call_api(self._context, receiver, selector, [given], path)
         except (Refused, LookUpFailed, BriefError, ObjectError, MethodFailed) as error:
             return ToolResult(failure=error.message[:300])
         if answer.failure:
