@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -196,10 +197,14 @@ class Api:
               f"{'asked' if wanted in asked else asked}: {answer[:160]!r}", file=sys.stderr, flush=True)  # fmt: skip
 
     def _count_citations(self, told: Mapping[str, Any]) -> None:
-        """Count the citations of an answer, and those that stand in what its tools brought."""
-        shown = told.get("provenance") or {}
-        texts = [text for use in shown.get("tools", ()) for text in use["texts"]]
-        del texts
+        """Count the citations of an answer, and those whose every value stands in what the service sent."""
+        if not told.get("tools") and not (told.get("provenance") or {}).get("tools"):
+            return
+        sent = "\n".join(self.stub.sent)
+        for each in (told.get("provenance") or {}).get("citations", ()):
+            values = [part.rpartition(": ")[2] for part in re.split(r"; |\n", each["quote"]) if ": " in part]
+            self.tally.counts["citations"] += 1
+            self.tally.counts["verbatim"] += all(each.strip(" .") in sent for each in values)
 
     async def without_grant(self, row: Mapping[str, Any], operation: Operation | None) -> None:
         """Take the grant back, ask, and count what reaches the service all the same."""

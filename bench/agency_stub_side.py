@@ -30,6 +30,8 @@ class StubApi:
     stage: int = 1
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     address: str = ""
+    #: The bodies that it sent.
+    sent: list[str] = field(default_factory=list)
     _used: Counter[int] = field(default_factory=Counter)
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], str]:
@@ -46,6 +48,7 @@ class StubApi:
                 return 401, {}, '{"error": "a key is needed"}'
             self._used[number] += 1
             body = reply["body"] if isinstance(reply["body"], str) else json.dumps(reply["body"], ensure_ascii=False)
+            self.sent.append(body)
             return reply.get("status", 200), reply.get("headers", {}), body
         return 404, {}, '{"error": "not found"}'
 

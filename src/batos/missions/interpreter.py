@@ -20,7 +20,7 @@ from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.memory.search.recall import recall
 from batos.methods.execution import method_run, primitives
-from batos.methods.execution.api_calls import ApiAnswer, call_api
+from batos.methods.execution.api_calls import answer_message
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
 from batos.methods.execution.resolution import (
     Invocation,
@@ -217,13 +217,6 @@ async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args
     return primitives.find_capability(interpreter.context, args)
 
 
-async def _call_api(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> ApiAnswer:
-    """Call the operation of a described API that a person's message names."""
-    message = interpreter.context.mission.brief.message
-    selector = "" if message is None else message.selector
-    return await call_api(interpreter.context, receiver, selector, args, f"message/{selector}")
-
-
 def _effect(operation: str) -> Kernel:
     """Return the kernel function that stages an effect of a person's message."""
 
@@ -264,7 +257,7 @@ KERNEL: Final[dict[str, Kernel]] = {
     "catalog.forget": _forget,
     "llm.embed": lambda interpreter, receiver, args: primitives.embed(interpreter.context, "embed#0", args, {}),
     "traits.capability": _capability,
-    CALL: _call_api,
+    CALL: lambda interpreter, receiver, args: answer_message(interpreter.context, receiver, args),
     "effect.append": _effect("effect.append"),
     "effect.post": _effect("effect.post"),
     **dict.fromkeys(

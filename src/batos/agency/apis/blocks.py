@@ -27,7 +27,7 @@ _ROW: Final = re.compile(r"^\s*\|(.*?)\|?\s*$")
 _COLUMNS: Final = re.compile(r"^\s+([A-Za-z_][\w.]{0,30})(?:\s{2,}|\t+)(\S.*)$")
 _RULE: Final = re.compile(r"^[\s|:=-]+$")
 #: The end of a sentence: not behind a short form, and not within code.
-_END: Final = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<=[.!?])\s+(?=[A-Z`/{\"'(\d])")
+_END: Final = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<=[.!?])\s+(?=[A-Z`/{\"'(\d])|;\s+(?=[a-zA-Z`])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from batos.agency.apis.blocks import CALLS, Block, blocks_of
 from batos.agency.apis.examples import inline_examples, read_example
@@ -54,6 +54,8 @@ _PART: Final = re.compile(
     r"(?i)(?:\w+ )?(?:param(?:eter)?s?|arguments?|requests?|responses?|returns?|repl(?:y|ies)|results?|examples?|usage"
     r"|errors?|output|samples?|fields?|headers?|endpoint|url)(?: \w+)?:?"
 )
+#: Scheme and host of an address.
+_ORIGIN: Final = re.compile(r"^https?://[^/?#]*")
 _VERSION: Final = re.compile(r"(?i)v\d+(?:\.\d+)*|api|rest|public|json|\d{4}-\d{2}-\d{2}")
 _LITERALS: Final = re.compile(r"\d{4}-\d{2}-\d{2}|\d+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _PLACEHOLDER: Final = re.compile(r"[{<\[$]|^:\w|^[A-Z][A-Z_]{2,}$|^\.\.\.$|^YOUR")
@@ -121,7 +123,7 @@ def _is_called(text: str, match: re.Match[str]) -> bool:
     before = text[: match.start()].rstrip("` \t<")
     if before.endswith("](") or _HOSTING.search(match["bare"]):
         return False
-    has_path = bool(urlsplit(match["bare"]).path.strip("/"))
+    has_path = bool(_ORIGIN.sub("", match["bare"]).strip("/"))
     begins = not before or before.endswith("\n") or (before == "[" and has_path)
     return (begins and not _BASE.search(text[match.end() :])) or bool(_CALLED.search(before))
 
@@ -144,8 +146,8 @@ def _curl_method(text: str, match: re.Match[str]) -> str:
 def _read_call(method: str, where: str, block: int) -> _Call:
     """Return a call of a path or address: other forms of names in a path become `{name}`."""
     where = re.sub(r"\[[?&]([^\]]*)\]", r"&\1", where).rstrip(".,;:)*")
-    parts = urlsplit(where) if where.startswith("http") else None
-    path, _, query = where.partition("?") if parts is None else (parts.path, "", parts.query)
+    target = _ORIGIN.sub("", where)
+    path, _, query = target.partition("#")[0].partition("?")
     if "?" not in where and "&" in path:
         path, _, query = path.partition("&")
     segments = [_segment(each) for each in unquote(path).split("/")]
@@ -158,7 +160,7 @@ def _read_call(method: str, where: str, block: int) -> _Call:
         for name, _, value in given
         if re.fullmatch(r"[\w.\[\]{}<>-]+", unquote(name))
     )
-    return _Call(method, "/".join(segments).rstrip("/") or "/", shown, block, parts is not None)
+    return _Call(method, "/".join(segments).rstrip("/") or "/", shown, block, target != where)
 
 
 def _segment(text: str) -> str:
@@ -360,7 +362,10 @@ def noted_kind(parameter: Parameter) -> Parameter:
 
 def _purpose(section: _Section) -> str:
     """Return what an operation is for, in one line: its title, and the sentence about it."""
-    said = [re.sub(CALLS, "", each).strip(" `:-–—.\n*|") for each in section.words]
+    said = [
+        re.sub(r"[`({\[]*[{\[]\s*[\"{].*", "", re.sub(CALLS, "", each), flags=re.DOTALL).strip(" `:-–—.\n*|")
+        for each in section.words
+    ]
     kept = [" ".join(each.split()) for each in said if len(each.split()) >= 2]
     title = re.sub(CALLS, "", section.title).strip(" `:-–—.*")
     others = [each for each in kept if each != title]

@@ -12,8 +12,8 @@ from batos.agency.apis.operations import Json
 #: every key of a map whose keys are data).
 Shape: TypeAlias = "str | list[Shape] | dict[str, Shape]"
 
-#: Fits everything: the example has null there, or nothing at all.
-ANY: Final = "any"
+#: Fit everything: the example has null there or nothing at all; the examples have values of several types there.
+ANY, MIXED = "any", "mixed"
 EVERY: Final = "*"
 #: Keys that are data: codes, dates, numbers.
 _DATA_KEY: Final = re.compile(r"[A-Z]{2,5}|[A-Z]{2}-\w+|\d[\d:.T+Z-]*")
@@ -40,7 +40,7 @@ def shape_of(value: Json, depth: int = 0) -> Shape:
         return [merge(shape_of(each, depth + 1) for each in value)]
     inner = {name: shape_of(each, depth + 1) for name, each in value.items()}
     if inner and all(map(_DATA_KEY.fullmatch, inner)) and isinstance(joined := merge(inner.values()), str | dict):
-        return {EVERY: joined} if joined != ANY else inner
+        return {EVERY: joined} if joined not in (ANY, MIXED) else inner
     return inner
 
 
@@ -53,7 +53,7 @@ def merge(shapes: Iterable[Shape]) -> Shape:
 
 
 def _join(one: Shape, other: Shape) -> Shape:
-    if other in (one, ANY):
+    if other in (one, ANY) or one == MIXED:
         return one
     if one == ANY:
         return other
@@ -61,7 +61,7 @@ def _join(one: Shape, other: Shape) -> Shape:
         return [_join(one[0], other[0])]
     if isinstance(one, dict) and isinstance(other, dict):
         return dict(_join_keys(one, other))
-    return ANY
+    return MIXED
 
 
 def _join_keys(one: Mapping[str, Shape], other: Mapping[str, Shape]) -> Iterator[tuple[str, Shape]]:
@@ -82,7 +82,7 @@ def differences(shape: Shape, value: Json, place: str = "") -> list[str]:
     >>> differences({"max": "number", "wind?": "string"}, {"max": "12", "rain": 1})
     ['max is string, not number', 'rain is new']
     """
-    if shape == ANY or (value is None and place):
+    if shape in (ANY, MIXED) or (value is None and place):
         return []
     if isinstance(shape, list) and isinstance(value, list):
         return [*dict.fromkeys(told for each in value[:50] for told in differences(shape[0], each, f"{place}[]"))]
@@ -136,3 +136,18 @@ def _example(shape: Shape, *, is_whole: bool) -> Json:
 
 def _key(name: str) -> str:
     return "AAA" if name == EVERY else name.removesuffix("?")
+
+
+def words_of(value: object) -> Iterator[str]:
+    """Yield the keys of a value and of what it holds, as words.
+
+    >>> list(words_of([{"wait_min": 7, "at": {"place": "x"}}]))
+    ['wait min', 'at', 'place']
+    """
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield name.replace("_", " ")
+            yield from words_of(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from words_of(each)

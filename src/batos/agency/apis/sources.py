@@ -47,7 +47,7 @@ def {selector}(self, status, headers, body):
     shape = {shape}
 
     def fit(value, wanted, place):
-        if wanted == "any" or (value is None and place != "the reply"):
+        if wanted in ("any", "mixed") or (value is None and place != "the reply"):
             return value
         if isinstance(wanted, list):
             if not isinstance(value, list):

@@ -145,6 +145,13 @@ async def call_api(
     return await _read(call, reply)
 
 
+async def answer_message(context: MindContext, receiver: UvmObject, args: Sequence[Json]) -> ApiAnswer:
+    """Return what the operation answers that a mission's own message names. Raises: as `call_api`."""
+    message = context.mission.brief.message
+    selector = "" if message is None else message.selector
+    return await call_api(context, receiver, selector, args, f"message/{selector}")
+
+
 def bind(operation: Operation, args: Sequence[Json]) -> dict[str, Json]:
     """Return the arguments of an operation by name. Raises: ObjectError: they are others.
 
@@ -282,6 +289,7 @@ def lines_of(value: Json, name: str = "") -> list[str]:
     >>> lines_of({"city": "Brest", "days": [{"max": 12.5, "wind": {"kmh": 30}}]})
     ['city: Brest', 'days: max: 12.5; wind kmh: 30']
     """
+    name = name.replace("_", " ")
     if isinstance(value, list):
         whole = [line for each in value for line in ([_line(each)] if _is_flat(each) else lines_of(each))]
         return [f"{name}: {line}" if name else line for line in whole]
@@ -303,6 +311,7 @@ def _is_flat(value: Json) -> bool:
 
 
 def _line(value: Json, name: str = "") -> str:
+    name = name.replace("_", " ")
     if isinstance(value, dict):
         return "; ".join(_line(each, f"{name} {key}".strip()) for key, each in value.items())
     whole = ", ".join(map(_plain, value)) if isinstance(value, list) else _plain(value)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from batos.agency.api_transport import is_own
+from batos.agency.apis import shapes
 from batos.agency.apis.description import read_description
 from batos.agency.apis.operations import ApiDescription, Json, Operation
 from batos.agency.look_ups.addresses import parse_address
@@ -28,7 +29,8 @@ from batos.protocol.errors import (
 )
 from batos.records import tools
 
-#: The most examples of a tool.
+#: The most characters of a purpose, and the most examples of a tool.
+_PURPOSE: Final = 360
 _EXAMPLES: Final = 3
 
 
@@ -90,5 +92,7 @@ def _tool(grant: UvmObject, operation: Operation) -> Tool:
     slots = own_slots(grant)
     shown = [each.example for each in operation.parameters if each.example][:_EXAMPLES]
     purpose = f"{str(slots['name']).replace('_', ' ')}: {operation.purpose}"[:200]
+    if gives := ", ".join(dict.fromkeys(shapes.words_of(operation.replies))):
+        purpose = f"{purpose}: {gives}"[:_PURPOSE]
     local = is_own(parse_address(str(slots["target"])))
     return Tool(f"{slots['name']}.{operation.name}", purpose, operation.schema(), "made", local=local, examples=shown)
