@@ -45,6 +45,7 @@ from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
+from batos.methods.generation.made_tools import MadeTools
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.context import MakesToolbox
@@ -283,7 +284,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
         routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
         look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
-        toolboxes=seams.toolboxes,
+        toolboxes=(MadeTools, *seams.toolboxes),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)

@@ -33,8 +33,8 @@ from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.card import Card
 from batos.memory.search.recollection import Recollection
+from batos.methods.execution.summoning import Appeared
 from batos.methods.generation import generation_limits, growth
-from batos.methods.generation.attempt import Appeared
 from batos.minds import context_building, own_figures, provenance
 from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
 from batos.minds.machine import begin
