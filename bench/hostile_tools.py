@@ -78,7 +78,7 @@ def reply(body: bytes, *headers: str, status: str = "200 OK", media: str = "text
 
 @dataclass
 class HostileWeb:
-    """The stub sites, by host: bytes to answer, and how they are sent; and all that was resolved, connected to and asked."""
+    """The stub sites, by host: what each answers and how; and all that was resolved, connected to and asked."""
 
     pages: dict[str, bytes] = field(default_factory=dict)
     names: dict[str, Iterator[str]] = field(default_factory=dict)
