@@ -168,6 +168,11 @@ async def test_what_is_revoked_reaches_nothing(tmp_path: Path) -> None:
         with pytest.raises(BatosError, match="there is no object"):
             await mind.send("wiki", "search_", "tide")
         assert mind.web.asked == []
+        await mind.grant("wikipedia", "http://en.wikipedia.org/", name="wiki")
+        tools = mind.tools("tide?")
+        await mind.ask("grants_revoke", name="wiki")
+        with pytest.raises(Refused, match="revoked meanwhile"):
+            await tools.call("wiki.search_", {"query": "tide"}, "babs/tools#0")
 
 
 async def test_a_guest_reaches_only_what_is_granted_to_guests(tmp_path: Path) -> None:
