@@ -11,6 +11,8 @@ from functools import partial
 
 from batos.agency import asking
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.look_ups.granted import open_look_ups
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -34,9 +36,7 @@ from batos.image import node_lines
 from batos.image.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.ownership import is_guest
 from batos.image.past import Overlay, PastImage
-from batos.image.roots import Root
 from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
@@ -46,8 +46,10 @@ from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
+from batos.methods.generation.made_tools import MadeTools
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
+from batos.minds.context import MakesToolbox
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import VOTERS
 from batos.missions.counters import Counters
@@ -87,6 +89,10 @@ class Seams:
     pauses: Sequence[float] = PAUSES
     quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
+    #: Fetches pages of the world.
+    fetcher: Fetcher | None = None
+    #: What gives missions tools beside those that were granted.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,19 +281,21 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
-        thinking, readings.recollection, rates=partial(_rates_for, opened, counters),
-        routes_anew=copied is not None and copied.mind.codex is not None,
+        thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
+        routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
+        look_ups=open_look_ups(
+            settings, image, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher
+        ), toolboxes=(MadeTools, *seams.toolboxes),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
-    finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
-    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
+    finder = EmbedderFinder(image, opened.bridge, readiness.ready)
     built = UVM(
         settings, image, opened.journal, opened.bridge, opened.card, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(image, store, finder.find, workers.is_idle, tell), _memory(opened, store, readings.recollection),
-        *_curating(opened, store, readings, writer, workers), _releaser(opened, seams.effects),
+        _backfill(opened, store, finder, workers), _memory(opened, store, readings.recollection),
+        *_curating(opened, readings, (missions, readiness), workers, store), _releaser(opened, seams.effects),
         Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
@@ -304,32 +312,33 @@ def _runtime_parts(
     )  # fmt: skip
 
 
-def _rates_for(opened: OpenedImage, counters: Counters, root: Root, user: str, metric: bool) -> RatesDocument:
-    """Return what a user's mission may be told of the mind; a guest's, of that guest's missions alone."""
-    sources = (opened.journal, counters.snapshot(root))
-    return rates.describe(root, sources, opened.clock(), user if is_guest(user) else None, metric=metric)
-
-
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:
     """Make what remembers answered missions, and measures each answer beside those before it."""
     return MissionMemory(opened.image, store, opened.clock, AnswerMeter(recollection).change)
 
 
+def _backfill(opened: OpenedImage, store: DocumentStore, finder: EmbedderFinder, workers: Workers) -> VectorBackfill:
+    def tell(found: BackfillState) -> None:
+        opened.events.emit(MEMORY_VECTORS, MemoryVectors(model=found.model, missing=found.missing))
+
+    return VectorBackfill(opened.image, store, finder.find, workers.is_idle, tell)
+
+
 def _curating(
-    opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries, workers: Workers
+    opened: OpenedImage, readings: Readings, asked: tuple[Missions, Readiness], workers: Workers, store: DocumentStore
 ) -> tuple[Curator, Heartbeat]:
     """Make the curator, and the heartbeat by which it works when nobody asks."""
+    writer = ModelSummaries(asked[0].ask, asked[1].answers, asked[1].check)
     settings, folds = opened.settings, FoldStore(opened.image, store, readings.recollection.search, opened.clock)
     curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     duties = [
         heartbeat.curating(curator, settings.cold_days, opened.clock), entropy_days.tuning(opened.image, opened.clock),
     ]  # fmt: skip
     budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
-    return curator, Heartbeat(
-        HeartbeatParts(
-            opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
-        )
-    )  # fmt: skip
+    parts = HeartbeatParts(
+        opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power
+    )
+    return curator, Heartbeat(parts)
 
 
 def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
@@ -371,10 +380,6 @@ def _keep(stack: AsyncExitStack, job: Job) -> None:
     stack.push_async_callback(_finish, job.stop)
 
 
-def _tell_vectors(events: Events, state: BackfillState) -> None:
-    events.emit(MEMORY_VECTORS, MemoryVectors(model=state.model, missing=state.missing))
-
-
 def _rules(settings: Settings) -> Rules:
     return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
@@ -384,14 +389,10 @@ def _reconciler(
 ) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
+    parts = (opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing)
     if copied is not None:
-        return PastReconciler(
-            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied.mind
-        )
-    return Reconciler(
-        opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,
-        lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()),
-    )  # fmt: skip
+        return PastReconciler(*parts, mind=copied.mind)
+    return Reconciler(*parts, lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()))
 
 
 async def _finish(close: Callable[[], Awaitable[None]]) -> None:

@@ -17,7 +17,7 @@ from tests.agency.http_target import Target, listening
 from tests.agency.sink_laws import SinkLaws
 from tests.waiting import HANG
 
-from batos.agency.http_sink import Dial, HttpSink, check_address, is_local, is_public
+from batos.agency.http_sink import Dial, HttpSink, check_address, is_local
 from batos.agency.records.effect_records import EffectData, SinkClass
 from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import BriefError
@@ -93,23 +93,6 @@ def test_a_name_that_leads_into_the_own_net_is_told_nothing(target: Target) -> N
     with pytest.raises(EffectDelayed, match="nobody listens"):
         HttpSink(REMOTE, "keyed", HANG, dial=dial, is_allowed=lambda _address: True).release(EFFECT)
     assert target.asked == []
-
-
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "8.8.8.8"])
-def test_addresses_of_the_open_net_are_public(address: str) -> None:
-    """Of both kinds."""
-    assert is_public(address)
-
-
-@pytest.mark.parametrize(
-    "address",
-    "127.0.0.1 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 255.255.255.255 ::1 :: "
-    "fe80::1%eth0 fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::7f00:1 64:ff9b::a00:1 2002:7f00:1:: "
-    "2001:0:0:1::1 2001:db8::1".split(),
-)
-def test_no_other_address_is_public(address: str) -> None:
-    """Also where it stands for one of the old kind within one of the new."""
-    assert not is_public(address)
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,6 @@ def question_about(root: Root, effect: Effect, at: str) -> Candidate:
     """Return the question about an effect: a yes counts for exactly this text, and this effect alone."""
     capability = effect_records.find_capability_of(root, effect)
     target = "" if capability is None else own_slots(capability)["target"]
-    selector = next(
-        each for kind in effect_records.SELECTORS.values() for each, name in kind.items() if name == effect["operation"]
-    )
     head = [
         f"effect   {effect['effect']}", f"grant    {effect['grant']}, {target}",
         f"because  {effect['outcome']['reason']}",
@@ -107,7 +104,7 @@ def question_about(root: Root, effect: Effect, at: str) -> Candidate:
     asked_by = effect.get("asked_by") or effect["mission"]
     return Candidate(
         holder=effect["oid"],
-        selector=selector,
+        selector=f"{effect['operation'].rpartition('.')[2]}_",
         intent="",
         source="\n".join([*head, *_argument_lines(effect["payload"])]),
         verdict={"accepted": True, "faults": [], "policy": SHIPPED.version},

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
+from batos.agency.look_ups.web_addresses import is_public
 from batos.agency.records.effect_records import EffectData, SinkClass
 from batos.agency.sinks import Check, EffectDelayed, EffectRefused, Outcome, check_nothing
 from batos.protocol.errors import BriefError
@@ -56,25 +57,6 @@ def is_local(url: str) -> bool:
 def _is_host(name: str) -> bool:
     """Test if a host is given by a name of several parts: an address would be no one's whom a certificate names."""
     return "." in name.strip(".") and not name.rpartition(".")[2].isdigit() and ":" not in name
-
-
-#: Address blocks whose addresses stand for one of the old kind, which `is_global` does not look at.
-_NAT64, _SIX_TO_FOUR = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("2002::/16")
-
-
-def is_public(text: str) -> bool:
-    """Test if an address is one of the open net.
-
-    >>> is_public("93.184.216.34"), is_public("127.0.0.1"), is_public("64:ff9b::7f00:1"), is_public("::ffff:10.0.0.1")
-    (True, False, False, False)
-    """
-    address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.teredo:
-            return False
-        inner = int(address) if address in _NAT64 else int(address) >> 80 if address in _SIX_TO_FOUR else None
-        address = address.ipv4_mapped or (address if inner is None else ipaddress.IPv4Address(inner & 0xFFFFFFFF))
-    return address.is_global and not address.is_multicast and not address.is_reserved
 
 
 def _is_plain(url: str) -> bool:

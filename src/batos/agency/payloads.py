@@ -129,5 +129,8 @@ def describe(operation: str, payload: Mapping[str, Any]) -> str:
     if operation in ("effect.append", "effect.write"):
         does, where = ("append", "") if operation == "effect.append" else ("write", "the new file ")
         return f"{does} {len(payload['text'].encode()):,} bytes to {where}{payload['path']}"
+    if operation == "tool.call":
+        text = json.dumps(payload["arguments"], ensure_ascii=False)
+        return f"call {payload['tool']} {text if len(text) <= 60 else f'{text[:59]}…'}"
     text = json.dumps(payload["data"], ensure_ascii=False)
     return f"post {text if len(text) <= 60 else f'{text[:59]}…'}"
