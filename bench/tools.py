@@ -53,7 +53,7 @@ _DAY_TOLD: Final = f"{date.fromisoformat(DAY):%A}, {DAY}"
 
 
 @dataclass(slots=True)
-class Counted:
+class CallCounts:
     """The right calls and the wrong ones of an arm."""
 
     right: int = 0
@@ -73,8 +73,8 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Asked:
-    """Asks a model for the decisions of a call, and counts what they cost."""
+class CallingModel:
+    """A model that is asked for the decisions of a call, with what they cost."""
 
     bridge: Bridge
     model: str
@@ -116,8 +116,8 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     async with daemon(given) as url, Bridge(url) as bridge:
         model = await _model_of(bridge)
         billions = (await bridge.show(model)).parameter_count / 1e9
-        own, asked, shown = Counted(), Asked(bridge, model), given.shown or shown_tools(billions)
-        natives = {"all": Counted(), "family": Counted()}
+        own, asked, shown = CallCounts(), CallingModel(bridge, model), given.shown or shown_tools(billions)
+        natives = {"all": CallCounts(), "family": CallCounts()}
         for number, request in enumerate(requests):
             called = await decide_call(request.text, [*map(tool_of, rows)], date.fromisoformat(DAY), asked, most=shown)
             name, arguments = (called.tool.name, called.arguments) if isinstance(called, ToolCall) else (None, {})
