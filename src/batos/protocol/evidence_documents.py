@@ -68,7 +68,7 @@ class ToolUseDocument(TypedDict):
 
 
 class ToolProvenance(TypedDict, total=False):
-    """What was decided by rule on the way to an answer, and what tools brought.
+    """The decisions of rules on the way to an answer, and the calls of tools.
 
     `about_tools` is the line before the answer where tools failed, or none was granted to who looks things up.
     """

@@ -37,7 +37,7 @@ SOURCES: Final = ("encyclopedia", "web", "news", "note")
 LONGEST: Final = 200
 _QUOTED: Final = re.compile(r"[\"“„«‹']\s?(?P<text>[^\"“”„«»‹›]{2,400}?)\s?[\"”“»›'](?!\w)")
 _MONTHLY: Final = re.compile(r"(?<!\w)(?P<name>[^\W\d_]+)\.?\s(?:de\s|del\s|of\s)?(?P<year>\d{4})(?!\d)")
-#: What an argument is, by the words of its name and description.
+#: The kinds of arguments, by the words of their names and descriptions.
 _KINDS: Final[Mapping[str, re.Pattern[str]]] = {
     "start": re.compile(r" (?:origin|departure|start|source|from) "),
     "goal": re.compile(r" (?:destination|arrival|goal|target|to) "),

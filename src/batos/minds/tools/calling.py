@@ -21,9 +21,9 @@ from batos.minds.tools import arguments, choice, question_forms
 from batos.minds.tools.choice import Need
 from batos.protocol.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 
-#: What is said before both questions.
+#: The line before both questions.
 ORDER: Final = "Choose a tool for the request, and take what it is given from the request alone."
-#: What says that no tool fits; it stands last among those that are shown.
+#: The choice of no tool; it stands last among those that are shown.
 NONE: Final = "none"
 #: Errors that say only that a model's words were of no use.
 _USELESS: Final = (AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway)

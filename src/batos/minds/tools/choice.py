@@ -32,7 +32,7 @@ from batos.minds.tools.question_forms import (
     properties_of,
 )
 
-#: What is known of a question before: it was carried by evidence, it was not, or whoever looks things up was asked.
+#: The state of a question before: carried by evidence, open, or asked of whoever looks things up.
 Need: TypeAlias = Literal["carried", "open", "look_up"]
 
 #: A score from which on a tool may be shown to a model, and one from which on it is taken unasked if it leads MARGIN
