@@ -91,8 +91,8 @@ class Seams:
     effects: EffectSeams = field(default_factory=EffectSeams)
     #: Fetches pages of the world.
     fetcher: Fetcher | None = None
-    #: What gives missions tools beside those that were granted.
-    toolboxes: Sequence[MakesToolbox] = ()
+    #: Functions that give missions tools beside their look-ups.
+    tools: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
         look_ups=open_look_ups(
             settings, image, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher
-        ), toolboxes=(MadeTools, *seams.toolboxes),
+        ), toolboxes=(MadeTools, *seams.tools),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
