@@ -290,10 +290,9 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
-        readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=rates.for_missions(opened.journal, counters, clock), reaches_out=copied is None,
+        readings.recollection, rates=rates.for_missions(opened.journal, counters, clock), reaches_out=copied is None,
+        routes_anew=copied is not None and copied.mind.codex is not None, toolboxes=seams.toolboxes,
         look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
-        toolboxes=seams.toolboxes,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
