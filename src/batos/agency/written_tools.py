@@ -158,7 +158,7 @@ class WrittenTools:
     async def _run_file(self, use: _Use, call: str, *, again: bool) -> CallReply | None:
         if _wants_yes(use):
             if self._brief.caller is None:
-                raise Refused(f"{use.tool.name} was not called: it needs a yes, and its asker gave no approve=")
+                raise Refused(f"{use.tool.name} was not called: it needs a yes, and nobody is asked (`approve=` of a Python client)")
             said = await self._ask_program(use, f"{call}?")
             if said is None or said["outcome"] != "done":
                 raise Refused(f"{use.tool.name} was not called: {_NO_ANSWER if said is None else said['text']}")
