@@ -30,6 +30,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "alfred.py": ("asked", "right", "invented", "to_alfred", "halves", "wrong"),
     "attribution.py": ("precision", "recall", "not_carried", "ms", "bare", "own_passage", "index_ms"),
     "server.py": ("accepted", "answered", "lost", "busy", "p50_ms", "p99_ms", "rss_growth_mb"),
+    "scheduler.py": ("makespan_over_optimum", "over_fcfs", "reloads", "p99_wait_interactive", "starved"),
     "emulator.py": ("whole", "streamed", "calls", "request_bytes"),
     "council.py": ("evaluated_ratio", "calls", "evaluated_tokens", "unique_tokens", "compared", "questions"),
     "decisions.py": ("usable", "by_model", "alike", "calls", "tokens"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from batos.agency.api_transport import ApiSender
 from batos.agency.look_ups.granted import LookUps
 from batos.agency.toolbox import Toolbox
 from batos.cell.cell import MethodCall, Outcome
@@ -133,6 +134,8 @@ class MethodRuntime:
     lifecycle: MethodChooser | None = None
     install: Install = "never"
     interpret: Interpret = "allow"
+    #: Sends requests to granted APIs; None: nothing is reached.
+    apis: ApiSender | None = None
 
 
 @dataclass(frozen=True, slots=True)

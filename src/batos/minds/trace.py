@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
+from batos.agency.records.api_records import ApiReplyPayload
 from batos.agency.records.effect_records import EffectData
 from batos.agency.toolbox import JoinedTools, ToolResult
 from batos.inference.cost import LEAST_RATIO
@@ -173,6 +174,8 @@ class Trace:
     forgets: list[str] = field(default_factory=list)
     #: Effects on the world that are staged with the thought's commit: {grant, oid, operation, payload, fingerprint}.
     effects: list[EffectData] = field(default_factory=list)
+    #: Replies of described APIs whose shape is new: one for each operation.
+    api_replies: list[ApiReplyPayload] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
