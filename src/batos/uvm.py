@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
-from batos.agency.look_ups.fetching import Fetcher
 from batos.agency.look_ups.granted import open_look_ups
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -40,7 +40,7 @@ from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
-from batos.memory.backfill import VectorBackfill
+from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
@@ -90,8 +90,8 @@ class Seams:
     effects: EffectSeams = field(default_factory=EffectSeams)
     #: Fetches pages of the world.
     fetcher: Fetcher | None = None
-    #: What gives missions tools beside those that were granted.
-    toolboxes: Sequence[MakesToolbox] = ()
+    #: Functions that give missions tools beside their look-ups.
+    tools: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,22 +293,18 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
         readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
         rates=rates.for_missions(opened.journal, counters, clock), reaches_out=copied is None,
-        look_ups=open_look_ups(settings, opened.journal, partial(refuse_places, settings), clock, seams.fetcher),
-        toolboxes=(MadeTools, *seams.toolboxes),
+        toolboxes=(MadeTools, *seams.tools),
+        look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
     finder = EmbedderFinder(image, opened.bridge, readiness.ready)
-    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
     built = UVM(
         settings, image, opened.journal, opened.bridge, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(
-            image, store, finder.find, workers.is_idle,
-            lambda found: events.emit(MEMORY_VECTORS, MemoryVectors(model=found.model, missing=found.missing)),
-        ), _memory(opened, store, readings.recollection),
-        *_curating(opened, store, readings, writer, workers), _releaser(opened, seams.effects),
+        _backfill(opened, store, finder, workers), _memory(opened, store, readings.recollection),
+        *_curating(opened, readings, (missions, readiness), workers, store), _releaser(opened, seams.effects),
         Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
@@ -321,10 +317,18 @@ def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollectio
     return MissionMemory(opened.image, store, opened.clock, AnswerMeter(recollection).change)
 
 
+def _backfill(opened: OpenedImage, store: DocumentStore, finder: EmbedderFinder, workers: Workers) -> VectorBackfill:
+    def tell(found: BackfillState) -> None:
+        opened.events.emit(MEMORY_VECTORS, MemoryVectors(model=found.model, missing=found.missing))
+
+    return VectorBackfill(opened.image, store, finder.find, workers.is_idle, tell)
+
+
 def _curating(
-    opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries, workers: Workers
+    opened: OpenedImage, readings: Readings, asked: tuple[Missions, Readiness], workers: Workers, store: DocumentStore
 ) -> tuple[Curator, Heartbeat]:
     """Make the curator, and the heartbeat by which it works when nobody asks."""
+    writer = ModelSummaries(asked[0].ask, asked[1].answers, asked[1].check)
     settings, folds = opened.settings, FoldStore(opened.image, store, readings.recollection.search, opened.clock)
     curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     duties = [

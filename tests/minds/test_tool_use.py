@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 from tests.minds.scripted import LAMP, Script
-from tests.minds.tool_boxes import PAGES, SITE, FolderTools
+from tests.minds.tool_boxes import AT, PAGES, SITE, FolderTools
 
+from batos.agency.records import look_up_records
+from batos.agency.records.look_up_records import GrantTerms
 from batos.agency.toolbox import JoinedTools, Toolbox
 from batos.events import Events
+from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.protocol.errors import BatosError, Refused
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -45,7 +48,7 @@ def answering(text: str, pick: str = "none") -> ScriptedBridge:
 async def mind_with(tmp_path: Path, giver: Giver, bridge: ScriptedBridge) -> AsyncIterator[UVM]:
     """A mind whose missions have the giver's tools."""
     events = Events(lambda name, keys: giver.told.append((name, dict(keys))), log=False)
-    seams = Seams(toolboxes=(lambda context: giver.toolbox,))
+    seams = Seams(tools=(lambda context: giver.toolbox,))
     async with scripted_uvm(tmp_path / "home", bridge, events=events, seams=seams) as uvm:
         yield uvm
 
@@ -157,3 +160,19 @@ async def test_joined_toolboxes(pages: FolderTools, tmp_path: Path) -> None:
     assert [name for name, _, _ in pages.made] == ["pages.search_"]
     with pytest.raises(Refused):
         await joined.call("pages.delete_", {}, "babs/tools/0/2")
+
+
+async def test_a_granted_folder_is_looked_up_and_cited(tmp_path: Path, pages: FolderTools) -> None:
+    """A look-up by a grant is a tool of every mission of its user: the file that a search finds is read and cited."""
+    bridge = answering("The tower of Skagen was built by Jens Holm in 1887.")
+    async with mind_with(tmp_path, Giver(None), bridge) as uvm:
+        told = uvm.settings.user, AT
+
+        def grant(root: Root) -> None:
+            look_up_records.add_look_up(root, "harbour", "folder", str(pages.folder), GrantTerms(), told)
+
+        await uvm.image.writer.apply(grant)
+        shown = await uvm.missions.ask({"text": BUILT, "effort": "reflex", "user": uvm.settings.user})
+    assert [each["tool"] for each in shown["provenance"]["tools"]] == ["harbour.search_", "harbour.read_"]
+    assert shown["provenance"]["citations"][0]["quote"] == "The tower of Skagen was built by Jens Holm in 1887."
+    assert {each["trust"] for each in shown["provenance"]["recalled"]} == {"external"}

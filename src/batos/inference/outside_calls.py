@@ -22,7 +22,7 @@ from batos.inference.session import Session
 from batos.protocol.errors import BatosError, InternalError, OutcomeUnknown, Refused
 from batos.protocol.event_payloads import MISSION_OUTSIDE, MissionOutside
 
-#: What a call does: it reads, or it changes something in the world.
+#: The effect of a call: none (it reads), or a change of something in the world.
 Doing: TypeAlias = Literal["read", "send"]
 Result: TypeAlias = Mapping[str, JsonValue]
 #: Makes a call, given its id, and returns what came. A `Refused` that it raises says that nothing was sent.
@@ -55,8 +55,8 @@ def call_id(record: Record) -> str:
 class OutsideCalls:
     """The calls to the world of one session's mission.
 
-    They may be served from the records of `missions`: its ancestors, and it itself at the end. In a copy of the mind (a
-    dream, a replay, the past) nothing reaches out: it has what is recorded, or nothing.
+    Results are served from the records of `missions`: its ancestors, and it itself at the end. In a copy of the mind (a
+    dream, a replay, the past) nothing reaches out: such a mission has what is recorded, or nothing.
     """
 
     def __init__(self, session: Session, missions: Sequence[str], *, reaches_out: bool = True) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
-from batos.agency.look_ups.granted import Asking, Order, order_of
+from batos.agency.look_ups.granted import LookingMission, LookUpOrder, order_of
+from batos.agency.look_ups.look_up_tools import LookUpTools
 from batos.agency.look_ups.memories import MemoryLookUp
-from batos.agency.look_ups.tools import LookUpTools
 from batos.image.ownership import DOOR
 from batos.memory.records import memory_records
 from batos.minds import context_building
@@ -14,13 +14,13 @@ from batos.minds.context import MindContext
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import LookUpFailed, NotFound, ObjectError, Refused
 
-#: What the kernel's functions for look-ups begin with.
+#: The begin of the names of the kernel's functions for look-ups.
 LOOK_UP: Final = "look_up."
 #: The most characters of a text that is answered; the journal has all of it.
 MOST_SHOWN: Final = 64 * 1024
 
 
-def asking_of(context: MindContext) -> Asking:
+def asking_of(context: MindContext) -> LookingMission:
     """Return a mission as one that looks up."""
     mission = context.mission
     reach = context_building.reach_of(mission.brief)
@@ -31,7 +31,7 @@ def asking_of(context: MindContext) -> Asking:
             lambda name: _text_of(context, name),
             context.io.session.clock,
         )
-    return Asking(mission.root, mission.brief, context.io.outside, memory)
+    return LookingMission(mission.root, mission.brief, context.io.outside, memory)
 
 
 def _text_of(context: MindContext, name: str) -> str | None:
@@ -52,7 +52,7 @@ def toolbox_of(context: MindContext) -> LookUpTools | None:
 
 
 async def look_up(
-    context: MindContext, capability: UvmObject, order: Order, path: str
+    context: MindContext, capability: UvmObject, order: LookUpOrder, path: str
 ) -> dict[str, Any] | list[dict[str, str]]:
     """Return what a message to a capability brings: the hits, or the document without its page.
 
@@ -83,7 +83,5 @@ async def answer_message(context: MindContext, capability: UvmObject, selector: 
     return {"trust": "external", **({"hits": found} if isinstance(found, list) else found)}
 
 
-#: What of a document stays in the journal.
+#: The fields of a document that stay in the journal.
 _KEPT: Final = frozenset({"page", "etag", "last_modified"})
-
-__all__ = ["LOOK_UP", "answer_message", "asking_of", "look_up", "order_of", "toolbox_of"]

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from batos.agency.look_ups import leaving
 from batos.agency.toolbox import Tool, Toolbox, ToolResult, ToolText
 from batos.concurrency.threads import offload
 from batos.genesis import measuring
@@ -25,14 +26,15 @@ from batos.memory.passages import passages
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import Task
-from batos.minds.tools import calling, choice, forms
+from batos.minds.tools import calling, choice, question_forms
+from batos.minds.tools.arguments import query_of
 from batos.minds.tools.calling import NoCall, ToolCall, decide_call
 from batos.minds.tools.telling import SEEKER
 from batos.minds.tools.toolboxes import tools_of
 from batos.objects.prototype import Interpreter
 from batos.protocol.errors import Refused
-from batos.protocol.event_payloads import MISSION_TOOL, MissionTool
-from batos.protocol.evidence_documents import ToolUseDocument
+from batos.protocol.event_payloads import MISSION_TOOL
+from batos.protocol.evidence_documents import MissionTool, ToolUseDocument
 
 #: The most calls, searches, and pages fetched of what these found, for one question.
 MOST_SEARCHES, MOST_FETCHES = 2, 3
@@ -106,7 +108,7 @@ async def find_with_tools(
         brought = await _call(search, found, f"{search.path}/{search.calls}")
         hits = [each for each in brought if each.is_hit]
         search.keep([each for each in brought if not each.is_hit])
-        await _fetch(search, hits)
+        await _fetch(search, found.tool.name, hits)
         if search.texts and not is_search:
             break
         left = [each for each in left if each.name != found.tool.name]
@@ -126,7 +128,21 @@ async def _decide(search: _Search, interpreter: Interpreter, tools: Sequence[Too
         return value
 
     shown = choice.shown_tools(_billions(context))
-    return await decide_call(search.query, tools, _today(context), ask, await _need(search), shown)
+    found = await decide_call(search.query, tools, _today(context), ask, await _need(search), shown)
+    return _in_own_words(context, found) if isinstance(found, ToolCall) else found
+
+
+def _in_own_words(context: MindContext, call: ToolCall) -> ToolCall:
+    """Return a search whose query has only words of the person's question, where what it asks leaves this machine.
+
+    A sub-query was written by a model, which may have words from what it was shown.
+    """
+    query = call.arguments.get("query")
+    if call.tool.local or not isinstance(query, str):
+        return call
+    own = leaving.words_of_question(context.mission.brief)
+    kept = " ".join(each for each in query.split() if leaving.own_word(each, own))
+    return replace(call, arguments={**call.arguments, "query": kept or query_of(context.mission.brief.text)})
 
 
 async def _need(search: _Search) -> choice.Need:
@@ -157,11 +173,11 @@ async def _ask_toolbox(toolbox: Toolbox, name: str, arguments: Mapping[str, Any]
         return ToolResult(failure=f"{refused.message} {refused.remedy}".strip())
 
 
-async def _fetch(search: _Search, hits: Sequence[ToolText]) -> None:
-    """Fetch the pages that a search found, one after another until they carry the question."""
+async def _fetch(search: _Search, by: str, hits: Sequence[ToolText]) -> None:
+    """Fetch the pages that a search by that tool found, one after another until they carry the question."""
     known = {each.source for each in search.texts}
     for hit in hits:
-        tool = fetcher_of(search.toolbox.tools(), hit.source)
+        tool = fetcher_of(search.toolbox.tools(), by, hit.source)
         if tool is None or search.fetches >= MOST_FETCHES or (search.texts and await search.is_carried()):
             return
         if hit.source in known:
@@ -172,18 +188,18 @@ async def _fetch(search: _Search, hits: Sequence[ToolText]) -> None:
         search.keep(await _call(search, call, f"{search.path}/{search.calls}/page{search.fetches}"))
 
 
-def fetcher_of(tools: Sequence[Tool], source: str) -> Tool | None:
-    """Return the tool that fetches an address: of all that take nothing else the first by its name."""
-    if forms.ADDRESS.fullmatch(source) is None:
-        return None
-    return next((each for each in tools if each.reads and list(_address_arguments(each))), None)
+def fetcher_of(tools: Sequence[Tool], search: str, source: str) -> Tool | None:
+    """Return what fetches a hit of a search: of the same look-up, else any tool that takes addresses; None: nothing."""
+    fetchers = [each for each in tools if each.reads and list(_address_arguments(each))]
+    own = [each for each in fetchers if each.name.rpartition(".")[0] == search.rpartition(".")[0] != ""]
+    return next(iter(own or (fetchers if question_forms.ADDRESS.fullmatch(source) else ())), None)
 
 
 def _address_arguments(tool: Tool) -> Iterator[str]:
-    """Yield the argument of a tool that takes an address and needs nothing else."""
-    properties = forms.properties_of(tool)
-    needed = forms.required_of(tool)
-    if len(needed) == 1 and forms.form_of(needed[0], properties.get(needed[0], {})) == "address":
+    """Yield the argument of a tool that takes an address, or a path, and needs nothing else."""
+    properties = question_forms.properties_of(tool)
+    needed = question_forms.list_required(tool)
+    if len(needed) == 1 and question_forms.form_of(needed[0], properties.get(needed[0], {})) in ("address", "path"):
         yield needed[0]
 
 

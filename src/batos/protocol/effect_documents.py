@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 
 class QueryDocument(TypedDict):
-    """What was asked of the world by a look-up: `kind` is search, fetch or list, `to` the grant's target."""
+    """A question to the world by a look-up: `kind` is search, fetch or list, `to` the grant's target."""
 
     at: str
     grant: str
@@ -72,7 +72,7 @@ class GrantList(TypedDict):
 
 
 class QueryList(TypedDict):
-    """What was asked of the world, the newest first."""
+    """The questions to the world, the newest first."""
 
     queries: list[QueryDocument]
 

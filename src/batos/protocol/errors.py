@@ -476,7 +476,7 @@ class OutcomeUnknown(BatosError):
     """A call that changes something in the world was sent, and nobody knows whether it happened."""
 
     exit_code = 7
-    remedy = "It is not sent again by itself. Look at the other side whether it happened."
+    remedy = "Look at the other side whether it happened: the mind does not send it again by itself."
 
 
 class ApprovalNeeded(BatosError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar, get_origin, get_type_hints
 
-from batos.protocol.evidence_documents import CitationDocument, RuleDocument
+from batos.protocol.evidence_documents import CitationDocument, MissionTool, RuleDocument
 from batos.protocol.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
 
 Payload = TypeVar("Payload", bound=Mapping[str, object])
@@ -70,15 +70,6 @@ class MissionState(MissionPayload):
 
 class MissionRule(MissionPayload, RuleDocument):
     """A decision of a rule in place of the model at `path`: division, choice, weave, answer, reply or result."""
-
-
-class MissionTool(MissionPayload):
-    """A call of a tool at `path`: so many texts came, or the failure."""
-
-    path: str
-    tool: str
-    texts: int
-    failure: str
 
 
 class MissionOutside(MissionPayload):

@@ -31,7 +31,7 @@ Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 Asker: TypeAlias = Annotated[Name | None, Meaning.ASKER]
 #: The place of a file or a folder, or an address.
 Place: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.PLACE]
-#: What is granted: the place of a folder, an address, or a word that stands for a source.
+#: The target of a grant: the place of a folder, an address, or a word that stands for a source.
 GrantTarget: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.TARGET]
 #: A memory by its id, the beginning of it, or its source.
 MemoryName: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.MEMORY]

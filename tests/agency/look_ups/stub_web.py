@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from batos.agency.look_ups.fetching import Connection, Fetcher, FetchLimits
+from batos.agency.look_ups.page_fetching import Connection, Fetcher, FetchLimits
 
 #: What a site answers: a path and headers become raw bytes of HTTP.
 Site = Callable[[str, Mapping[str, str]], bytes]

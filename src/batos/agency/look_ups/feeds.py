@@ -12,9 +12,9 @@ from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from batos.agency.look_ups.addresses import PublicGate, WebAddress, parse_address
-from batos.agency.look_ups.documents import Document
 from batos.agency.look_ups.look_up import MOST_HITS, Hit, rank
+from batos.agency.look_ups.web_addresses import PublicGate, WebAddress, parse_address
+from batos.agency.look_ups.web_documents import Document
 from batos.agency.look_ups.web_reading import WebReader
 from batos.memory.reading.read_text import moment_of, one_line
 from batos.memory.reading.web_pages import text_of

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from batos.agency.look_ups.documents import MOST_TEXT, Document
 from batos.agency.look_ups.look_up import Hit, rank
+from batos.agency.look_ups.web_documents import MOST_TEXT, Document
 from batos.image.ids import iso
 from batos.memory.reading.file_texts import READERS, FileTexts, ReadingLimits
 from batos.memory.reading.folder_files import FileReader
@@ -30,7 +30,7 @@ _KEYS: Final = re.compile(
     r".*secrets?\b.*|.*passwords?\b.*|htpasswd|shadow|token|.*\.token|wallet\.dat)",
     re.IGNORECASE,
 )
-#: What stands in a file that holds a private key.
+#: The words of a file that holds a private key.
 _KEY_TEXT: Final = b"PRIVATE KEY-----"
 
 

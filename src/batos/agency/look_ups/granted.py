@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias, cast
 
 from batos import __version__
 from batos.agency.look_ups import leaving
-from batos.agency.look_ups.addresses import LONGEST, PublicGate, WebAddress, is_public, parse_address
-from batos.agency.look_ups.documents import Document
 from batos.agency.look_ups.feeds import PageLookUp
-from batos.agency.look_ups.fetching import Fetcher
 from batos.agency.look_ups.folders import FolderLookUp
 from batos.agency.look_ups.look_up import MOST_HITS, LookUp
 from batos.agency.look_ups.memories import MemoryLookUp
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.look_ups.services import KiwixLookUp, SearxngLookUp, WikipediaLookUp
+from batos.agency.look_ups.web_addresses import LONGEST, PublicGate, WebAddress, is_public, parse_address
+from batos.agency.look_ups.web_documents import Document
 from batos.agency.look_ups.web_reading import PRODUCT, WebReader
 from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.look_up_records import GrantTerms, LookUpKind
@@ -27,7 +27,6 @@ from batos.agency.records.schedule_records import DOOR
 from batos.agency.sinks import Guard, guard_nothing
 from batos.config import Settings
 from batos.image.roots import JournalRoot, Root
-from batos.inference.journal import Journal
 from batos.inference.outside_calls import OutsideCall, OutsideCalls, Result
 from batos.memory.segmentation import words
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -47,7 +46,7 @@ ChangeJournal: TypeAlias = Callable[[Callable[[JournalRoot], None]], Awaitable[A
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class LookingMission:
     """A mission that looks up: its image, its brief, its calls to the world, and its memory, if it may recall."""
 
     root: Root
@@ -66,8 +65,8 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is asked of a look-up: a selector with its argument, and how it is asked.
+class LookUpOrder:
+    """An order to a look-up: a selector with its argument, and how it is asked.
 
     `by_person`: a person's own message, whose words are that person's. `despite_rules`: a page is read although its
     site asks programs not to.
@@ -85,20 +84,22 @@ class Order:
         return {"search_": "search", "list_": "list"}.get(self.selector, "fetch")
 
 
-def order_of(selector: str, args: Sequence[object], *, by_person: bool) -> Order:
+def order_of(selector: str, args: Sequence[object], *, by_person: bool) -> LookUpOrder:
     """Return the order of a message's arguments. Raises: ObjectError: they are others."""
+    given = [*args]
+    text = given.pop(0) if given else ""
     if selector in ("fetch_", "read_"):
-        text, despite = (*args, "", False)[:2] if args else ("", False)
-        if len(args) > 2 or not isinstance(despite, bool) or (despite and selector == "read_"):
+        despite = given.pop(0) if given else False
+        if given or not isinstance(despite, bool) or (despite and selector == "read_"):
             raise ObjectError(f"`{selector}` takes an address{' and true or false' if selector == 'fetch_' else ''}")
         address = leaving.check_text("address", text, LONGEST) if text else ""
-        return Order(selector, address, by_person=by_person, despite_rules=despite and by_person)
-    text, limit = (*args, HITS)[:2] if args else ("", HITS)
-    if len(args) > 2 or isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_HITS:
+        return LookUpOrder(selector, address, by_person=by_person, despite_rules=despite and by_person)
+    limit = given.pop(0) if given else HITS
+    if given or isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_HITS:
         raise ObjectError(f"`{selector}` takes a text and a number of hits from 1 to {MOST_HITS}")
     if selector == "list_" and not text:
-        return Order(selector, "", limit, by_person)
-    return Order(selector, leaving.check_text("query", text, MOST_QUERY), limit, by_person)
+        return LookUpOrder(selector, "", limit, by_person)
+    return LookUpOrder(selector, leaving.check_text("query", text, MOST_QUERY), limit, by_person)
 
 
 @dataclass(slots=True)
@@ -132,7 +133,7 @@ class LookUps:
             return KiwixLookUp(address, self.reader, terms.book)
         return (WikipediaLookUp if kind == "wikipedia" else SearxngLookUp)(address, self.reader)
 
-    async def answer(self, asking: Asking, capability: UvmObject, order: Order, path: str) -> Result:
+    async def answer(self, asking: LookingMission, capability: UvmObject, order: LookUpOrder, path: str) -> Result:
         """Return what a look-up brings: {hits} or {document}; from the journal where it was asked there before.
 
         Raises: Refused: it is not granted, its grant is used up or has expired, or something private would leave.
@@ -149,7 +150,7 @@ class LookUps:
         call = OutsideCall(path, order.kind, asked)
         return await asking.calls.perform(call, lambda _: self._look_up(asking, capability, order, call))
 
-    def _check_granted(self, asking: Asking, capability: UvmObject, order: Order) -> None:
+    def _check_granted(self, asking: LookingMission, capability: UvmObject, order: LookUpOrder) -> None:
         name = str(own_slots(capability).get("name", ""))
         usable = look_up_records.is_usable(capability, asking.brief.user, unattended=asking.is_unattended)
         found = effect_records.find_capability(asking.root, name)
@@ -159,7 +160,7 @@ class LookUps:
         if order.selector not in own_slots(capability):
             raise ObjectError(f"{name!r} does not answer `{order.selector}`")
 
-    def _check_leaving(self, asking: Asking, capability: UvmObject, order: Order) -> None:
+    def _check_leaving(self, asking: LookingMission, capability: UvmObject, order: LookUpOrder) -> None:
         """Raise Refused where words would leave that are not of the question."""
         slots, terms = own_slots(capability), look_up_records.terms_of(capability)
         own = leaving.words_of_question(asking.brief, (slots["name"], slots["target"], *terms.hosts, *terms.paths))
@@ -171,7 +172,9 @@ class LookUps:
             known = {hit["address"] for found in hits for hit in found}
             leaving.check_address(order.text, own, known, how)
 
-    async def _look_up(self, asking: Asking, capability: UvmObject, order: Order, call: OutsideCall) -> Result:
+    async def _look_up(
+        self, asking: LookingMission, capability: UvmObject, order: LookUpOrder, call: OutsideCall
+    ) -> Result:
         """Ask the world, or return a page that was read lately. Raises: as `answer`."""
         slots, grant = own_slots(capability), effect_records.nonce_of(capability)
         place = (asking.brief.user, grant, order.text)
@@ -193,7 +196,7 @@ class LookUps:
                 self._known.popitem(last=False)
         return found
 
-    async def _find_known(self, asking: Asking, place: tuple[str, str, str]) -> Document | None:
+    async def _find_known(self, asking: LookingMission, place: tuple[str, str, str]) -> Document | None:
         """Return a page that was read before and is still in the journal."""
         if place not in self._known:
             return None
@@ -215,7 +218,7 @@ def stays_here(capability: UvmObject) -> bool:
     return host.host == "localhost" or (host.is_literal and not is_public(host.host))
 
 
-async def _ask(look_up: LookUp, order: Order, known: Document | None) -> dict[str, Any]:
+async def _ask(look_up: LookUp, order: LookUpOrder, known: Document | None) -> dict[str, Any]:
     if order.kind == "search":
         return {"hits": [each.as_dict() for each in await look_up.search(order.text, order.limit)]}
     if order.kind == "list" and isinstance(look_up, PageLookUp | FolderLookUp):
@@ -235,9 +238,13 @@ def gate_of(address: WebAddress | None, terms: GrantTerms) -> PublicGate:
 
 
 def open_look_ups(
-    settings: Settings, journal: Journal, guard: Guard, clock: Callable[[], datetime], fetcher: Fetcher | None = None
+    settings: Settings,
+    change: ChangeJournal,
+    guard: Guard,
+    clock: Callable[[], datetime],
+    fetcher: Fetcher | None = None,
 ) -> LookUps:
     """Return what looks up for the missions of a mind, by `fetcher` or over the network."""
     contact = f" (+{settings.look_up_contact})" if settings.look_up_contact else ""
     fetcher = fetcher or Fetcher(f"{PRODUCT}/{__version__}{contact}")
-    return LookUps(WebReader(fetcher, clock), journal.change, clock, guard)
+    return LookUps(WebReader(fetcher, clock), change, clock, guard)

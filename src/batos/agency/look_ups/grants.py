@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from batos.agency.look_ups.addresses import is_public, parse_address
+from batos.agency.look_ups.web_addresses import is_public, parse_address
 from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.look_up_records import GrantTerms, LookUpKind
 from batos.image.roots import JournalRoot

@@ -1,4 +1,4 @@
-"""What every look-up is: it searches, and it fetches what was found."""
+"""The protocol of look-ups: each searches, and fetches the documents of its hits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from math import log
 from typing import Protocol
 
-from batos.agency.look_ups.documents import Document
+from batos.agency.look_ups.web_documents import Document
 from batos.memory import segmentation
 
 #: The most hits of a search, and the most characters of a snippet.
@@ -34,7 +34,7 @@ class Hit:
 
 
 class LookUp(Protocol):
-    """A source that may be looked up in. It keeps nothing of what it is asked."""
+    """A source that may be looked up in; nothing of a question is kept there."""
 
     async def search(self, query: str, limit: int) -> Sequence[Hit]:
         """Return at most so many hits, the best first; none where nothing is found.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from batos.agency.look_ups.documents import Document
 from batos.agency.look_ups.look_up import MOST_SNIPPET, Hit
+from batos.agency.look_ups.web_documents import Document
 from batos.image.ids import iso
 from batos.memory.evidence import Passage
 from batos.memory.segmentation import clip_line

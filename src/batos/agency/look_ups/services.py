@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode
 
-from batos.agency.look_ups.addresses import Gate, PublicGate, ServiceGate, WebAddress, is_below, parse_address
-from batos.agency.look_ups.documents import Document, json_of, read_document
 from batos.agency.look_ups.feeds import child, plain_text, read_xml
-from batos.agency.look_ups.fetching import Page
 from batos.agency.look_ups.look_up import Hit
+from batos.agency.look_ups.page_fetching import FetchedPage
+from batos.agency.look_ups.web_addresses import (
+    AddressGate,
+    PublicGate,
+    ServiceGate,
+    WebAddress,
+    is_below,
+    parse_address,
+)
+from batos.agency.look_ups.web_documents import Document, json_of, read_document
 from batos.agency.look_ups.web_reading import WebReader, check_status
 from batos.image.ids import iso
 from batos.memory.reading.read_text import one_line
@@ -36,7 +43,7 @@ class KiwixLookUp:
     book: str = ""
 
     @property
-    def _gate(self) -> Gate:
+    def _gate(self) -> AddressGate:
         return ServiceGate(self.base)
 
     async def search(self, query: str, limit: int) -> Sequence[Hit]:
@@ -86,7 +93,7 @@ class WikipediaLookUp:
     reader: WebReader
 
     @property
-    def _gate(self) -> Gate:
+    def _gate(self) -> AddressGate:
         return PublicGate([self.base.host], ports=[self.base.port])
 
     async def search(self, query: str, limit: int) -> Sequence[Hit]:
@@ -143,7 +150,7 @@ class SearxngLookUp:
             remedy = "Add `- json` below `search: formats:` in its settings.yml, then start it again."
             raise LookUpFailed(f"{self.base.origin} gives HTML only, and refuses JSON (403)", remedy=remedy)
         check_status(page)
-        told = _searched(page, self.base)
+        told = _read_results(page, self.base)
         hits = [each for each in map(_web_hit, _dicts(told.get("results"))) if each.address]
         failed = [" ".join(map(str, each)) for each in told.get("unresponsive_engines") or () if isinstance(each, list)]
         if not hits and failed:
@@ -157,7 +164,7 @@ class SearxngLookUp:
         return await self.reader.read(parse_address(address), PublicGate())
 
 
-def _searched(page: Page, base: WebAddress) -> Mapping[str, Any]:
+def _read_results(page: FetchedPage, base: WebAddress) -> Mapping[str, Any]:
     """Return what a SearXNG says. Raises: LookUpFailed: it is HTML, or something else."""
     if page.media_type != "application/json" or "results" not in _dict(told := json_of(page)):
         what = f"{base.origin} answered a page ({page.media_type or 'of no kind'}) in the place of JSON"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from batos.agency.look_ups.addresses import Gate, WebAddress
-from batos.agency.look_ups.documents import Document, read_document
-from batos.agency.look_ups.fetching import Fetcher, Page
+from batos.agency.look_ups.page_fetching import FetchedPage, Fetcher
 from batos.agency.look_ups.robots import MOST, NOTHING, RobotRules, parse_rules
+from batos.agency.look_ups.web_addresses import AddressGate, WebAddress
+from batos.agency.look_ups.web_documents import Document, read_document
 from batos.image.ids import iso
 from batos.protocol.errors import LookUpFailed, Refused
 
@@ -30,14 +30,14 @@ class WebReader:
     clock: Callable[[], datetime]
     _rules: OrderedDict[str, tuple[float, RobotRules]] = field(default_factory=OrderedDict)
 
-    async def get(self, address: WebAddress, gate: Gate, accept: Sequence[str]) -> Page:
+    async def get(self, address: WebAddress, gate: AddressGate, accept: Sequence[str]) -> FetchedPage:
         """Return a page whose status is 200. Raises: LookUpFailed: it has another. And as `Fetcher.fetch`."""
         page = await self.fetcher.fetch(address, gate, accept)
         check_status(page)
         return page
 
     async def read(
-        self, address: WebAddress, gate: Gate, known: Document | None = None, *, despite_rules: bool = False
+        self, address: WebAddress, gate: AddressGate, known: Document | None = None, *, despite_rules: bool = False
     ) -> Document:
         """Return the document at an address; `known` with a new time where the page is still what it was.
 
@@ -57,7 +57,7 @@ class WebReader:
         check_status(page)
         return await asyncio.to_thread(read_document, page, at)
 
-    async def _rules_of(self, address: WebAddress, gate: Gate) -> RobotRules:
+    async def _rules_of(self, address: WebAddress, gate: AddressGate) -> RobotRules:
         """Return the rules of a site: none where it has no file of them, all is forbidden where that is not reached."""
         ticks, kept = self.fetcher.ticks(), self._rules.get(address.origin)
         if kept is not None and ticks - kept[0] < _RULES_LAST:
@@ -83,7 +83,7 @@ class WebReader:
 class _RulesGate:
     """Lets through a site's file of rules, whatever paths of it are granted."""
 
-    gate: Gate
+    gate: AddressGate
     origin: str
 
     def check(self, address: WebAddress) -> None:
@@ -94,7 +94,7 @@ class _RulesGate:
         return self.gate.admits(ip)
 
 
-def check_status(page: Page) -> None:
+def check_status(page: FetchedPage) -> None:
     """Raise LookUpFailed for a page whose status is not 200."""
     if page.status == 200:
         return

@@ -1,6 +1,6 @@
 """Grants of look-ups in the image, and the ledger of what was asked of the world in the journal.
 
-A grant of a look-up is a capability as one of effects is. It stands for every mission of its user, without being named.
+A grant of a look-up is a capability as one of effects is. Every mission of its user may use it without naming it.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ def enter(
             remedy = f"Wait, or revoke {name} and add it with another --{field}."
             what = f"the grant {name!r} allows {most} calls a {each}, and they are used up"
             raise Refused(what, field=field, remedy=remedy)
-    ledger[f"{iso(now)} {secrets.token_hex(6)}"] = PersistentMapping(
-        {**query, "grant": name, NONCE: nonce, "at": iso(now)}
-    )
+    at, last = iso(now), ledger.maxKey() if ledger else ""
+    number = int(last[-6:]) + 1 if last.startswith(at) else 0
+    ledger[f"{at} {number:06}"] = PersistentMapping({**query, "grant": name, NONCE: nonce, "at": at})
 
 
 def list_queries(

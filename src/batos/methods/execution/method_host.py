@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from batos.agency.look_ups.granted import order_of
 from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.values import Plain, Ref, Value, same
 from batos.image import ownership
@@ -209,7 +210,7 @@ class MethodHost:
             return MessageAnswer(primitives.stage(context, target, primitive.name, given.args, staged, asked_by))
         if primitive.name.startswith(look_ups.LOOK_UP):
             self._lower_trust("external")
-            order = look_ups.order_of(selector, given.args, by_person=False)
+            order = order_of(selector, given.args, by_person=False)
             looked_up: Any = await look_ups.look_up(self._invocation.context, target, order, self._place(selector))
             return MessageAnswer(looked_up)
         if primitive.name == "traits.log":

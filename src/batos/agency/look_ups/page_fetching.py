@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import h11
 
-from batos.agency.look_ups.addresses import Gate, WebAddress
+from batos.agency.look_ups.web_addresses import AddressGate, WebAddress
 from batos.protocol.errors import LookUpFailed, Refused
 
 #: The kinds of content that are read.
@@ -67,8 +67,8 @@ async def connect(ip: str, port: int, name: str) -> Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What came of a fetch: `address` is where the last redirection led. `body` is decoded, but still bytes."""
+class FetchedPage:
+    """A page that was fetched: `address` is where the last redirection led. `body` is decoded, but still bytes."""
 
     address: WebAddress
     status: int
@@ -94,8 +94,8 @@ class Fetcher:
     _asked: dict[str, float] = field(default_factory=dict)
 
     async def fetch(
-        self, address: WebAddress, gate: Gate, accept: Sequence[str] = (), more: Mapping[str, str] | None = None
-    ) -> Page:
+        self, address: WebAddress, gate: AddressGate, accept: Sequence[str] = (), more: Mapping[str, str] | None = None
+    ) -> FetchedPage:
         """Return the page at an address, after at most so many redirections, each of which passes the gate anew.
 
         `accept` are kinds of content to be had rather than others; `more` are further headers for the first host.
@@ -114,7 +114,9 @@ class Fetcher:
             address = onward
         raise LookUpFailed(f"{address.origin} leads from one address to the next, more than 5 times")
 
-    async def _fetch_one(self, address: WebAddress, gate: Gate, accept: Sequence[str], more: Mapping[str, str]) -> Page:
+    async def _fetch_one(
+        self, address: WebAddress, gate: AddressGate, accept: Sequence[str], more: Mapping[str, str]
+    ) -> FetchedPage:
         gate.check(address)
         async with self._turns.setdefault(address.origin, asyncio.Lock()):
             await self._wait_for_turn(address.origin)
@@ -142,7 +144,9 @@ class Fetcher:
             if oldest in self._turns and not self._turns[oldest].locked():
                 del self._turns[oldest]
 
-    async def _exchange(self, address: WebAddress, gate: Gate, accept: Sequence[str], more: Mapping[str, str]) -> Page:
+    async def _exchange(
+        self, address: WebAddress, gate: AddressGate, accept: Sequence[str], more: Mapping[str, str]
+    ) -> FetchedPage:
         connection = await self._connect_checked(address, gate)
         try:
             headers = {
@@ -161,7 +165,7 @@ class Fetcher:
         finally:
             await _close(connection)
 
-    async def _connect_checked(self, address: WebAddress, gate: Gate) -> Connection:
+    async def _connect_checked(self, address: WebAddress, gate: AddressGate) -> Connection:
         """Connect to an address that the host resolves to: resolved once, each checked, and the peer compared.
 
         Raises: Refused: one of them is not public. TimeoutError, OSError: none is reached.
@@ -187,7 +191,7 @@ class Fetcher:
                 return await self.connect(ip, port, name)
         return await self.connect(found[-1], port, name)
 
-    async def _read_page(self, address: WebAddress, reader: asyncio.StreamReader, http: h11.Connection) -> Page:
+    async def _read_page(self, address: WebAddress, reader: asyncio.StreamReader, http: h11.Connection) -> FetchedPage:
         """Read head and body. Raises: LookUpFailed: more than the limits, or unknown content."""
         wire, head, decoder = 0, None, _Decoder("", 0)
         while True:
@@ -203,7 +207,7 @@ class Fetcher:
                 fields = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
                 decoder = _Decoder(fields.get("content-encoding", ""), self.limits.decoded)
                 if event.status_code in _REDIRECTIONS:
-                    return Page(address, event.status_code, "", "", b"", fields)
+                    return FetchedPage(address, event.status_code, "", "", b"", fields)
             elif isinstance(event, h11.Data):
                 decoder.feed(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage) and head is not None:
@@ -211,7 +215,7 @@ class Fetcher:
             elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):
                 raise LookUpFailed(f"{address} ended before its answer")
         media, charset = _media_of(fields.get("content-type", ""))
-        return Page(address, head.status_code, media, charset, decoder.end(), fields)
+        return FetchedPage(address, head.status_code, media, charset, decoder.end(), fields)
 
 
 class _Decoder:

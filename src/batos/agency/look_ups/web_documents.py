@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from batos.agency.look_ups.fetching import MEDIA, Page
+from batos.agency.look_ups.page_fetching import MEDIA, FetchedPage
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 from batos.memory.reading.other_text import decode
 from batos.memory.reading.read_text import NotReadable, clean, one_line
@@ -59,7 +59,7 @@ class Document:
         return cls(**{**told, "left_out": tuple(told.get("left_out", ()))})
 
 
-def read_document(page: Page, at: str) -> Document:
+def read_document(page: FetchedPage, at: str) -> Document:
     """Return the document of a page; in a thread, since it may start a process that reads.
 
     Raises: LookUpFailed: its kind is not read, or it has no text.
@@ -88,7 +88,7 @@ def read_document(page: Page, at: str) -> Document:
     )  # fmt: skip
 
 
-def _read_by(format_: str, page: Page, data: bytes, left_out: list[str]) -> tuple[str, str]:
+def _read_by(format_: str, page: FetchedPage, data: bytes, left_out: list[str]) -> tuple[str, str]:
     """Return title and text that the reader of a format finds, and note what it leaves out."""
     with FileTexts(ReadingLimits(4 * MOST_TEXT, seconds=_PDF_SECONDS)) as reader:
         texts, unread = reader.read_bytes("page", data, format_)
@@ -98,7 +98,7 @@ def _read_by(format_: str, page: Page, data: bytes, left_out: list[str]) -> tupl
     return texts[0].title, "\n\n".join(each.text for each in texts)
 
 
-def _decode(page: Page) -> str:
+def _decode(page: FetchedPage) -> str:
     """Return the text of a page: by its header, its mark, its own words about it, else as UTF-8."""
     if page.charset and not page.body.startswith(codecs.BOM_UTF8):
         with suppress(LookupError, ValueError):
@@ -110,7 +110,7 @@ def _decode(page: Page) -> str:
         raise LookUpFailed(f"{page.address} is no text: {error}") from error
 
 
-def json_of(page: Page) -> Any:
+def json_of(page: FetchedPage) -> Any:
     """Return the value of a page of JSON. Raises: LookUpFailed: it is none."""
     try:
         return json.loads(page.body)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from batos.agency.look_ups.granted import Asking, LookUps, order_of, stays_here
+from batos.agency.look_ups.granted import LookingMission, LookUps, order_of, stays_here
 from batos.agency.look_ups.grants import ANY
 from batos.agency.records import look_up_records
 from batos.agency.toolbox import Tool, ToolResult, ToolText
@@ -23,7 +23,7 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, str]]] = {
     "read_": ("address", "the path of the file"),
     "list_": ("place", "a folder or an address; empty for all"),
 }
-#: What each kind is, in the words of a purpose.
+#: The words for each kind in a purpose.
 _SOURCES: Final = {
     "search": "what the user has given to remember", "folder": "the files of a folder of the user",
     "kiwix": "an offline encyclopedia", "wikipedia": "Wikipedia, the encyclopedia", "searxng": "the web",
@@ -36,7 +36,7 @@ _PURPOSES: Final = {"search_": "Search", "fetch_": "Read a page of", "read_": "R
 class LookUpTools:
     """A toolbox of what a mission may look up in."""
 
-    asking: Asking
+    asking: LookingMission
     look_ups: LookUps
 
     def tools(self) -> Sequence[Tool]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from batos.agency.look_ups.addresses import PublicGate, ServiceGate, is_below, is_public, parse_address
+from batos.agency.look_ups.web_addresses import PublicGate, ServiceGate, is_below, is_public, parse_address
 from batos.protocol.errors import Refused
 
 PUBLIC = ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "64:ff9b::5db8:d70e", "2002:5db8:d70e::1"]

@@ -18,7 +18,7 @@ _NAT64: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:
 _SIX_TO_FOUR: Final = ipaddress.ip_network("2002::/16")
 #: The last label of a host that a resolver may take for a number: `127.1`, `0x7f.1`, `2130706433`.
 _NUMBER: Final = re.compile(r"(?:\d+|0x[0-9a-f]*)", re.IGNORECASE)
-#: What a path and a query keep as it is; everything else is written by percent signs.
+#: The signs that a path and a query keep; everything else is written by percent signs.
 _KEPT: Final = "/%:=&?~+!$,;'@()*[]|-._"
 #: The most characters of an address.
 LONGEST: Final = 2_048
@@ -89,23 +89,23 @@ class WebAddress:
         """Return where a redirection of this address leads. Raises: Refused: to no address, or from https to http."""
         found = parse_address(urljoin(str(self), location))
         if self.scheme == "https" and found.scheme == "http":
-            raise _refused(f"{self} leads to {found.origin}, which is not encrypted", "Name an address of https.")
+            raise _refusal(f"{self} leads to {found.origin}, which is not encrypted", "Name an address of https.")
         return found
 
 
 def parse_address(text: str) -> WebAddress:
     """Return an address in its one form. Raises: Refused: it is none of http or https, or is written to deceive."""
     if len(text) > LONGEST or not text.isprintable() or "\\" in text or " " in text.strip():
-        raise _refused(f"{text[:80]!r} is no address", "Give one like https://example.org/page.")
+        raise _refusal(f"{text[:80]!r} is no address", "Give one like https://example.org/page.")
     try:
         parts = urlsplit(text.strip())
         port = parts.port
     except ValueError as error:
-        raise _refused(f"{text[:80]!r} is no address: {error}", "Give one like https://example.org/page.") from None
+        raise _refusal(f"{text[:80]!r} is no address: {error}", "Give one like https://example.org/page.") from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise _refused(f"{text[:80]!r} is no address of http or https", "Give one like https://example.org/page.")
+        raise _refusal(f"{text[:80]!r} is no address of http or https", "Give one like https://example.org/page.")
     if parts.username is not None or parts.password is not None:
-        raise _refused("an address with a user's name in it is not fetched", "Leave out what stands before the @.")
+        raise _refusal("an address with a user's name in it is not fetched", "Leave out what stands before the @.")
     target = quote(parts.path or "/", safe=_KEPT) + (f"?{quote(parts.query, safe=_KEPT)}" if parts.query else "")
     return WebAddress(parts.scheme, _host_of(parts.hostname), _PORTS[parts.scheme] if port is None else port, target)
 
@@ -117,9 +117,9 @@ def _host_of(name: str) -> str:
     try:
         host = idna.encode(name.rstrip("."), uts46=True).decode("ascii").lower()
     except idna.IDNAError:
-        raise _refused(f"{name[:80]!r} is no name of a host", "Write the name as its site does.") from None
+        raise _refusal(f"{name[:80]!r} is no name of a host", "Write the name as its site does.") from None
     if _is_ip(host) or _NUMBER.fullmatch(host.rpartition(".")[2]):
-        raise _refused(f"{name[:80]!r} is a number, which hides where it leads", "Name the host by its name.")
+        raise _refusal(f"{name[:80]!r} is a number, which hides where it leads", "Name the host by its name.")
     return host
 
 
@@ -131,11 +131,11 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-def _refused(what: str, remedy: str) -> Refused:
+def _refusal(what: str, remedy: str) -> Refused:
     return Refused(what, field="address", remedy=remedy)
 
 
-class Gate(Protocol):
+class AddressGate(Protocol):
     """Decides which addresses a look-up may reach. Every address of a redirection passes it anew."""
 
     def check(self, address: WebAddress) -> None:
@@ -161,11 +161,11 @@ class PublicGate:
     def check(self, address: WebAddress) -> None:
         """Raise Refused: host, path or port is not granted, or the host is an IP address that is not granted."""
         if address.port not in (80, 443, *self.ports):
-            raise _refused(f"port {address.port} is not granted", "Grant it with --ports.")
+            raise _refusal(f"port {address.port} is not granted", "Grant it with --ports.")
         if (self.hosts or address.is_literal) and not any(_matches(address.host, each) for each in self.hosts):
-            raise _refused(f"{address.host} is not granted", "Grant the host: `batos grants add fetch ... --hosts`.")
+            raise _refusal(f"{address.host} is not granted", "Grant the host: `batos grants add fetch ... --hosts`.")
         if self.paths and not any(is_below(address.path, each) for each in self.paths):
-            raise _refused(f"{address.path[:80]} is below no granted path", "Grant it with --paths.")
+            raise _refusal(f"{address.path[:80]} is below no granted path", "Grant it with --paths.")
 
     def admits(self, ip: str) -> bool:
         """Test if an IP address is public."""
@@ -181,7 +181,7 @@ class ServiceGate:
     def check(self, address: WebAddress) -> None:
         """Raise Refused: the address is of another service."""
         if address.origin != self.base.origin or not is_below(address.path, self.base.path):
-            raise _refused(f"{address} is not of {self.base}", "A granted service is left for no other address.")
+            raise _refusal(f"{address} is not of {self.base}", "A granted service is left for no other address.")
 
     def admits(self, ip: str) -> bool:
         """Test if an IP address is one: the person knows where the service is."""

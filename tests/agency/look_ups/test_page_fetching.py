@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 import pytest
 from tests.agency.look_ups.stub_web import PUBLIC, StubWeb, moved, reply, stub_web
 
-from batos.agency.look_ups.addresses import PublicGate, ServiceGate, parse_address
-from batos.agency.look_ups.fetching import Page
+from batos.agency.look_ups.page_fetching import FetchedPage
+from batos.agency.look_ups.web_addresses import PublicGate, ServiceGate, parse_address
 from batos.protocol.errors import LookUpFailed, Refused
 
 HOST = "example.org"
 
 
-async def fetch(web: StubWeb, url: str = f"http://{HOST}/a", **limits: float) -> Page:
+async def fetch(web: StubWeb, url: str = f"http://{HOST}/a", **limits: float) -> FetchedPage:
     """A page by the public gate."""
     return await web.fetcher(**limits).fetch(parse_address(url), PublicGate(ports=[8080]))
 
