@@ -78,7 +78,7 @@ def reply(body: bytes, *headers: str, status: str = "200 OK", media: str = "text
 
 @dataclass
 class HostileWeb:
-    """The stub sites, by host: bytes to answer, and how they are sent. What was resolved, connected to and asked."""
+    """The stub sites, by host: what each answers and how; and all that was resolved, connected to and asked."""
 
     pages: dict[str, bytes] = field(default_factory=dict)
     names: dict[str, Iterator[str]] = field(default_factory=dict)
@@ -281,12 +281,12 @@ async def measure(place: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the same: it takes seconds")
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measure(Path(folder)))

@@ -147,7 +147,7 @@ class Settings(BaseModel):
         default=1,
         ge=1,
         le=64,
-        description="The daemon's OLLAMA_NUM_PARALLEL: for the budget, and so many calls of one mission at once.",
+        description="The daemon's OLLAMA_NUM_PARALLEL: for the budget, and so many calls of a runner at once.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="Least severe line on stderr."

@@ -22,7 +22,7 @@ from batos.autotelic.curator import Curator, ModelSummaries
 from batos.autotelic.heartbeat import Expense, Heartbeat, HeartbeatParts
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
-from batos.concurrency.jobs import Job
+from batos.concurrency.jobs import Job, task_group
 from batos.concurrency.threads import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
@@ -40,6 +40,7 @@ from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
+from batos.inference.vram.card import Card
 from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
@@ -102,6 +103,8 @@ class OpenedImage:
     image: LivingImage
     journal: Journal
     bridge: Ollama
+    #: The card behind the bridge, which copies of the mind share: calls of all sessions have their turns there.
+    card: Card
     events: Events
     clock: Callable[[], datetime]
 
@@ -198,7 +201,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         copy = await asyncio.to_thread(LivingImage, opening)
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
-        opened = OpenedImage(settings, copy, today.journal.as_of(tid), today.bridge, events, today.clock)
+        opened = OpenedImage(settings, copy, today.journal.as_of(tid), today.bridge, today.card, events, today.clock)
         quota = today.method_runtime.generator.generations.limit
         yield await _build(stack, opened, Seams(), CopySource(mind or PastMind(today.reconciler), quota))
 
@@ -233,7 +236,7 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
             await journal.drain()
 
     stack.push_async_callback(drain)
-    return OpenedImage(settings, image, journal, daemon, events, seams.clock)
+    return OpenedImage(settings, image, journal, daemon, Card(daemon, events, settings.parallel), events, seams.clock)
 
 
 def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions, Counters]:
@@ -245,23 +248,10 @@ def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions,
     return running_missions, counters
 
 
-@asynccontextmanager
-async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """Open the one task group; what its user raises is raised as it is, where the group itself would wrap it."""
-    failure: BaseException | None = None
-    async with asyncio.TaskGroup() as group:
-        try:
-            yield group
-        except BaseException as error:  # raised below
-            failure = error
-    if failure is not None:
-        raise failure
-
-
 async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copied: CopySource | None = None) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
-    group = await stack.enter_async_context(_task_group())
+    group = await stack.enter_async_context(task_group())
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
     digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
     reconciler = _reconciler(opened, thinking, copied)
@@ -287,12 +277,12 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
     publisher.register(approval_subjects.FORGET_KIND, approvals.fold_forgetting)
-    making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
+    making = _runtime_parts(opened, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(
-        settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
-        readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=rates.for_missions(opened.journal, counters, clock), reaches_out=copied is None,
+        settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
+        thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
+        routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
         toolboxes=(MadeTools, *seams.tools),
         look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
     )  # fmt: skip
@@ -300,7 +290,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
     finder = EmbedderFinder(image, opened.bridge, readiness.ready)
     built = UVM(
-        settings, image, opened.journal, opened.bridge, events, clock,
+        settings, image, opened.journal, opened.bridge, opened.card, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
         _backfill(opened, store, finder, workers), _memory(opened, store, readings.recollection),
@@ -310,6 +300,15 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     )  # fmt: skip
     await _start(stack, built, lasts=copied is None)
     return built
+
+
+def _runtime_parts(
+    opened: OpenedImage, lifecycle: MethodLifecycle, approvals: Approvals, digests: Mapping[str, str]
+) -> RuntimeParts:
+    return RuntimeParts(
+        opened.settings, opened.image, opened.journal, opened.bridge, opened.card, opened.events, opened.clock,
+        lifecycle, approvals, digests,
+    )  # fmt: skip
 
 
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from batos.inference.journal import Record, is_embedding, is_outside
 from batos.inference.ollama.chat import Answer
-from batos.inference.placement import LOADED
+from batos.inference.vram.placement import LOADED
 from batos.protocol.errors import BatosError, Refused, TimedOut
 from batos.protocol.mission_documents import CostDocument
 

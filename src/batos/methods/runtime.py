@@ -20,6 +20,7 @@ from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
 from batos.inference.journal import Journal
 from batos.inference.session import Thinks
+from batos.inference.vram.card import Card
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generation_limits import GenerationLimits, GenerationQuota
 from batos.methods.generation.generations import Generations
@@ -37,6 +38,7 @@ class RuntimeParts:
     image: LivingImage
     journal: Journal
     bridge: Thinks
+    card: Card
     events: Events
     clock: Callable[[], datetime]
     lifecycle: MethodLifecycle
@@ -112,6 +114,7 @@ def _generation_deps(parts: RuntimeParts, rehearsal: Cell) -> GenerationDeps:
     return GenerationDeps(
         journal=parts.journal,
         bridge=parts.bridge,
+        card=parts.card,
         digests=parts.digests,
         cell=rehearsal,
         events=parts.events,

@@ -20,6 +20,7 @@ from batos.image.writer import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
+from batos.inference.vram.card import Card
 from batos.memory.search.recollection import Recollection
 from batos.minds.context import MakesToolbox, MethodRuntime, Rates
 from batos.minds.stopping import StopRequest
@@ -61,6 +62,7 @@ class ReadinessParts:
     image: LivingImage
     journal: Journal
     publisher: Publisher
+    card: Card
     events: Events
     clock: Callable[[], datetime]
     methods: MethodRuntime
@@ -194,7 +196,7 @@ class Readiness:
             events=parts.events,
             clock=parts.clock,
             digests=parts.digests,
-            parallel=limits.parallel,
+            card=parts.card,
             methods=parts.methods,
             recollection=parts.recollection,
             turns=self._turns,

@@ -26,13 +26,12 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.image.writer import Publisher
-from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.embedder import Embeds
 from batos.inference.journal import Journal, is_of_model
 from batos.inference.outside_calls import OutsideCalls
-from batos.inference.placement import Looks, Watch
 from batos.inference.session import Session, Thinks
+from batos.inference.vram.card import Card
 from batos.memory.search.recollection import Recollection
 from batos.methods.execution.summoning import Appeared
 from batos.methods.generation import generation_limits, growth
@@ -113,7 +112,7 @@ class Attempt:
         return shown
 
 
-class Inference(Thinks, Looks, Embeds, Protocol):
+class Inference(Thinks, Embeds, Protocol):
     """The parts of the bridge that missions use."""
 
 
@@ -131,8 +130,8 @@ class MissionRunner:
     clock: Callable[[], datetime]
     #: The digest of each of the daemon's models, by name, read once at the start.
     digests: Mapping[str, str]
-    #: The number of concurrent calls of one mission: as many as a runner answers at once.
-    parallel: int = ALL
+    #: The card on which the calls of all missions have their turns.
+    card: Card
     #: The runtime of methods.
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: Recalls from the documents of the image; None: nothing is remembered.
@@ -146,11 +145,8 @@ class MissionRunner:
     #: Looks up by grants. In a copy of the mind nothing outside is asked or told.
     look_ups: LookUps | None = None
     reaches_out: bool = True
+    #: Make what a mission has of tools beside its look-ups.
     toolboxes: Sequence[MakesToolbox] = ()
-    watch: Watch = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.watch = Watch(self.bridge, self.events)
 
     async def run(self, mission: str, stop_request: StopRequest | None = None) -> None:
         """Run a mission until it ends or `stop_request` stops it.
@@ -169,7 +165,7 @@ class MissionRunner:
                 alone = {"alone": True} if attempt.stop_request.runs_alone else {}
                 await self.image.move(mission, "running", None, _RUNNABLE, **alone)
                 began = True
-            with self.turns.place() as place:
+            with self.turns.place() as place, self.card.attend(mission):
                 await self._think_without_conflict(attempt, place)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
@@ -390,8 +386,8 @@ class MissionRunner:
             elapsed=seconds_of_runs(notes, own),
             clock=self.clock,
             marks=measuring.recorded_marks(root),
-            watch=self.watch,
-            turns=CallOrder(self.parallel),
+            card=self.card,
+            priority=asked.brief.priority or 0,
             check_stop=attempt.stop_request.check,
             warning=warning,
         )

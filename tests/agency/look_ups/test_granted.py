@@ -132,6 +132,7 @@ async def test_the_page_is_kept_as_it_was_and_why_tells_of_it(tmp_path: Path) ->
         because = (await mind.ask("why", what=told["id"]))["because"]
         (node,) = [each for each in because if each["kind"] == "outside"]
         assert "http://harbour.example/tides" in node["text"]
+        assert node["because"][0]["text"].startswith("Tides, read 2026-11-30T09:00:00.000Z")
 
 
 async def test_rate_budget_and_end_of_a_grant_are_kept(tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def raw_deflate(data: bytes) -> bytes:
         ("deflate", raw_deflate(b"a text")),
         ("identity", b"a text"),
     ],
+    ids=["gzip", "two", "deflate", "raw", "none"],
 )
 async def test_encodings_are_undone(encoding: str, data: bytes) -> None:
     """Those that were asked for."""
@@ -133,6 +134,7 @@ async def test_encodings_are_undone(encoding: str, data: bytes) -> None:
         (b"\x00\x01 no http", "not reached"),
         (b"", "not reached"),
     ],
+    ids=["bomb", "long", "chunks", "head", "informed", "no gzip", "cut", "unknown", "short", "bytes", "nothing"],
 )
 async def test_what_is_too_much_or_damaged_is_told(answer: bytes, message: str) -> None:
     """Bombs, endless heads, cut bodies, bytes that are no HTTP."""

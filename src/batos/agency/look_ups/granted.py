@@ -22,7 +22,7 @@ from batos.agency.look_ups.web_addresses import LONGEST, PublicGate, WebAddress,
 from batos.agency.look_ups.web_documents import Document
 from batos.agency.look_ups.web_reading import PRODUCT, WebReader
 from batos.agency.records import effect_records, look_up_records
-from batos.agency.records.look_up_records import GrantTerms, LookUpKind
+from batos.agency.records.look_up_records import ANY, GrantTerms, LookUpKind
 from batos.agency.records.schedule_records import DOOR
 from batos.agency.sinks import Guard, guard_nothing
 from batos.config import Settings
@@ -126,7 +126,7 @@ class LookUps:
         return self._open_web(kind, target, terms)
 
     def _open_web(self, kind: LookUpKind, target: str, terms: GrantTerms) -> LookUp:
-        address = parse_address(target) if target != "any" else None
+        address = parse_address(target) if target != ANY else None
         if kind == "fetch" or address is None:
             return PageLookUp(address, gate_of(address, terms), self.reader)
         if kind == "kiwix":
@@ -182,13 +182,19 @@ class LookUps:
         known = await self._find_known(asking, place) if is_page else None
         if known is not None and not order.by_person and self._is_fresh(known, asking.brief):
             return {"document": known.as_dict()}
+        named, terms, now = (str(slots["name"]), grant), look_up_records.terms_of(capability), self.clock()
+        look_up = self.open(capability)
+        if isinstance(look_up, FolderLookUp):
+            look_up_records.check_end(named[0], terms, now)
+            return await _ask(look_up, order, None)
+        if isinstance(look_up, PageLookUp) and order.text and order.kind != "search":
+            look_up.gate.check(parse_address(order.text))  # what goes nowhere is no query
         query = {
             "what": order.text, "kind": order.kind, "to": str(slots["target"]), "user": asking.brief.user,
             "mission": asking.calls.mission, "path": call.path,
         }  # fmt: skip
-        named, terms, now = (str(slots["name"]), grant), look_up_records.terms_of(capability), self.clock()
         await self.change(lambda root: look_up_records.enter(root, named, terms, query, now))
-        found = await _ask(self.open(capability), order, known)
+        found = await _ask(look_up, order, known)
         if is_page:
             self._known[place] = asking.calls.mission, call.key
             self._known.move_to_end(place)

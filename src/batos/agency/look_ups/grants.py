@@ -10,14 +10,14 @@ from typing import Final
 
 from batos.agency.look_ups.web_addresses import is_public, parse_address
 from batos.agency.records import effect_records, look_up_records
-from batos.agency.records.look_up_records import GrantTerms, LookUpKind
+from batos.agency.records.look_up_records import ANY, GrantTerms, LookUpKind
 from batos.image.roots import JournalRoot
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.effect_documents import GrantDocument
 from batos.protocol.errors import BriefError, Refused
 
-#: Stands for every host of the public internet, and for what the user has given to remember.
-ANY, MEMORY = "any", "memory"
+#: Stands for all that the user has given to remember.
+MEMORY: Final = "memory"
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
 #: The kinds that have something to go through, and what each term is for.
 _ONLY: Final = {
@@ -91,11 +91,11 @@ def name_of_look_up(kind: LookUpKind, target: str) -> str:
 
 def look_up_document(capability: UvmObject) -> GrantDocument:
     """Return a grant of a look-up for doors."""
-    slots, selectors = own_slots(capability), look_up_records.SELECTORS[look_up_records.kind_of(capability)]
+    slots, selectors = own_slots(capability), look_up_records.selectors_of(capability)
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
-        "selector": next(iter(selectors), ""), "selectors": [*selectors], "host": "",
+        "selector": next(iter(selectors), ""), "selectors": selectors, "host": "",
         "calls": [*slots.get("calls", ())],
         "terms": look_up_records.terms_of(capability).as_dict(), "unattended": bool(slots.get("unattended")),
     }  # fmt: skip

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from batos.agency.look_ups.granted import LookingMission, LookUps, order_of, stays_here
-from batos.agency.look_ups.grants import ANY
 from batos.agency.records import look_up_records
 from batos.agency.toolbox import Tool, ToolResult, ToolText
 from batos.image.ids import iso
@@ -41,7 +40,9 @@ class LookUpTools:
 
     def tools(self) -> Sequence[Tool]:
         """Return a tool for each selector of each grant, in the order of their names."""
-        found = [_tool_of(each, selector) for each in self.asking.usable() for selector in _selectors_of(each)]
+        found = [
+            _tool_of(each, selector) for each in self.asking.usable() for selector in look_up_records.selectors_of(each)
+        ]
         return sorted(found, key=lambda tool: tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, object], path: str) -> ToolResult:
@@ -68,15 +69,13 @@ class LookUpTools:
         return ToolResult(hits, "" if hits else f"{grant} found nothing for {str(given)[:80]!r}")
 
 
-def _selectors_of(capability: UvmObject) -> Sequence[str]:
-    """Return the selectors that are of use: a grant of any page has nothing to search."""
-    selectors = look_up_records.SELECTORS[look_up_records.kind_of(capability)]
-    return selectors[:1] if own_slots(capability)["target"] == ANY else selectors
-
-
 def _tool_of(capability: UvmObject, selector: str) -> Tool:
     kind, slots = look_up_records.kind_of(capability), own_slots(capability)
-    where = f"{_SOURCES[kind]} ({slots['target']})" if kind == "fetch" and slots["target"] != ANY else _SOURCES[kind]
+    where = (
+        f"{_SOURCES[kind]} ({slots['target']})"
+        if kind == "fetch" and slots["target"] != look_up_records.ANY
+        else _SOURCES[kind]
+    )
     argument, meaning = _ARGUMENTS[selector]
     parameters = {
         "type": "object",

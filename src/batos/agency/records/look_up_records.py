@@ -41,6 +41,9 @@ SELECTORS: Final[Mapping[LookUpKind, tuple[str, ...]]] = {
 PRIMITIVES: Final[Mapping[str, str]] = {
     "search_": "look_up.search", "fetch_": "look_up.fetch", "read_": "look_up.fetch", "list_": "look_up.list",
 }  # fmt: skip
+#: Stands for every host of the public internet: there is nothing to search.
+ANY: Final = "any"
+_NOTHING: Final = (ANY, "search_")
 _MINUTE: Final = timedelta(minutes=1)
 
 
@@ -75,7 +78,7 @@ def add_look_up(
     slots: dict[str, Any] = {
         "name": name, "kind": kind, "target": target, "sink": "reads", "user": user, GRANTED_AT: at,
         NONCE: secrets.token_hex(8), "terms": PersistentMapping(terms.as_dict()),
-        **{selector: Primitive(PRIMITIVES[selector]) for selector in SELECTORS[kind]},
+        **{selector: Primitive(PRIMITIVES[selector]) for selector in SELECTORS[kind] if (target, selector) != _NOTHING},
     }  # fmt: skip
     root[roots.GRANTS][name] = made = UvmObject(slots)
     return made
@@ -89,6 +92,11 @@ def is_look_up(capability: UvmObject) -> bool:
 def kind_of(capability: UvmObject) -> LookUpKind:
     """Return the kind of a look-up's capability."""
     return cast("LookUpKind", own_slots(capability)["kind"])
+
+
+def selectors_of(capability: UvmObject) -> list[str]:
+    """Return the selectors that a capability answers, the usual one first."""
+    return [each for each in SELECTORS[kind_of(capability)] if each in own_slots(capability)]
 
 
 def terms_of(capability: UvmObject) -> GrantTerms:
@@ -118,6 +126,13 @@ def list_usable(root: Root, user: str, *, unattended: bool = False) -> list[UvmO
 # -- the ledger: what was asked of the world, written before it is sent
 
 
+def check_end(name: str, terms: GrantTerms, now: datetime) -> None:
+    """Raise Refused where a grant has ended."""
+    if terms.until and iso(now) >= terms.until:
+        remedy = "Revoke it and grant it anew, if it is still wanted."
+        raise Refused(f"the grant {name!r} ended at {terms.until}", field="until", remedy=remedy)
+
+
 def enter(
     root: JournalRoot, grant: tuple[str, str], terms: GrantTerms, query: Mapping[str, str], now: datetime
 ) -> None:
@@ -126,9 +141,7 @@ def enter(
     Raises: Refused: the grant has expired, or its calls of this minute or this day are used up.
     """
     name, nonce = grant
-    if terms.until and iso(now) >= terms.until:
-        remedy = "Revoke it and grant it anew, if it is still wanted."
-        raise Refused(f"the grant {name!r} ended at {terms.until}", field="until", remedy=remedy)
+    check_end(name, terms, now)
     if "queries" not in root:
         root["queries"] = OOBTree()
     ledger = root["queries"]

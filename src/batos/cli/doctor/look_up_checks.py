@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 from batos.agency.granting import refuse_places
 from batos.agency.look_ups.feeds import PageLookUp
 from batos.agency.look_ups.folders import FolderLookUp
-from batos.agency.look_ups.granted import open_look_ups
-from batos.agency.look_ups.grants import ANY
-from batos.agency.look_ups.look_up import LookUp
+from batos.agency.look_ups.granted import HITS, open_look_ups
+from batos.agency.look_ups.look_up import MOST_HITS, LookUp
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.records import effect_records, look_up_records
 from batos.config import Settings
@@ -24,6 +23,7 @@ from batos.image.read_only import is_there, open_read_only
 from batos.image.transactions import snapshot
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError
+from batos.terminal.console import count_text
 
 #: The word that is looked for; nobody said it.
 _WORD: Final = "water"
@@ -54,7 +54,7 @@ def _checks(settings: Settings, now: datetime, fetcher: Fetcher | None) -> Itera
         tried = {"search"}  # memory is in the image, which was read
         for each in filter(look_up_records.is_look_up, effect_records.list_all_capabilities(root)):
             kind, terms, slots = look_up_records.kind_of(each), look_up_records.terms_of(each), own_slots(each)
-            if kind in tried or slots["target"] == ANY:
+            if kind in tried or slots["target"] == look_up_records.ANY:
                 continue
             tried.add(kind)
             with snapshot(faces.journal) as journal:
@@ -69,7 +69,7 @@ async def _keep_nothing(_change: object) -> None:
 
 
 async def _try(check: _Check) -> Finding:
-    """Make one request. What came of it is not kept; an error has its own remedy."""
+    """Make one request, of whose result nothing is kept."""
     named = f"the grant {check.name} ({check.kind})"
     if check.look_up is None:
         return Finding(f"look_ups.{check.kind}", True, f"{named} was not tried: {check.reason}")
@@ -77,9 +77,9 @@ async def _try(check: _Check) -> Finding:
         if isinstance(check.look_up, PageLookUp):
             what = f"reads {(await check.look_up.fetch('')).title!r}"
         elif isinstance(check.look_up, FolderLookUp):
-            what = f"lists {len(await check.look_up.list('', 1))} file at least"
+            what = f"lists {count_text(len(await check.look_up.list('', MOST_HITS)), 'file')}"
         else:
-            what = f"finds {len(await check.look_up.search(_WORD, 1))} page at least about {_WORD}"
+            what = f"finds {count_text(len(await check.look_up.search(_WORD, HITS)), 'page')} about {_WORD}"
     except BatosError as error:
         return Finding(f"look_ups.{check.kind}", False, f"{named}: {error.message}", error.remedy)
     return Finding(f"look_ups.{check.kind}", True, f"{named} {what}")

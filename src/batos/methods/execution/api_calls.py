@@ -13,7 +13,7 @@ from batos.agency.apis import shapes
 from batos.agency.apis.operations import ApiRequest, Json, Operation, check_request
 from batos.agency.apis.sources import is_failure
 from batos.agency.look_ups import leaving
-from batos.agency.look_ups.addresses import parse_address
+from batos.agency.look_ups.web_addresses import parse_address
 from batos.agency.records import api_records, effect_records, look_up_records
 from batos.agency.records.api_records import ApiReplyPayload
 from batos.cell.cell import MethodCall

@@ -18,11 +18,11 @@ from batos.events import Events
 from batos.genesis.codex.declarations import ApiMethod, api_of
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.inference.call_order import CallOrder
 from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Thinks
+from batos.inference.vram.card import Card
 from batos.methods.generation import dialogue, lean_request
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.described_methods import BY_DESCRIPTION, ExampleDialogue, draft, operation_of
@@ -212,6 +212,8 @@ class GenerationDeps:
     allowance: GenerationLimits
     #: The description of the language of methods for the coder (guardian/dialect).
     dialect: str
+    #: The card on which the coder's calls have their turns; None: each goes to the daemon at once.
+    card: Card | None = None
 
     @property
     def dialect_digest(self) -> str:
@@ -226,12 +228,13 @@ class GenerationDeps:
         wanted: MethodSpec,
         opened: Round,
         check_stop: Callable[[], None],
-        turns: CallOrder | None = None,
+        priority: int = 0,
         read_at: bytes | None = None,
     ) -> Session:
-        """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal.
+        """Open the session of one round; paid answers are served from the journal.
 
-        `read_at` is a commit of the image before which `wanted` was read, where no open mission guards that.
+        `priority` is that of the mission that waits for it. `read_at` is a commit of the image before which `wanted`
+        was read, where no open mission guards that.
         """
         return Session(
             mission=opened.log,
@@ -244,7 +247,8 @@ class GenerationDeps:
             marks={wanted.coder.model: wanted.coder.marks},
             clock=self.clock,
             check_stop=check_stop,
-            turns=turns or CallOrder(),
+            card=self.card,
+            priority=priority,
         )
 
     async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: MethodProvenance) -> Candidate:

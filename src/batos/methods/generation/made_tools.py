@@ -9,7 +9,7 @@ from batos.agency.api_transport import is_own
 from batos.agency.apis import shapes
 from batos.agency.apis.description import read_description
 from batos.agency.apis.operations import ApiDescription, Json, Operation
-from batos.agency.look_ups.addresses import parse_address
+from batos.agency.look_ups.web_addresses import parse_address
 from batos.agency.records import api_records, look_up_records
 from batos.agency.records.schedule_records import DOOR
 from batos.agency.toolbox import Tool, ToolResult, ToolText
