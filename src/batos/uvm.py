@@ -283,8 +283,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
         routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
-        toolboxes=(MadeTools, *seams.tools),
         look_ups=open_look_ups(settings, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
+        toolboxes=(MadeTools, *seams.tools),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)

@@ -13,7 +13,7 @@ from batos import private_files
 from batos.agency.apis.operations import ApiRequest, Json
 from batos.agency.apis.sources import MOST_BODY
 from batos.agency.look_ups.page_fetching import Fetcher, FetchLimits
-from batos.agency.look_ups.web_addresses import PublicGate, ServiceGate, WebAddress, parse_address
+from batos.agency.look_ups.web_addresses import AddressGate, PublicGate, ServiceGate, WebAddress, parse_address
 from batos.protocol.errors import BriefError
 
 #: The folder of the home that holds a file for each secret, named as its grant.
@@ -75,7 +75,7 @@ class ApiSender:
         return {"status": page.status, "headers": kept, "body": body, "address": str(address)}
 
 
-def gate_of(base: WebAddress) -> PublicGate | ServiceGate:
+def gate_of(base: WebAddress) -> AddressGate:
     """Return the gate of an API: a service of this machine by its address, any other by its public host."""
     return ServiceGate(base) if is_own(base) else PublicGate((base.host,), ports=(base.port,))
 

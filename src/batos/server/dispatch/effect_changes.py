@@ -6,16 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
-from batos.agency import granting
+from batos.agency import granting, written_tools
 from batos.agency.api_transport import ApiSender
 from batos.agency.granting import effect_document
 from batos.agency.look_ups import grants
-from batos.agency.records import api_records, effect_records, look_up_records
+from batos.agency.records import api_records, call_records, effect_records, look_up_records
 from batos.agency.records.effect_records import GrantKind
 from batos.agency.records.look_up_records import GrantTerms, LookUpKind
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
+from batos.inference import outside_calls
 from batos.objects.prototype import own_slots
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
 from batos.protocol.errors import BriefError
@@ -141,4 +142,8 @@ class EffectChanges:
             settled = effect_records.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
             return effect_document(root, settled)
 
-        return await self._shield(self._uvm.image.shared.apply(change))
+        found = await self._shield(self._uvm.image.shared.apply(change))
+        if found["operation"] == call_records.OPERATION:  # what a retry of its mission finds in the journal
+            value = written_tools.settled_result(at) if given.outcome == "done" else None
+            await self._shield(outside_calls.settle(self._uvm.journal, found["mission"], found["key"], value, at))
+        return found
