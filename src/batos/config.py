@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from batos.door_settings import DoorSettings
 from batos.home_folder import PACKAGE, check_own, checkout_folder, find_home
 from batos.notation import bytes_of, daemon_url, has_userinfo, mask_passwords
 from batos.protocol.errors import ConfigError
@@ -30,7 +31,7 @@ BESIDE = frozenset(
 )
 
 
-class Settings(BaseModel):
+class Settings(DoorSettings):
     """Every setting with its default; times in seconds, sizes as named."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
