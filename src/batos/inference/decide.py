@@ -84,9 +84,9 @@ class FreeText:
         head = bare[: self.longest]
         return SpokenText(self._shorten(head).strip() or head.rstrip(), was_cut=True)
 
-    def at_most(self, tokens: int) -> FreeText:
+    def at_most(self, tokens: int) -> LimitedText:
         """Return the same for a text of at most so many tokens, which may end anywhere."""
-        return _CutText(self.longest, tokens)
+        return LimitedText(self.longest, tokens)
 
     def salvage(self, text: str, *, last: bool) -> SpokenText | None:
         """Return the whole sentences of a text that was cut at its limit of tokens.
@@ -101,7 +101,7 @@ class FreeText:
         return SpokenText(kept, was_cut=True) if kept else None
 
 
-class _CutText(FreeText):
+class LimitedText(FreeText):
     """Text whose asker has said how many tokens it may have: it is kept as it is where it was cut."""
 
     def __init__(self, longest: int, tokens: int) -> None:

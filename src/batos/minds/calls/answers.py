@@ -98,7 +98,8 @@ async def infer_streamed(
     """
     if context.mind.inner:
         return (await infer_kept(interpreter, context, synthesis, question, shape))[0]
-    context, shape = _limited(context, shape)
+    if (most := context.mission.brief.max_tokens) is not None:
+        shape = shape.at_most(most)
     teller = _Teller(context, question.path, synthesis)
     indexing = asyncio.ensure_future(teller.index())
     heard = replace(question, on_token=teller.on_token, on_again=teller.again)
@@ -108,17 +109,6 @@ async def infer_streamed(
         await indexing
     teller.settle(spoken.text)
     return spoken
-
-
-def _limited(context: MindContext, shape: FreeText) -> tuple[MindContext, FreeText]:
-    """Return a context and a shape that hold an answer to the tokens that its asker allows."""
-    most = context.mission.brief.max_tokens
-    if most is None:
-        return context, shape
-    thinking = context.mind.thinking
-    most = min(most, int(thinking.options.get("num_predict", most)))
-    fewer = replace(thinking, options={**thinking.options, "num_predict": 1})
-    return context.with_mind(thinking=fewer), shape.at_most(most)
 
 
 async def infer_kept(

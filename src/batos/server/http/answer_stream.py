@@ -100,13 +100,16 @@ class AnswerStream:
         return await self.following.document()
 
 
-async def begin(asking: Asking, ask: Ask, exchange: Exchange) -> AnswerStream:
-    """Begin a mission, and name it in the reply's head. Raises: BatosError: it is not accepted."""
+async def begin(asking: Asking, ask: Ask, exchange: Exchange, *, streams: bool) -> AnswerStream:
+    """Begin a mission, and name it in the reply's head; one that does not stream is sent the answer that stands.
+
+    Raises: BatosError: it is not accepted.
+    """
     following = await asking.begin(ask, exchange.came_in)
     exchange.is_accepted = True
     exchange.more["x-batos-mission"] = following.mission
-    live = asking.settings.http_answers == "live"
-    return AnswerStream(asking, ask, following, exchange, live and "schema" not in ask.fields)
+    live = streams and asking.settings.http_answers == "live" and "schema" not in ask.fields
+    return AnswerStream(asking, ask, following, exchange, live)
 
 
 async def marked_answer(found: MissionDocument, following: Following) -> str:

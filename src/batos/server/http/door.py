@@ -23,7 +23,10 @@ from batos.server.http.exchange import BodyRoom, Exchange, Left
 from batos.server.http.faults import UnknownPath, WrongMethod
 from batos.server.http.guard import Guard, Knock, named
 from batos.server.http.histories import Histories
+from batos.server.http.ollama_chat import Ollama
+from batos.server.http.ollama_lists import OllamaLists
 from batos.server.http.openai_chat import OpenAI
+from batos.server.http.openai_responses import Responses
 from batos.terminal import logs
 
 if TYPE_CHECKING:
@@ -143,13 +146,27 @@ class Door:
     def _routes(self) -> tuple[Mapping[str, Plain], Mapping[str, Bodied], Mapping[str, Named]]:
         """Return what answers each path, by method; the last of them take the rest of a path as a name."""
         openai = OpenAI(self.asking)
-        gets: dict[str, Plain] = {"/": _greet, "/healthz": self._health, "/v1/models": openai.models}
-        posts: dict[str, Bodied] = {"/v1/chat/completions": openai.chat, "/v1/embeddings": openai.embeddings}
-        rests: dict[str, Named] = {"/v1/models/": openai.model, "/m/": self._mission}
+        responses = Responses(self.asking)
+        ollama, lists = Ollama(self.asking), OllamaLists(self.asking)
+        gets: dict[str, Plain] = {
+            "/": _greet, "/healthz": self._health, "/v1/models": openai.models, "/api/version": lists.version,
+            "/api/tags": lists.tags, "/api/ps": lists.ps,
+        }  # fmt: skip
+        posts: dict[str, Bodied] = {
+            "/v1/chat/completions": openai.chat, "/v1/embeddings": openai.embeddings,
+            "/v1/responses": responses.create, "/api/chat": ollama.chat,
+            "/api/generate": ollama.generate, "/api/show": lists.show, "/api/embed": lists.embed,
+            "/api/embeddings": lists.embeddings, "/api/pull": lists.pull, **lists.refusals(),
+        }  # fmt: skip
+        rests: dict[str, Named] = {
+            "/v1/models/": openai.model, "/m/": self._mission, "/v1/responses/": responses.show,
+        }  # fmt: skip
+        self._cancel = responses.cancel
         return gets, posts, rests
 
     async def _route(self, exchange: Exchange) -> None:
         path, method = exchange.path, "GET" if exchange.method == "HEAD" else exchange.method
+        method = "POST" if path == "/api/delete" and method == "DELETE" else method
         if method == "GET" and (plain := self._gets.get(path)) is not None:
             await plain(exchange)
         elif method == "POST" and (bodied := self._posts.get(path)) is not None:
@@ -157,6 +174,8 @@ class Door:
         elif path in self._gets or path in self._posts:
             known = "GET" if path in self._gets else "POST"
             raise WrongMethod(f"{path} does not take {exchange.method}", remedy=f"Use {known}.")
+        elif method == "POST" and path.startswith("/v1/responses/") and path.endswith("/cancel"):
+            await self._cancel(exchange, path.removeprefix("/v1/responses/").removesuffix("/cancel"))
         elif method == "GET" and (found := next((each for each in self._get_rests if path.startswith(each)), None)):
             await self._get_rests[found](exchange, path.removeprefix(found))
         else:

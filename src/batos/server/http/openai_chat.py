@@ -92,7 +92,7 @@ class OpenAI:
             exchange.headers.get("user-agent", ""), remembers=not key,
         )  # fmt: skip
         note_ignored(exchange, given.keys() - _READ)
-        stream = await answer_stream.begin(self._asking, ask, exchange)
+        stream = await answer_stream.begin(self._asking, ask, exchange, streams=bool(given.get("stream")))
         reply = _Completion(str(given["model"]), stream, _usage_is_asked(given))
         if given.get("stream"):
             await exchange.stream(SSE, reply.frames())
