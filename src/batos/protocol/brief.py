@@ -35,6 +35,9 @@ DEFAULT_SCOPE, NO_MEMORY = "default", "none"
 #: Longest file name, in characters.
 NAME_LIMIT = 255
 
+#: The doors of clients that were made for other servers, and write more than their person typed.
+FOREIGN_DOORS: Final = frozenset({"openai", "ollama", "chore"})
+
 _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 
 
@@ -156,6 +159,11 @@ class MissionBrief(BaseModel):
     #: The grants by whose capabilities the mission may act on the world; without one it cannot.
     grants: tuple[Annotated[_Line, Field(min_length=1, max_length=64)], ...] | None = Field(default=None, max_length=8)
     origin: Origin = Field(default_factory=Origin)
+
+    @property
+    def system_trust(self) -> str:
+        """Return the trust class of the system text: what a client writes into it of itself is nobody's word here."""
+        return "external" if self.system is not None and self.origin.door in FOREIGN_DOORS else "user"
 
     def as_document(self) -> dict[str, object]:
         """Return the brief as the image and the journal keep it: plain data without the fields that are absent."""

@@ -20,7 +20,7 @@ from batos.server.http import faults
 from batos.server.http.asking import Asking
 from batos.server.http.connections import Connection, HttpLimits, Listener
 from batos.server.http.exchange import BodyRoom, Exchange, Left
-from batos.server.http.faults import UnknownPath, WrongMethod
+from batos.server.http.faults import LongHead, UnknownPath, WrongMethod
 from batos.server.http.guard import Guard, Knock, named
 from batos.server.http.histories import Histories
 from batos.server.http.ollama_chat import Ollama
@@ -114,6 +114,8 @@ class Door:
             self.requests[faults.face_of(exchange.path), exchange.status or 499] += 1
 
     async def _answer(self, exchange: Exchange, knock: Knock) -> None:
+        if sum(len(name) + len(value) for name, value in knock.headers) > self._limits.head:
+            raise LongHead("the head of this request is too large", remedy="Send fewer headers.")
         admitted = await self._guard.admit(knock)
         exchange.path, exchange.came_in = admitted.path, admitted.came_in
         exchange.more.update(admitted.cors)

@@ -40,6 +40,10 @@ class TooLarge(UsageError):
     """The body of a request is longer than what is taken."""
 
 
+class LongHead(UsageError):
+    """The head of a request is longer than what is taken."""
+
+
 class WrongMethod(UsageError):
     """A path does not take requests of this method."""
 
@@ -52,6 +56,7 @@ class Forbidden(Refused):
 _KINDS: Final[tuple[tuple[type[BatosError], int, str, str | None], ...]] = (
     (UnknownModel, 404, "invalid_request_error", "model_not_found"),
     (TooLarge, 413, "invalid_request_error", None),
+    (LongHead, 431, "invalid_request_error", None),
     (WrongMethod, 405, "invalid_request_error", None),
     (Unauthorised, 401, "authentication_error", "invalid_api_key"),
     (Busy, 429, "rate_limit_error", "busy"),
@@ -89,8 +94,10 @@ def words_of(error: BatosError) -> str:
     >>> words_of(BatosError("it is closed", remedy="Open it."))
     'it is closed. Open it.'
     """
-    message = error.message.strip()
-    return f"{message.rstrip('.')}. {error.remedy}".strip() if error.remedy else message
+    message, remedy = error.message.strip(), error.remedy
+    if not remedy or remedy == UsageError.remedy:  # that one is for who types commands
+        return message
+    return f"{message.rstrip('.')}. {remedy}"
 
 
 def openai_error(error: BatosError) -> dict[str, Any]:

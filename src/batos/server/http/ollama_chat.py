@@ -43,7 +43,7 @@ def now() -> str:
 
 def _fields(given: Mapping[str, Any], exchange: Exchange) -> dict[str, Any]:
     """Return what a request has of a brief's fields, and name in the reply's head what a brief does not have."""
-    options = given.get("options") or {}
+    options = {} if given.get("options") is None else given["options"]
     if not isinstance(options, Mapping):
         raise BriefError("options: it must be an object", field="options", remedy="Send {name: value}.")
     meant = {name: value for name, value in options.items() if not (name == "num_predict" and _is_endless(value))}
