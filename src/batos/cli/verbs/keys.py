@@ -85,9 +85,9 @@ def list_(called: VerbCall) -> int:
 def new(called: VerbCall, name: str, address: str | None, out: str | None) -> int:
     """Make a key: for a client on another machine, in a file to copy to it; on this machine for one that uses HTTP.
 
-    Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. It
-    may ask, and see what it asked; it may not govern. Else, on the client: `batos VERB --server FILE`, BATOS_SERVER, or `server` in batos.toml. Only that file has the secret
-    half.
+    Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. It may
+    ask, and see what it asked; it may not govern. Else, on the client: `batos VERB --server FILE`, BATOS_SERVER, or
+    `server` in batos.toml. Only that file has the secret half.
     """
     if address is None and out is None and parse_listening(called.settings.bind, "bind").is_loopback:
         return _http_key(called, name)

@@ -23,6 +23,7 @@ from batos.server.http.exchange import BodyRoom, Exchange, Left
 from batos.server.http.faults import LongHead, UnknownPath, WrongMethod
 from batos.server.http.guard import Guard, Knock, named
 from batos.server.http.histories import Histories
+from batos.server.http.metrics import Metrics
 from batos.server.http.ollama_chat import Ollama
 from batos.server.http.ollama_lists import OllamaLists
 from batos.server.http.openai_chat import OpenAI
@@ -151,7 +152,8 @@ class Door:
         responses = Responses(self.asking)
         ollama, lists = Ollama(self.asking), OllamaLists(self.asking)
         gets: dict[str, Plain] = {
-            "/": _greet, "/healthz": self._health, "/v1/models": openai.models, "/api/version": lists.version,
+            "/": _greet, "/healthz": self._health, "/v1/models": openai.models,
+            "/metrics": Metrics(self.asking, self.requests).show, "/api/version": lists.version,
             "/api/tags": lists.tags, "/api/ps": lists.ps,
         }  # fmt: skip
         posts: dict[str, Bodied] = {
