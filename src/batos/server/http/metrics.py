@@ -130,7 +130,7 @@ def mind_families(found: MindStatus) -> Iterator[Family]:
 def _standing(found: MindStatus) -> Iterator[Family]:
     """Yield what the mind has now."""
     words = [Sample(count, {"status": status}) for status, count in found["missions"].items()]
-    yield Family("batos_missions", "gauge", "Missions in the image, by status.", words)
+    yield Family("batos_missions_stored", "gauge", "Missions in the image, by status.", words)
     gauges = (
         ("batos_queue_waiting", "Missions that wait.", found["queue"]["waiting"]),
         ("batos_queue_limit", "Missions that may wait.", found["queue"]["limit"]),
