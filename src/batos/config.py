@@ -27,7 +27,7 @@ DAY = 86_400.0
 #: Variables with our prefix that are no settings: of tests, of compose, of the shell's completion, for looking closer.
 BESIDE = frozenset(
     "HOME DEBUG_LOOP DEBUG_EVENTS COMPLETE LIVE_OLLAMA LIVE_MODEL CORPUS HYPOTHESIS UID GID PORT EVENTS_PORT DATA "
-    "MEMORY HOST_OLLAMA TRUST_HOME".split()
+    "MEMORY HOST_OLLAMA TRUST_HOME HTTP_PORT WEBUI_PORT WEBUI_KEY".split()
 )
 
 

@@ -23,7 +23,8 @@ class DoorSettings(BaseModel):
     http_cert: str = Field(default="", description="File of the certificate; beyond loopback HTTP needs one.")
     http_key: str = Field(default="", description="File of the certificate's key.")
     http_proxy: Literal["none", "tls"] = Field(
-        default="none", description="`tls`: a proxy before the door has the certificate, and nobody else reaches it."
+        default="none",
+        description="`tls`: only a proxy with TLS, or a port that a container publishes on loopback, reaches HTTP.",
     )
     http_answers: Literal["live", "checked"] = Field(
         default="live",

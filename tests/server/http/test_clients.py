@@ -168,14 +168,14 @@ def tool(number: int) -> dict[str, Any]:
 def test_recorded_requests_are_answered(door: OpenDoor, guest: str, exchange: dict[str, Any]) -> None:
     """In the forms in which the `ollama` command, Open WebUI, aider and others send them."""
     with door.client(guest, **exchange.get("headers", {})) as client:
-        body = exchange.get("body")
-        if number := exchange.get("tools"):
+        body: str | None = exchange.get("body")
+        if body is not None and (number := exchange.get("tools", 0)):
             body = json.dumps({**json.loads(body), "tools": [tool(each) for each in range(number)]})
         path = f"/key/{guest}{exchange['path']}" if exchange["client"] == "ollama" else exchange["path"]
         reply = client.request(exchange["method"], path, content=None if body is None else body.encode())
     assert reply.status_code == exchange["status"], reply.text
     for name, kinds in exchange.get("has", {}).items():
-        told = lines(reply)[-1] if "ndjson" in reply.headers["content-type"] else reply.json()
+        told: Any = lines(reply)[-1] if "ndjson" in reply.headers["content-type"] else reply.json()
         for step in name.split("."):
             told = told[int(step)] if step.isdigit() else told[step]
         assert type(told).__name__ == kinds, name

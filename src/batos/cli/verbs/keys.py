@@ -81,15 +81,18 @@ def list_(called: VerbCall) -> int:
     shell_complete=file_names,
     help="The file of the key (default: NAME.batos-key.json here); - is stdout.",
 )
+@click.option("--http", "is_for_http", is_flag=True, help="Print a key for HTTP, and make no file.")
 @common
-def new(called: VerbCall, name: str, address: str | None, out: str | None) -> int:
+def new(called: VerbCall, name: str, address: str | None, out: str | None, is_for_http: bool) -> int:
     """Make a key: for a client on another machine, in a file to copy to it; on this machine for one that uses HTTP.
 
     Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. It may
     ask, and see what it asked; it may not govern. Else, on the client: `batos VERB --server FILE`, BATOS_SERVER, or
     `server` in batos.toml. Only that file has the secret half.
     """
-    if address is None and out is None and parse_listening(called.settings.bind, "bind").is_loopback:
+    if is_for_http and (address or out):
+        raise click.UsageError("--http makes no file: leave --address and --out out.")
+    if is_for_http or (address is None and out is None and parse_listening(called.settings.bind, "bind").is_loopback):
         return _http_key(called, name)
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():
