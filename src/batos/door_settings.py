@@ -31,7 +31,7 @@ class DoorSettings(BaseModel):
         description="Clients of HTTP get words as they come, and a correction below them; or what the gate has passed.",
     )
     on_disconnect: Literal["cancel", "finish"] = Field(
-        default="cancel", description="What becomes of a mission whose client of `/v1` or `/api` has left."
+        default="cancel", description="The end of a mission whose client of `/v1` or `/api` has left."
     )
     chores: Literal["reflex", "refuse", "mission"] = Field(
         default="reflex",

@@ -23,9 +23,9 @@ from batos.protocol.errors import Busy
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.http.asking import Following, Inbox, Told
-from batos.server.http.citation_marks import Lines
-from batos.server.http.connections import HttpLimits
-from batos.server.http.door import Door
+from batos.server.http.citation_marks import LineNumbers
+from batos.server.http.connections import DoorLimits
+from batos.server.http.http_door import HttpDoor
 from ollama_emulator.emulator import Options
 
 SLOW = Options(tok_s=4)
@@ -110,7 +110,7 @@ def test_a_beat_comes_in_silence(grown_door_home: Path, tmp_path: Path) -> None:
     """In each form: a comment, an object without a text; nothing that ends a reader of lines."""
 
     async def beats() -> list[Told]:
-        following = Following(0.01, Lines(door.mind.image))
+        following = Following(0.01, LineNumbers(door.mind.image))
         following.work = asyncio.get_running_loop().create_future()
         told = []
         async for each in following.told():
@@ -173,9 +173,9 @@ def test_half_a_request_is_cut_off(grown_door_home: Path, tmp_path: Path) -> Non
 
     async def ends(door: OpenDoor) -> list[bytes]:
         mind = door.mind
-        limits = HttpLimits(request=0.1, look=0.02)
+        limits = DoorLimits(request=0.1, look=0.02)
         dispatcher = Dispatcher(mind, Uploads(door.home / "other", 2**20), works=False)
-        other = Door(dispatcher, Keyring(door.home), mind.settings, limits)
+        other = HttpDoor(dispatcher, Keyring(door.home), mind.settings, limits)
         found = []
         async with other.serving() as url:
             host, port = url.removeprefix("http://").split(":")
@@ -194,7 +194,7 @@ def test_a_client_has_so_many_requests_at_once(slow: OpenDoor) -> None:
     """A guest a quarter; then it is told when to come again, and nothing was begun."""
     guest = Keyring(slow.home).new("many", "tcp://127.0.0.1:1").http_key
     body = json.dumps(STREAM).encode()
-    streams = [connect(slow) for _ in range(HttpLimits().requests // 4)]
+    streams = [connect(slow) for _ in range(DoorLimits().requests // 4)]
     for line in streams:
         line.sendall(head(slow, content_length=len(body), authorization=f"Bearer {guest}") + body)
     for line in streams:

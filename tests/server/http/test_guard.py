@@ -15,7 +15,7 @@ from tests.waiting import HANG, wait_until
 from batos.client.keys import Keyring
 from batos.config import Settings
 from batos.protocol.errors import ConfigError
-from batos.server.http import door as doors
+from batos.server.http import http_door as doors
 from ollama_emulator.emulator import Options
 
 OPEN = {"/": b"Ollama is running", "/healthz": b'{"ok":true}'}

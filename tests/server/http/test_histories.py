@@ -11,7 +11,7 @@ from tests.server.http.conftest import OpenDoor, copied_door, open_door
 
 from batos.client.keys import Keyring
 from batos.server.http.histories import chain_of, digest_of, exchanges_of
-from batos.server.http.messages import Conversation, Said, is_chore, read_messages
+from batos.server.http.sent_messages import Said, SentMessages, is_chore, read_messages
 
 TASK = "### Task:\nGenerate a concise, 3-5 word title for this chat."
 words = st.text(st.sampled_from("ab "), max_size=8)
@@ -26,7 +26,7 @@ def assistant(text: str) -> dict[str, Any]:
 
 
 def ask(door: OpenDoor, *messages: dict[str, Any], **more: Any) -> tuple[dict[str, Any], str]:
-    """Ask with a history; the brief, and the answer as the client has it then."""
+    """ClientQuestion with a history; the brief, and the answer as the client has it then."""
     reply = door.chat(*messages, **more)
     assert reply.status_code == 200, reply.text
     brief = door.mission(reply.headers["x-batos-mission"])["brief"]
@@ -126,9 +126,9 @@ def test_chores_may_be_refused_or_be_questions(grown_door_home: Path, tmp_path: 
 
 def test_only_a_message_by_itself_is_a_chore() -> None:
     """Whoever asks about a task in a conversation asks as a person."""
-    assert is_chore(Conversation(TASK))
-    assert not is_chore(Conversation(TASK, earlier=(Said("user", "hi"),)))
-    assert not is_chore(Conversation("What does ### Task: mean?"))
+    assert is_chore(SentMessages(TASK))
+    assert not is_chore(SentMessages(TASK, earlier=(Said("user", "hi"),)))
+    assert not is_chore(SentMessages("What does ### Task: mean?"))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), words), max_size=8))

@@ -35,7 +35,7 @@ from batos.server.zmq.server import Places, Server
 from batos.uvm import UVM, Seams, open_uvm
 
 if TYPE_CHECKING:
-    from batos.server.http.door import Door
+    from batos.server.http.http_door import HttpDoor
 
 _log = structlog.get_logger("batos")
 #: Seconds between two tries to take the home's lock.
@@ -203,16 +203,16 @@ async def open_server(
                 await uploads.close()
 
 
-def _door(dispatcher: Dispatcher, ring: Keyring, settings: Settings, by: str) -> Door | None:
+def _door(dispatcher: Dispatcher, ring: Keyring, settings: Settings, by: str) -> HttpDoor | None:
     """Return the door of HTTP; None where it stays closed: but for a person's server it is opened only where asked.
 
     What it needs is loaded here, so that a server without it is none the larger.
     """
     if settings.http == "off" or (by != "person" and "http" not in settings.model_fields_set):
         return None
-    from batos.server.http.door import Door
+    from batos.server.http.http_door import HttpDoor
 
-    return Door(dispatcher, ring, settings)
+    return HttpDoor(dispatcher, ring, settings)
 
 
 @asynccontextmanager
@@ -244,7 +244,7 @@ class IdleEnd:
     server: Server
     is_home: Callable[[], bool]
     seconds: float
-    door: Door | None = None
+    door: HttpDoor | None = None
 
     async def wait(self) -> None:
         """Return when the server has had nothing to do for so many seconds, or its home is gone."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from batos.protocol.mission_documents import MissionDocument
-from batos.server.http.asking import Ask, Asking, Following
+from batos.server.http.asking import ClientMissions, ClientQuestion, Following
 from batos.server.http.citation_marks import url_citations, with_marks
-from batos.server.http.exchange import Exchange
+from batos.server.http.http_exchange import Exchange
 
 #: Stands between words that were withdrawn and the answer in their place.
 _RULED_OFF = "\n\n---\n\n"
@@ -31,8 +31,8 @@ class AnswerStream:
     sent when it stands.
     """
 
-    asking: Asking
-    ask: Ask
+    asking: ClientMissions
+    ask: ClientQuestion
     following: Following
     exchange: Exchange
     live: bool
@@ -100,7 +100,7 @@ class AnswerStream:
         return await self.following.document()
 
 
-async def begin(asking: Asking, ask: Ask, exchange: Exchange, *, streams: bool) -> AnswerStream:
+async def begin(asking: ClientMissions, ask: ClientQuestion, exchange: Exchange, *, streams: bool) -> AnswerStream:
     """Begin a mission, and name it in the reply's head; one that does not stream is sent the answer that stands.
 
     Raises: BatosError: it is not accepted.

@@ -19,10 +19,10 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.wire_messages import PIECE_BYTES, mission_error
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guests import guest, limit_guest
-from batos.server.http.citation_marks import Lines, mark_of
+from batos.server.http.citation_marks import LineNumbers, mark_of
+from batos.server.http.door_models import Chosen
 from batos.server.http.histories import Histories
-from batos.server.http.messages import Conversation, as_text, is_chore, shorten_question
-from batos.server.http.model_names import Chosen
+from batos.server.http.sent_messages import SentMessages, as_text, is_chore, shorten_question
 
 #: Characters of a client's system text that a brief takes; a longer one is a file.
 _SYSTEM: Final = 4_000
@@ -42,12 +42,12 @@ _BEAT: Final = Told("beat")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ClientQuestion:
     """What a face has read of a request. `fields` are those of a brief that the client has named itself."""
 
     door: Door
     model: Chosen
-    said: Conversation
+    said: SentMessages
     fields: Mapping[str, Any] = field(default_factory=dict)
     client: str = ""
     #: Whether earlier messages make a conversation; else the question stands alone, or replies by its fields.
@@ -106,7 +106,7 @@ class Inbox:
 class Following:
     """A mission that was accepted, and its events until it ends."""
 
-    def __init__(self, beat: float, lines: Lines) -> None:
+    def __init__(self, beat: float, lines: LineNumbers) -> None:
         self.mission = ""
         #: What came before the question, as a chain of digests; None: no history is kept of it.
         self.history: str | None = None
@@ -182,12 +182,12 @@ class Following:
         return found
 
 
-class Asking:
+class ClientMissions:
     """Turns what a face has read into missions, by the dispatcher that all doors share."""
 
     def __init__(self, dispatcher: Dispatcher, settings: DoorSettings, histories: Histories, beat: float) -> None:
         self.dispatcher, self.settings, self._beat = dispatcher, settings, beat
-        self._histories, self._lines = histories, Lines(dispatcher.uvm.image)
+        self._histories, self._lines = histories, LineNumbers(dispatcher.uvm.image)
         self._thread = threading.get_ident()
         self._open: set[Following] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -211,11 +211,11 @@ class Asking:
         return guest(came_in) or self.dispatcher.uvm.settings.asker
 
     async def call(self, verb: str, args: Mapping[str, object], came_in: str) -> dict[str, Any]:
-        """Ask a verb for a client, within its rights. Raises: BatosError: as the verb."""
+        """ClientQuestion a verb for a client, within its rights. Raises: BatosError: as the verb."""
         limited = limit_guest(verb, args, came_in)
         return await self.dispatcher.handle(verb, limited, lambda *_event: None, lambda _told: None)
 
-    async def begin(self, ask: Ask, came_in: str, *, follow: bool = True) -> Following:
+    async def begin(self, ask: ClientQuestion, came_in: str, *, follow: bool = True) -> Following:
         """Submit a question and return its mission once it is durable.
 
         Raises: BatosError: it is not accepted, and why.
@@ -243,7 +243,7 @@ class Asking:
             following.work.result()  # raises why it was not accepted
         return following
 
-    def note(self, following: Following, ask: Ask, came_in: str, found: MissionDocument, sent: str) -> None:
+    def note(self, following: Following, ask: ClientQuestion, came_in: str, found: MissionDocument, sent: str) -> None:
         """Note an answered turn as its client will send it again: the answer, and what was sent if that is another."""
         if following.history is None:
             return
@@ -291,7 +291,9 @@ class Asking:
 
     # -- briefs
 
-    async def _brief(self, ask: Ask, came_in: str, following: Following) -> tuple[dict[str, Any], list[File]]:
+    async def _brief(
+        self, ask: ClientQuestion, came_in: str, following: Following
+    ) -> tuple[dict[str, Any], list[File]]:
         """Return the brief of a question, and the files that come with it."""
         brief: dict[str, Any] = dict(ask.fields)
         files: list[File] = []
@@ -328,7 +330,9 @@ class Asking:
         own = {"effort": "reflex", "priority": -9, "policy": {"memory": NO_MEMORY, "install": "never"}}
         return {**brief, **own, "origin": {**brief["origin"], "door": CHORE}}
 
-    async def _remember(self, ask: Ask, came_in: str, brief: dict[str, Any], following: Following) -> list[File]:
+    async def _remember(
+        self, ask: ClientQuestion, came_in: str, brief: dict[str, Any], following: Following
+    ) -> list[File]:
         """Find the conversation that a history is of; return what is not known of it as a file."""
         place, following.history = await self._histories.find(self.user_of(came_in), ask.said.earlier)
         brief["conversation"] = place.conversation or "new"
@@ -358,4 +362,4 @@ def _file(name: str, text: str) -> File:
 
 def stopping() -> NoServer:
     """Return the error of a stream that is ended because the server stops."""
-    return NoServer("the server stops; accepted missions are kept", remedy="Ask again when the server runs.")
+    return NoServer("the server stops; accepted missions are kept", remedy="ClientQuestion again when the server runs.")

@@ -20,7 +20,7 @@ _MOST: Final = 4 * 2**20
 _TITLE: Final = 200
 
 
-class Lines:
+class LineNumbers:
     """The numbers of lines in attached files, by their digests."""
 
     def __init__(self, image: LivingImage) -> None:
@@ -46,7 +46,7 @@ class Lines:
         return ()
 
 
-def mark_of(keys: Mapping[str, Any], lines: Lines) -> str:
+def mark_of(keys: Mapping[str, Any], lines: LineNumbers) -> str:
     """Return the mark of a citation: its file, with the line or the page where that is known."""
     name = " ".join(str(keys.get("name") or "memory").replace("[", "(").replace("]", ")").split())
     if "page" in keys:
@@ -55,7 +55,7 @@ def mark_of(keys: Mapping[str, Any], lines: Lines) -> str:
     return f"[{name}]" if line is None else f"[{name}:{line}]"
 
 
-def with_marks(answer: str, citations: Sequence[CitationDocument], lines: Lines) -> str:
+def with_marks(answer: str, citations: Sequence[CitationDocument], lines: LineNumbers) -> str:
     """Return an answer with a mark behind each sentence that a document carries."""
     marks: dict[str, dict[str, None]] = {}
     for each in citations:

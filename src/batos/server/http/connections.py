@@ -28,7 +28,7 @@ _LOG.setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
-class HttpLimits:
+class DoorLimits:
     """The most that the door takes; sizes in bytes, times in seconds."""
 
     #: A request's head, its body, and all bodies at once.
@@ -72,7 +72,7 @@ class Connection(H11Protocol):
     if TYPE_CHECKING:
         conn: _Wire
 
-    def __init__(self, config: Config, state: ServerState, limits: HttpLimits) -> None:
+    def __init__(self, config: Config, state: ServerState, limits: DoorLimits) -> None:
         super().__init__(config, state, {})
         self.app_state = {"connection": self}
         self.conn = _Wire(h11.SERVER, limits.head)
@@ -137,7 +137,7 @@ class Connection(H11Protocol):
         self.transport.write(head % (status, reason, len(text) + 1, text))
         self.transport.close()
 
-    def is_overdue(self, now: float, limits: HttpLimits) -> bool:
+    def is_overdue(self, now: float, limits: DoorLimits) -> bool:
         """Test if the client sends its request, or reads its reply, too slowly."""
         late = self.began is not None and now - self.began > limits.request
         return late or (self.unread is not None and now - self.unread > limits.unread)
@@ -146,7 +146,7 @@ class Connection(H11Protocol):
 class Listener:
     """Accepts connections at one address, and drops those that are too slow or whose key is known no more."""
 
-    def __init__(self, serve: Serve, limits: HttpLimits, admits: Callable[[str], bool]) -> None:
+    def __init__(self, serve: Serve, limits: DoorLimits, admits: Callable[[str], bool]) -> None:
         self._serve, self._limits, self._admits = serve, limits, admits
         self._state = ServerState()
         self._server: asyncio.Server | None = None

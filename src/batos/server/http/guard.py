@@ -13,7 +13,7 @@ from zmq.utils import z85
 
 from batos.client.keys import Keyring, identity
 from batos.protocol.errors import ProtocolError, Unauthorised
-from batos.server.http.faults import Forbidden
+from batos.server.http.http_errors import Forbidden
 
 #: The raw headers of a request.
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]

@@ -15,7 +15,7 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.missions import reports
 from batos.objects.prototype import own_slots
-from batos.server.http.messages import Said
+from batos.server.http.sent_messages import Said
 
 #: Exchanges that are known at once; the newest missions that are looked through for them at the start.
 KNOWN: Final = 20_000

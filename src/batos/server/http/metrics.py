@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.missions.counters import FIRST_TOKEN, MISSION
 from batos.protocol.server_documents import MindStatus
-from batos.server.http.asking import Asking
-from batos.server.http.exchange import Exchange
+from batos.server.http.asking import ClientMissions
+from batos.server.http.http_exchange import Exchange
 
 MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
 Labels: TypeAlias = Mapping[str, str]
@@ -161,7 +161,7 @@ def process_families(began: float) -> Iterator[Family]:
 class Metrics:
     """Answers who collects the metrics."""
 
-    def __init__(self, asking: Asking, requests: Mapping[tuple[str, int], int]) -> None:
+    def __init__(self, asking: ClientMissions, requests: Mapping[tuple[str, int], int]) -> None:
         self._asking, self._requests = asking, requests
         self._began = time.time()
 

@@ -10,12 +10,12 @@ from batos.protocol.errors import BatosError, BriefError
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream
-from batos.server.http.asking import Ask, Asking
-from batos.server.http.exchange import NDJSON, Exchange, encode
-from batos.server.http.faults import words_of
-from batos.server.http.messages import Conversation, read_messages, read_options, text_of
-from batos.server.http.model_names import Chosen, choose
+from batos.server.http.asking import ClientMissions, ClientQuestion
+from batos.server.http.door_models import Chosen, choose
+from batos.server.http.http_errors import words_of
+from batos.server.http.http_exchange import NDJSON, Exchange, encode
 from batos.server.http.openai_chat import note_ignored
+from batos.server.http.sent_messages import SentMessages, read_messages, read_options, text_of
 
 #: Which of the two endpoints: they differ in where the text stands.
 Endpoint: TypeAlias = Literal["chat", "generate"]
@@ -70,10 +70,10 @@ def _is_endless(value: object) -> bool:
     return isinstance(value, int) and value < 1
 
 
-class Ollama:
+class OllamaChat:
     """Answers requests for chats and for continuations."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: ClientMissions) -> None:
         self._asking = asking
 
     async def chat(self, exchange: Exchange, given: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ class Ollama:
         if not prompt.strip():
             await self._load(exchange, given, "generate")
             return
-        said = Conversation(prompt, system=text_of(given.get("system"), "system").strip())
+        said = SentMessages(prompt, system=text_of(given.get("system"), "system").strip())
         await self._ask(exchange, given, chosen, said, "generate")
 
     async def _load(self, exchange: Exchange, given: Mapping[str, Any], endpoint: Endpoint) -> None:
@@ -104,12 +104,12 @@ class Ollama:
         await exchange.reply_json({**body, "done_reason": reason})
 
     async def _ask(
-        self, exchange: Exchange, given: Mapping[str, Any], chosen: Chosen, said: Conversation,
+        self, exchange: Exchange, given: Mapping[str, Any], chosen: Chosen, said: SentMessages,
         endpoint: Endpoint = "chat",
     ) -> None:  # fmt: skip
         fields, streams = _fields(given, exchange), given.get("stream") is not False
         agent = exchange.headers.get("user-agent", "")
-        ask = Ask("ollama", chosen, said, fields, agent, remembers=endpoint == "chat")
+        ask = ClientQuestion("ollama", chosen, said, fields, agent, remembers=endpoint == "chat")
         stream = await answer_stream.begin(self._asking, ask, exchange, streams=streams)
         reply = _Reply(str(given.get("model") or given.get("name")), endpoint, stream, bool(given.get("think")))
         if streams:

@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 from batos import __version__
 from batos.minds.context_building import persona_of, thinking_of
 from batos.protocol.errors import NotFound, Refused
-from batos.server.http.asking import Asking
-from batos.server.http.exchange import Exchange
-from batos.server.http.faults import UnknownModel
-from batos.server.http.messages import clean
-from batos.server.http.model_names import Chosen, for_ollama, names
+from batos.server.http.asking import ClientMissions
+from batos.server.http.door_models import Chosen, for_ollama, names
+from batos.server.http.http_errors import UnknownModel
+from batos.server.http.http_exchange import Exchange
 from batos.server.http.ollama_chat import model_of, now
 from batos.server.http.openai_chat import embed, read_texts
+from batos.server.http.sent_messages import clean
 
 #: The version whose wire is spoken here; ours is in a header.
 _WIRE: Final = "0.33.0"
@@ -57,7 +57,7 @@ class _Card(NamedTuple):
 class OllamaLists:
     """Answers what is asked of models."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: ClientMissions) -> None:
         self._asking = asking
         self._began = now()
 

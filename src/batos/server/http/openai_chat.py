@@ -13,11 +13,11 @@ from batos.protocol.errors import BatosError, BriefError, ModelMissing
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream, Piece
-from batos.server.http.asking import Ask, Asking
-from batos.server.http.exchange import SSE, Exchange, event
-from batos.server.http.faults import openai_error
-from batos.server.http.messages import clean, read_messages, read_options
-from batos.server.http.model_names import choose, names
+from batos.server.http.asking import ClientMissions, ClientQuestion
+from batos.server.http.door_models import choose, names
+from batos.server.http.http_errors import openai_error
+from batos.server.http.http_exchange import SSE, Exchange, event
+from batos.server.http.sent_messages import clean, read_messages, read_options
 
 #: What a request may have and a brief has too, by its name there.
 OPTIONS: Final[Mapping[str, str]] = {
@@ -75,7 +75,7 @@ def schema_of(form: object, field: str) -> dict[str, Any] | None:
 class OpenAI:
     """Answers requests for chat completions, models and embeddings."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: ClientMissions) -> None:
         self._asking = asking
         self._began = int(time.time())
 
@@ -87,7 +87,7 @@ class OpenAI:
             fields["schema"] = schema
         if key := exchange.headers.get("idempotency-key"):
             fields["idempotency_key"] = key
-        ask = Ask(
+        ask = ClientQuestion(
             "openai", choose(given.get("model")), read_messages(given.get("messages")), fields,
             exchange.headers.get("user-agent", ""), remembers=not key,
         )  # fmt: skip
@@ -213,7 +213,7 @@ def read_texts(given: object, field: str = "input") -> list[str]:
     return [clean(each) for each in texts]
 
 
-async def embed(asking: Asking, texts: list[str]) -> tuple[str, list[list[float]]]:
+async def embed(asking: ClientMissions, texts: list[str]) -> tuple[str, list[list[float]]]:
     """Return the embedder's name, and a vector for each text. Raises: ModelMissing: there is no embedder."""
     try:
         embedder = await asking.dispatcher.uvm.embedder_finder.find()

@@ -12,12 +12,12 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.wire_messages import mission_error
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream
-from batos.server.http.asking import Ask, Asking
-from batos.server.http.exchange import SSE, Exchange, event
-from batos.server.http.faults import openai_error
-from batos.server.http.messages import Conversation, read_messages, read_options, text_of
-from batos.server.http.model_names import choose
+from batos.server.http.asking import ClientMissions, ClientQuestion
+from batos.server.http.door_models import choose
+from batos.server.http.http_errors import openai_error
+from batos.server.http.http_exchange import SSE, Exchange, event
 from batos.server.http.openai_chat import OPTIONS, note_ignored, refuse_unmeant, schema_of
+from batos.server.http.sent_messages import SentMessages, read_messages, read_options, text_of
 
 _PREFIX: Final = "resp_"
 _READ: Final = frozenset({
@@ -50,13 +50,13 @@ def mission_of(response: object) -> str:
 class Responses:
     """Answers requests for responses."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: ClientMissions) -> None:
         self._asking = asking
 
     async def create(self, exchange: Exchange, given: dict[str, Any]) -> None:
         """Answer a request for a response: streamed, whole, or in the background."""
         refuse_unmeant({name: value for name, value in given.items() if name == "tool_choice"})
-        ask = Ask(
+        ask = ClientQuestion(
             "openai", choose(given.get("model")), _said(given), await self._fields(exchange, given),
             exchange.headers.get("user-agent", ""), remembers=False,
         )  # fmt: skip
@@ -116,13 +116,13 @@ class Responses:
         await exchange.reply_json(response_document(found, model or _model_of(found), exchange.base))
 
 
-def _said(given: Mapping[str, Any]) -> Conversation:
+def _said(given: Mapping[str, Any]) -> SentMessages:
     """Return the messages of a request; tools' calls and results in it are left out of it."""
     asked, system = given.get("input"), text_of(given.get("instructions"), "instructions").strip()
     if isinstance(asked, str):
         if not asked.strip():
             raise BriefError("input: it is empty", field="input", remedy="Send a text.")
-        return Conversation(text_of(asked, "input"), system=system)
+        return SentMessages(text_of(asked, "input"), system=system)
     if isinstance(asked, list):
         asked = [each for each in asked if not isinstance(each, Mapping) or each.get("type", "message") == "message"]
     read = read_messages(asked, "input")

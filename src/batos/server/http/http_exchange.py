@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from batos.protocol.errors import Busy, ProtocolError
 from batos.protocol.wire_messages import parse
-from batos.server.http.connections import Connection, HttpLimits
-from batos.server.http.faults import TooLarge
+from batos.server.http.connections import Connection, DoorLimits
+from batos.server.http.http_errors import TooLarge
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable
@@ -29,10 +29,10 @@ class Left(Exception):
 
 
 @dataclass(slots=True)
-class BodyRoom:
+class BodyMemory:
     """The memory for the bodies of all requests; `held` bytes of it are in use."""
 
-    limits: HttpLimits
+    limits: DoorLimits
     held: int = 0
 
 
@@ -54,7 +54,7 @@ class Exchange:
     #: The status of the reply once it has begun, else 0.
     status: int = 0
 
-    async def read(self, room: BodyRoom) -> bytes:
+    async def read(self, room: BodyMemory) -> bytes:
         """Read the whole body. Raises: TooLarge, Busy: it, or all bodies together, are. Left: the client has left."""
         body, more = bytearray(), True
         try:
@@ -70,13 +70,13 @@ class Exchange:
                     )
                 room.held += len(message["body"])
                 if room.held > room.limits.bodies:
-                    raise Busy("too much is being sent at once", remedy="Ask again in a moment.")
+                    raise Busy("too much is being sent at once", remedy="ClientQuestion again in a moment.")
         finally:
             room.held -= min(len(body), room.held)
         self.connection.began = None
         return bytes(body)
 
-    async def read_object(self, room: BodyRoom) -> dict[str, Any]:
+    async def read_object(self, room: BodyMemory) -> dict[str, Any]:
         """Read the body as an object of JSON, whatever media type it names. Raises: ProtocolError: it is none."""
         data = await self.read(room)
         if not data:

@@ -29,7 +29,7 @@ class Said(NamedTuple):
     text: str
 
 
-class Conversation(NamedTuple):
+class SentMessages(NamedTuple):
     """The messages of a request: the question, what came before and after it, and the client's system text."""
 
     question: str
@@ -38,7 +38,7 @@ class Conversation(NamedTuple):
     system: str = ""
 
 
-def read_messages(messages: object, field: str = "messages") -> Conversation:
+def read_messages(messages: object, field: str = "messages") -> SentMessages:
     """Read a list of messages in the form of OpenAI or Ollama. Raises: BriefError: one cannot be used; it is named."""
     if not isinstance(messages, list):
         raise _wrong(field, "it must be a list of messages", "Send [{role, content}, ...].")
@@ -53,7 +53,7 @@ def read_messages(messages: object, field: str = "messages") -> Conversation:
     asked = max((place for place, each in enumerate(said) if each.role == "user"), default=None)
     if asked is None:
         raise _wrong(field, "there is no message of the user in it", "Send one with the role user and a text.")
-    return Conversation(said[asked].text, tuple(said[:asked]), tuple(said[asked + 1 :]), "\n\n".join(system).strip())
+    return SentMessages(said[asked].text, tuple(said[:asked]), tuple(said[asked + 1 :]), "\n\n".join(system).strip())
 
 
 def _read_message(each: object, field: str) -> tuple[str, str]:
@@ -100,7 +100,7 @@ def _wrong(field: str, why: str, remedy: str) -> BriefError:
     return BriefError(f"{field}: {why}", field=field, remedy=remedy)
 
 
-def is_chore(read: Conversation) -> bool:
+def is_chore(read: SentMessages) -> bool:
     """Test if a client asks for work of its own, such as a title: one message in a known form, and no other."""
     return not read.earlier and not read.later and bool(_CHORE.match(read.question))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, cast, get_args
 
 from batos.protocol.brief import EffortChoice, PersonaName
-from batos.server.http.faults import UnknownModel
+from batos.server.http.http_errors import UnknownModel
 
 PERSONAS: Final[tuple[PersonaName, ...]] = get_args(PersonaName)
 #: The mind that chooses who answers; all of them together.

@@ -16,15 +16,15 @@ from batos.config import Settings
 from batos.protocol.errors import BatosError, Busy, ConfigError, InternalError
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guests import guest_share
-from batos.server.http import faults
-from batos.server.http.asking import Asking
-from batos.server.http.connections import Connection, HttpLimits, Listener
-from batos.server.http.exchange import BodyRoom, Exchange, Left
-from batos.server.http.faults import LongHead, UnknownPath, WrongMethod
+from batos.server.http import http_errors
+from batos.server.http.asking import ClientMissions
+from batos.server.http.connections import Connection, DoorLimits, Listener
 from batos.server.http.guard import Guard, Knock, named
 from batos.server.http.histories import Histories
+from batos.server.http.http_errors import LongHead, UnknownPath, WrongMethod
+from batos.server.http.http_exchange import BodyMemory, Exchange, Left
 from batos.server.http.metrics import Metrics
-from batos.server.http.ollama_chat import Ollama
+from batos.server.http.ollama_chat import OllamaChat
 from batos.server.http.ollama_lists import OllamaLists
 from batos.server.http.openai_chat import OpenAI
 from batos.server.http.openai_responses import Responses
@@ -41,16 +41,16 @@ Bodied: TypeAlias = Callable[[Exchange, dict[str, Any]], Awaitable[None]]
 Named: TypeAlias = Callable[[Exchange, str], Awaitable[None]]
 
 
-class Door:
+class HttpDoor:
     """Serves one dispatcher over HTTP. Nothing that a client sends, or does not read, stops it or the others."""
 
     def __init__(
-        self, dispatcher: Dispatcher, keyring: Keyring, settings: Settings, limits: HttpLimits | None = None
+        self, dispatcher: Dispatcher, keyring: Keyring, settings: Settings, limits: DoorLimits | None = None
     ) -> None:
-        self._dispatcher, self._settings, self._limits = dispatcher, settings, limits or HttpLimits()
+        self._dispatcher, self._settings, self._limits = dispatcher, settings, limits or DoorLimits()
         self._guard = Guard(keyring, _list(settings.http_hosts), _list(settings.http_origins))
-        self.asking = Asking(dispatcher, settings, Histories(dispatcher.uvm.image), self._limits.beat)
-        self._room = BodyRoom(self._limits)
+        self.asking = ClientMissions(dispatcher, settings, Histories(dispatcher.uvm.image), self._limits.beat)
+        self._room = BodyMemory(self._limits)
         self._listener = Listener(self._serve, self._limits, self._guard.admits)
         self._under_way: Counter[str] = Counter()
         self._is_closing = False
@@ -112,7 +112,7 @@ class Door:
             logs.fault(error, loud=False)
             await self._refuse(exchange, InternalError(f"{type(error).__name__}: {error}"))
         finally:
-            self.requests[faults.face_of(exchange.path), exchange.status or 499] += 1
+            self.requests[http_errors.face_of(exchange.path), exchange.status or 499] += 1
 
     async def _answer(self, exchange: Exchange, knock: Knock) -> None:
         if sum(len(name) + len(value) for name, value in knock.headers) > self._limits.head:
@@ -140,9 +140,9 @@ class Door:
         if exchange.status:
             exchange.connection.transport.abort()
             return
-        media, body = faults.body_of(faults.face_of(exchange.path), error)
-        exchange.more.update(faults.headers_of(error, accepted=exchange.is_accepted))
-        await exchange.reply(faults.status_of(error), media, body)
+        media, body = http_errors.body_of(http_errors.face_of(exchange.path), error)
+        exchange.more.update(http_errors.headers_of(error, accepted=exchange.is_accepted))
+        await exchange.reply(http_errors.status_of(error), media, body)
 
     # -- paths
 
@@ -150,7 +150,7 @@ class Door:
         """Return what answers each path, by method; the last of them take the rest of a path as a name."""
         openai = OpenAI(self.asking)
         responses = Responses(self.asking)
-        ollama, lists = Ollama(self.asking), OllamaLists(self.asking)
+        ollama, lists = OllamaChat(self.asking), OllamaLists(self.asking)
         gets: dict[str, Plain] = {
             "/": _greet, "/healthz": self._health, "/v1/models": openai.models,
             "/metrics": Metrics(self.asking, self.requests).show, "/api/version": lists.version,
