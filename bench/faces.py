@@ -48,7 +48,7 @@ _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServerProcess:
     """A server in a process of its own: its home, the process, its address over HTTP and the home's token."""
 
     home: Path
@@ -67,7 +67,7 @@ class Served:
 
 
 @asynccontextmanager
-async def emulated(*options: str) -> AsyncIterator[str]:
+async def run_emulator(*options: str) -> AsyncIterator[str]:
     """Run an emulator, and yield its address."""
     command = [sys.executable, "-m", "ollama_emulator", "--port", "0", *options]
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -83,7 +83,7 @@ async def emulated(*options: str) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def served(home: Path, daemon: str, http: str = "127.0.0.1:0") -> AsyncIterator[Served]:
+async def run_server(home: Path, daemon: str, http: str = "127.0.0.1:0") -> AsyncIterator[ServerProcess]:
     """Run a server, its genesis done, and yield it."""
     await asyncio.to_thread(home.mkdir, mode=0o700, exist_ok=True)
     anywhere = "tcp://127.0.0.1:*"
@@ -100,7 +100,7 @@ async def served(home: Path, daemon: str, http: str = "127.0.0.1:0") -> AsyncIte
         assert record is not None
         async with AsyncClient(home) as client:
             await client.genesis()
-        yield Served(home, process.pid, int(record.http.rpartition(":")[2] or 0), Keyring(home).token())
+        yield ServerProcess(home, process.pid, int(record.http.rpartition(":")[2] or 0), Keyring(home).token())
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
@@ -118,7 +118,7 @@ class Times:
     word: float
 
 
-async def stream(server: Served, text: str, model: str = "robin:reflex") -> tuple[asyncio.StreamReader, Any]:
+async def stream(server: ServerProcess, text: str, model: str = "robin:reflex") -> tuple[asyncio.StreamReader, Any]:
     """Send a question over HTTP whose answer streams, and return the connection."""
     body = json.dumps({"model": model, "stream": True, "messages": [{"role": "user", "content": text}]}).encode()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=2**20)
@@ -129,7 +129,7 @@ async def stream(server: Served, text: str, model: str = "robin:reflex") -> tupl
     return reader, writer
 
 
-async def by_http(server: Served, text: str) -> Times:
+async def by_http(server: ServerProcess, text: str) -> Times:
     """Ask over HTTP to the end."""
     began = time.perf_counter()
     reader, writer = await stream(server, text)
@@ -162,7 +162,7 @@ async def by_zmq(client: AsyncClient, text: str) -> Times:
 # -- what is measured
 
 
-async def compare(server: Served, missions: int, rounds: int) -> dict[str, float]:
+async def compare(server: ServerProcess, missions: int, rounds: int) -> dict[str, float]:
     """Return first frames and words, and processor time, of as many missions through each in turn."""
     frames, ratios, cpu = list[float](), list[float](), {"http": list[float](), "zmq": list[float]()}
     number = 0
@@ -189,7 +189,7 @@ async def compare(server: Served, missions: int, rounds: int) -> dict[str, float
     }
 
 
-async def measure_stream(server: Served, times: int) -> float:
+async def measure_stream(server: ServerProcess, times: int) -> float:
     """Return the processor time that streaming a thousand tokens costs, in milliseconds."""
     followed = alone = 0.0
     async with AsyncClient(server.home) as client:
@@ -210,7 +210,7 @@ async def measure_memory(folder: Path, daemon: str) -> float:
     """Return how much larger a server with an open door is, after a few questions each, in MiB."""
     sizes = {}
     for http in ("off", "127.0.0.1:0"):
-        async with served(folder / f"home-{len(http)}", daemon, http) as server, AsyncClient(server.home) as client:
+        async with run_server(folder / f"home-{len(http)}", daemon, http) as server, AsyncClient(server.home) as client:
             for number in range(8):
                 await by_zmq(client, QUESTION.format(number=number))
             if http != "off":
@@ -221,8 +221,8 @@ async def measure_memory(folder: Path, daemon: str) -> float:
 
 async def measure_end(home: Path, silent: int) -> float:
     """Return the seconds from the signal to the end of a server with silent streams open."""
-    async with emulated("--tok-s", "0.05") as daemon, AsyncExitStack() as stack:
-        server = await stack.enter_async_context(served(home, daemon))
+    async with run_emulator("--tok-s", "0.05") as daemon, AsyncExitStack() as stack:
+        server = await stack.enter_async_context(run_server(home, daemon))
         opened = [await stream(server, QUESTION.format(number=each)) for each in range(silent)]
         for reader, _ in opened:
             await reader.readuntil(b"data: ")
@@ -259,13 +259,13 @@ async def measure(quick: bool) -> dict[str, Any]:
         place = Path(folder)
         long = place / "faults.json"
         long.write_text(json.dumps([{"match": {"path": "/api/chat", "every": 1}, "do": "text", "text": LONG}]))
-        async with emulated() as daemon:
-            async with served(place / "home", daemon) as server:
+        async with run_emulator() as daemon:
+            async with run_server(place / "home", daemon) as server:
                 found: dict[str, Any] = await compare(server, missions, rounds)
             found["rss_mb"] = await measure_memory(place, daemon)
-            async with served(place / "silent", daemon):
+            async with run_server(place / "silent", daemon):
                 pass  # with a daemon that is slow its genesis would take minutes
-        async with emulated("--faults", str(long)) as daemon, served(place / "long", daemon) as server:
+        async with run_emulator("--faults", str(long)) as daemon, run_server(place / "long", daemon) as server:
             found["stream_1000_tokens_cpu_ms"] = await measure_stream(server, times)
         found["shutdown_s"] = await measure_end(place / "silent", silent)
     return {name: round(value, 3) for name, value in found.items()}

@@ -15,7 +15,7 @@ class DoorSettings(BaseModel):
         description="Address of HTTP: of `serve`; of a server that a verb started only if it is set; `off`: none.",
     )
     http_hosts: str = Field(
-        default="", description="Further names by which HTTP may be reached, as `batos.home.arpa`; commas between."
+        default="", description="Further names by which HTTP may be reached, as `mind.home.arpa`; commas between."
     )
     http_origins: str = Field(
         default="", description="Origins of pages that may ask over HTTP, as `http://localhost:3000`; commas between."

@@ -22,7 +22,7 @@ from batos.client.keys import Keyring
 from batos.protocol.errors import Busy
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
-from batos.server.http.asking import Following, Inbox, Told
+from batos.server.http.asking import Following, Inbox, StreamItem
 from batos.server.http.citation_marks import LineNumbers
 from batos.server.http.connections import DoorLimits
 from batos.server.http.http_door import HttpDoor
@@ -109,11 +109,11 @@ def test_fifty_silent_streams_hold_up_no_end(grown_door_home: Path, tmp_path: Pa
 def test_a_beat_comes_in_silence(grown_door_home: Path, tmp_path: Path) -> None:
     """In each form: a comment, an object without a text; nothing that ends a reader of lines."""
 
-    async def beats() -> list[Told]:
+    async def beats() -> list[StreamItem]:
         following = Following(0.01, LineNumbers(door.mind.image))
         following.work = asyncio.get_running_loop().create_future()
         told = []
-        async for each in following.told():
+        async for each in following.follow():
             told.append(each)
             if len(told) == 3:
                 following.work.set_result({})
@@ -123,11 +123,14 @@ def test_a_beat_comes_in_silence(grown_door_home: Path, tmp_path: Path) -> None:
         assert [each.kind for each in door.portal.run(beats)] == ["beat"] * 3
 
 
-@given(st.lists(st.sampled_from([Told("word", "a"), Told("word", "b"), Told("progress", "p"), Told("retracted")])))
-def test_a_slow_reader_gets_all_words_in_few_pieces(told: list[Told]) -> None:
+TOLD = [StreamItem("word", "a"), StreamItem("word", "b"), StreamItem("progress", "p"), StreamItem("retracted")]
+
+
+@given(st.lists(st.sampled_from(TOLD)))
+def test_a_slow_reader_gets_all_words_in_few_pieces(told: list[StreamItem]) -> None:
     """Words in a row are joined, nothing is lost, and the order of the rest stays."""
 
-    async def taken() -> list[Told]:
+    async def taken() -> list[StreamItem]:
         inbox = Inbox()
         for each in told:
             inbox.put(each)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.server.http.conftest import OpenDoor, copied_door, open_door
 
 from batos.client.keys import Keyring
+from batos.protocol.errors import BriefError
 from batos.server.http.histories import chain_of, digest_of, exchanges_of
-from batos.server.http.sent_messages import Said, SentMessages, is_chore, read_messages
+from batos.server.http.sent_messages import SentMessage, SentMessages, is_chore, read_messages
 
 TASK = "### Task:\nGenerate a concise, 3-5 word title for this chat."
 words = st.text(st.sampled_from("ab "), max_size=8)
@@ -127,16 +128,18 @@ def test_chores_may_be_refused_or_be_questions(grown_door_home: Path, tmp_path: 
 def test_only_a_message_by_itself_is_a_chore() -> None:
     """Whoever asks about a task in a conversation asks as a person."""
     assert is_chore(SentMessages(TASK))
-    assert not is_chore(SentMessages(TASK, earlier=(Said("user", "hi"),)))
+    assert not is_chore(SentMessages(TASK, earlier=(SentMessage("user", "hi"),)))
     assert not is_chore(SentMessages("What does ### Task: mean?"))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), words), max_size=8))
 def test_the_chain_of_a_longer_history_begins_with_that_of_a_shorter(said: list[tuple[str, str]]) -> None:
     """A history and what is added to it behind an answer have the same beginning."""
-    earlier = [Said(role, text) for role, text in said]
-    before = exchanges_of([*earlier, Said("assistant", "a")])
-    after = exchanges_of([*earlier, Said("assistant", "a"), Said("user", "b"), Said("assistant", "c")])
+    earlier = [SentMessage(role, text) for role, text in said]
+    before = exchanges_of([*earlier, SentMessage("assistant", "a")])
+    after = exchanges_of(
+        [*earlier, SentMessage("assistant", "a"), SentMessage("user", "b"), SentMessage("assistant", "c")]
+    )
     assert after[: len(before)] == before
     assert after[-1] == digest_of("b", "c")
 
@@ -154,6 +157,5 @@ def test_messages_are_read_or_refused(messages: list[dict[str, str]]) -> None:
     asked = [each["content"] for each in messages if each["role"] == "user" and each["content"].strip()]
     try:
         assert read_messages(messages).question == asked[-1]
-    except Exception as error:
-        assert type(error).__name__ == "BriefError"
+    except BriefError:
         assert not asked

@@ -121,7 +121,7 @@ class Reader:
                     lambda given, *_told: read(
                         lambda: {
                             "missions": of.newest(
-                                given.limit, status=given.status, user=given.user, without=_left_out(given)
+                                given.limit, status=given.status, user=given.user, without=_hidden_doors(given)
                             )
                         }
                     ),
@@ -315,7 +315,7 @@ def no_vectors(reason: str) -> BriefError:
     return BriefError(f"nothing can be found by vectors: {reason}", remedy="Recall by words: --mode text.")
 
 
-def _left_out(given: MissionsArgs) -> frozenset[str]:
+def _hidden_doors(given: MissionsArgs) -> frozenset[str]:
     """Return the doors of missions that a list leaves out."""
     return frozenset() if given.all else frozenset({CHORE}) if given.mind else NOBODYS_DOORS
 

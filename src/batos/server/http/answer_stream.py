@@ -48,7 +48,7 @@ class AnswerStream:
         """
         ended = False
         try:
-            async for told in self.following.told():
+            async for told in self.following.follow():
                 if told.kind == "progress":
                     yield Piece("progress", f"{told.text}\n")
                 elif told.kind == "beat":
@@ -106,8 +106,7 @@ async def begin(asking: ClientMissions, ask: ClientQuestion, exchange: Exchange,
     Raises: BatosError: it is not accepted.
     """
     following = await asking.begin(ask, exchange.came_in)
-    exchange.is_accepted = True
-    exchange.more["x-batos-mission"] = following.mission
+    exchange.accept(following.mission)
     live = streams and asking.settings.http_answers == "live" and "schema" not in ask.fields
     return AnswerStream(asking, ask, following, exchange, live)
 

@@ -20,7 +20,7 @@ from batos.protocol.wire_messages import PIECE_BYTES, mission_error
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guests import guest, limit_guest
 from batos.server.http.citation_marks import LineNumbers, mark_of
-from batos.server.http.door_models import Chosen
+from batos.server.http.door_models import ModelChoice
 from batos.server.http.histories import Histories
 from batos.server.http.sent_messages import SentMessages, as_text, is_chore, shorten_question
 
@@ -30,7 +30,7 @@ _CLIENT: Final = 128
 Door: TypeAlias = Literal["openai", "ollama"]
 
 
-class Told(NamedTuple):
+class StreamItem(NamedTuple):
     """What a stream tells: a word of the answer, progress in a line, that words are withdrawn, or that it goes on."""
 
     kind: Literal["word", "mark", "progress", "retracted", "beat"]
@@ -38,7 +38,7 @@ class Told(NamedTuple):
     keys: Mapping[str, Any] = {}
 
 
-_BEAT: Final = Told("beat")
+_BEAT: Final = StreamItem("beat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ClientQuestion:
     """What a face has read of a request. `fields` are those of a brief that the client has named itself."""
 
     door: Door
-    model: Chosen
+    model: ModelChoice
     said: SentMessages
     fields: Mapping[str, Any] = field(default_factory=dict)
     client: str = ""
@@ -58,12 +58,12 @@ class Inbox:
     """What was told and is not sent yet: words in a row are one, so that a slow reader holds up nobody."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Told] = deque()
+        self._waiting: deque[StreamItem] = deque()
         self._words: list[str] = []
         self._is_new = asyncio.Event()
         self.is_stopping = False
 
-    def put(self, told: Told) -> None:
+    def put(self, told: StreamItem) -> None:
         """Add what is told."""
         if told.kind == "word":
             self._words.append(told.text)
@@ -74,7 +74,7 @@ class Inbox:
 
     def _close_words(self) -> None:
         if self._words:
-            self._waiting.append(Told("word", "".join(self._words)))
+            self._waiting.append(StreamItem("word", "".join(self._words)))
             self._words.clear()
 
     def wake(self, *_ended: object) -> None:
@@ -86,7 +86,7 @@ class Inbox:
         self.is_stopping = True
         self.wake()
 
-    def take(self) -> Told | None:
+    def take(self) -> StreamItem | None:
         """Return the next that waits; None if nothing does."""
         self._close_words()
         return self._waiting.popleft() if self._waiting else None
@@ -122,7 +122,7 @@ class Following:
         if not self.is_accepted.done():
             self.is_accepted.set_result(None)
 
-    async def accepted_or_ended(self) -> None:
+    async def wait_for_acceptance(self) -> None:
         """Wait until the mission is durable, or was not accepted."""
         waited: set[asyncio.Future[Any]] = {self.is_accepted, *filter(None, (self.work,))}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -130,13 +130,13 @@ class Following:
     def on_event(self, event: str, keys: Mapping[str, Any]) -> None:
         """Take an event of the mission."""
         if event == "mission.token":
-            self.inbox.put(Told("word", keys["text"]))
+            self.inbox.put(StreamItem("word", keys["text"]))
         elif event == "mission.retracted":
-            self.inbox.put(Told("retracted"))
+            self.inbox.put(StreamItem("retracted"))
         elif event == "mission.citation":
-            self.inbox.put(Told("mark", keys=keys))
+            self.inbox.put(StreamItem("mark", keys=keys))
         elif (line := self._progress(event, keys)) is not None:
-            self.inbox.put(Told("progress", line))
+            self.inbox.put(StreamItem("progress", line))
 
     def _progress(self, event: str, keys: Mapping[str, Any]) -> str | None:
         """Return what an event tells a person who waits, in a line; None if nothing."""
@@ -151,7 +151,7 @@ class Following:
             return f"{keys['step']}: {keys['status']}."
         return None
 
-    async def told(self) -> AsyncIterator[Told]:
+    async def follow(self) -> AsyncIterator[StreamItem]:
         """Yield what is told until the mission ends, and a beat where nothing is for long.
 
         Raises: NoServer: the server stops.
@@ -172,7 +172,7 @@ class Following:
 
     async def document(self) -> MissionDocument:
         """Return the mission's document once it is done. Raises: BatosError: it has no answer, and why."""
-        async for _told in self.told():
+        async for _told in self.follow():
             pass
         if self.work is None:
             raise stopping()
@@ -235,7 +235,7 @@ class ClientMissions:
         self._open.add(following)
         following.work.add_done_callback(lambda _work: self._open.discard(following))
         try:
-            await following.accepted_or_ended()
+            await following.wait_for_acceptance()
         except asyncio.CancelledError:
             self.leave(following)
             raise
@@ -261,7 +261,7 @@ class ClientMissions:
 
     async def _cancel(self, following: Following) -> None:
         """Cancel a mission, when it is durable, unless it has ended."""
-        await following.accepted_or_ended()
+        await following.wait_for_acceptance()
         if following.mission and following.work is not None and not following.work.done():
             with suppress(BatosError):  # it has ended, or the server stops
                 await self.call("cancel", {"mission": following.mission}, "token")

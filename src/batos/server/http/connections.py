@@ -87,12 +87,18 @@ class Connection(H11Protocol):
         """Accept the connection, or drop it if there are too many."""
         if not isinstance(transport, asyncio.Transport):
             raise InternalError(f"a connection has a {type(transport).__name__}, which carries no bytes")
-        if len(self.connections) >= self._most:
-            self.transport = transport
+        self.began = self.loop.time()
+        super().connection_made(transport)
+        if len(self.connections) > self._most:
             transport.abort()
-        else:
-            self.began = self.loop.time()
-            super().connection_made(transport)
+
+    def name_client(self, came_in: str) -> None:
+        """Note the client, so that its connection ends when its key is revoked."""
+        self.came_in = came_in
+
+    def end_request(self) -> None:
+        """Note that the request is complete: its time limit is over."""
+        self.began = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the current request."""

@@ -16,7 +16,7 @@ PREFIX: Final = "batos/"
 _EFFORTS: Final = frozenset({"reflex", "cycle"})
 
 
-class Chosen(NamedTuple):
+class ModelChoice(NamedTuple):
     """A model of the door: its bare name, and what a brief has for it."""
 
     name: str
@@ -32,22 +32,21 @@ def names() -> Iterator[str]:
     yield COUNCIL
 
 
-def choose(model: object) -> Chosen:
+def choose(model: object) -> ModelChoice:
     """Return what a model's name stands for, in either form. Raises: UnknownModel: there is none of this name.
 
-    >>> choose("batos/robin:latest"), choose("council").effort, choose("Brick:cycle")
-    (Chosen(name='robin', persona='ROBIN', effort=None), 'council', Chosen(name='brick:cycle', persona='BRICK', \
-effort='cycle'))
+    >>> choose("batos/robin:latest"), choose("council").effort, choose("Brick:cycle").effort
+    (ModelChoice(name='robin', persona='ROBIN', effort=None), 'council', 'cycle')
     """
     name = str(model).lower().removeprefix(PREFIX).removesuffix(":latest") if isinstance(model, str) else ""
     who, _, effort = name.partition(":")
     if name == COUNCIL:
-        return Chosen(name, None, "council")
+        return ModelChoice(name, None, "council")
     if (effort and effort not in _EFFORTS) or who not in {MIND, *(each.lower() for each in PERSONAS)}:
         shown = model[:80] if isinstance(model, str) else type(model).__name__
         raise UnknownModel(f"BAT OS has no model {shown!r}", field="model", remedy=f"There are {', '.join(names())}.")
     persona = None if who == MIND else cast("PersonaName", who.upper())
-    return Chosen(name, persona, cast("EffortChoice", effort) if effort else None)
+    return ModelChoice(name, persona, cast("EffortChoice", effort) if effort else None)
 
 
 def for_ollama(name: str) -> str:

@@ -31,7 +31,7 @@ _MAY_SEND: Final = "authorization, content-type, idempotency-key, x-api-key"
 _MAY_READ: Final = "x-batos-mission, x-batos-ignored, retry-after"
 
 
-class Admitted(NamedTuple):
+class Admission(NamedTuple):
     """A request that may come in: the path without its key, the client as `guests` names it, and headers for a page."""
 
     path: str
@@ -72,7 +72,7 @@ class Guard:
         self._admitted: frozenset[str] = frozenset()
         self._wrong: dict[str, deque[float]] = {}
 
-    async def admit(self, knock: Knock) -> Admitted:
+    async def admit(self, knock: Knock) -> Admission:
         """Let a request in.
 
         Raises: ProtocolError: it names no host. Forbidden: its host or its page is not ours. Unauthorised: it shows no
@@ -82,7 +82,7 @@ class Guard:
         cors = self._check_page(knock)
         shown, path = _split_key(knock.path)
         if path in OPEN or (knock.method == "OPTIONS" and cors):
-            return Admitted(path, "", cors)
+            return Admission(path, "", cors)
         came_in = self.identify(shown or _header_key(knock))
         if came_in is None:
             await self._slow_down(knock.client)
@@ -91,7 +91,7 @@ class Guard:
                 remedy="Make one with `batos keys new NAME` and send it as `Authorization: Bearer KEY`; for the "
                 f"`ollama` command: OLLAMA_HOST={knock.scheme}://{knock.first(b'host') or knock.server}/key/KEY",
             )
-        return Admitted(path, came_in, cors)
+        return Admission(path, came_in, cors)
 
     def _check_host(self, knock: Knock) -> None:
         """Refuse a host that is not ours, which is how a foreign page reaches a server by a name of its own."""
@@ -194,7 +194,7 @@ def _header_key(knock: Knock) -> str:
     return key.strip() if kind.lower() == "bearer" else knock.first(b"x-api-key").strip()
 
 
-def named(headers: Headers) -> Mapping[str, str]:
+def read_headers(headers: Headers) -> Mapping[str, str]:
     """Return a request's headers by name, the first value of each."""
     found: dict[str, str] = {}
     for name, value in headers:

@@ -15,7 +15,7 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.missions import reports
 from batos.objects.prototype import own_slots
-from batos.server.http.sent_messages import Said
+from batos.server.http.sent_messages import SentMessage
 
 #: Exchanges that are known at once; the newest missions that are looked through for them at the start.
 KNOWN: Final = 20_000
@@ -26,7 +26,7 @@ _COMPARED: Final = 40
 _MARK: Final = re.compile(r"\s?\[[^\[\]\n]{1,255}\]")
 
 
-class Known(NamedTuple):
+class KnownTurn(NamedTuple):
     """An answered turn: its mission, its conversation, the chain of digests before and after it, its own digest."""
 
     mission: str
@@ -63,7 +63,7 @@ def chain_of(before: str, own: str) -> str:
     return hashlib.sha256(f"{before}\0{own}".encode()).hexdigest()
 
 
-def exchanges_of(earlier: Sequence[Said]) -> list[str]:
+def exchanges_of(earlier: Sequence[SentMessage]) -> list[str]:
     """Return the digests of the exchanges that messages make: questions in a row are one, an answer closes it."""
     found: list[str] = []
     asked: list[str] = []
@@ -85,12 +85,12 @@ class Histories:
         self._image = image
         self._reading: asyncio.Task[None] | None = None
         #: The turns by user and chain, and those by user and own digest, the newest last.
-        self._chains: OrderedDict[tuple[str, str], Known] = OrderedDict()
-        self._own: dict[tuple[str, str], list[Known]] = {}
+        self._chains: OrderedDict[tuple[str, str], KnownTurn] = OrderedDict()
+        self._own: dict[tuple[str, str], list[KnownTurn]] = {}
         #: The newest mission of each conversation.
         self._last: dict[str, str] = {}
 
-    async def find(self, user: str, earlier: Sequence[Said]) -> tuple[Place, str]:
+    async def find(self, user: str, earlier: Sequence[SentMessage]) -> tuple[Place, str]:
         """Return where a question goes whose client says what came before it, and the chain of that.
 
         The longest beginning of the history that is known counts; where none is, its end, for clients that leave the
@@ -108,7 +108,7 @@ class Histories:
         trimmed = self._find_trimmed(user, digests[-_COMPARED:])
         return (Place(None, None, 0) if trimmed is None else self._place(trimmed, 1, 1)), chain
 
-    def _place(self, found: Known, number: int, of: int) -> Place:
+    def _place(self, found: KnownTurn, number: int, of: int) -> Place:
         """Return the place after a turn: its conversation goes on if nothing follows it there, else it is forked."""
         with self._image.snapshot() as root:
             record = roots.find_record(root, found.mission)
@@ -117,10 +117,10 @@ class Histories:
         is_end = number == of and self._last.get(found.conversation or "") == found.mission
         return Place(found.conversation if is_end else None, found.mission, number)
 
-    def _find_trimmed(self, user: str, digests: Sequence[str]) -> Known | None:
+    def _find_trimmed(self, user: str, digests: Sequence[str]) -> KnownTurn | None:
         """Return the turn at the end of a history that is known, though what came before it is not all there."""
         for last in reversed(self._own.get((user, digests[-1]), ()) if digests else ()):
-            each: Known | None = last
+            each: KnownTurn | None = last
             for digest in reversed(digests):
                 if each is None or each.own != digest:
                     break
@@ -134,7 +134,7 @@ class Histories:
         own = digest_of(*said)
         if conversation is not None:
             self._last[conversation] = max(mission, self._last.get(conversation, ""))
-        known = Known(mission, conversation, before, chain_of(before, own), own)
+        known = KnownTurn(mission, conversation, before, chain_of(before, own), own)
         self._chains[user, known.chain] = known
         self._own.setdefault((user, own), []).append(known)
         while len(self._chains) > KNOWN:
@@ -154,10 +154,10 @@ class Histories:
         await asyncio.shield(self._reading)
 
     async def _note_stored(self) -> None:
-        for user, mission, conversation, before, said in reversed(await asyncio.to_thread(self._stored)):
+        for user, mission, conversation, before, said in reversed(await asyncio.to_thread(self._read_stored)):
             self.note(user, mission, conversation, before, said)
 
-    def _stored(self) -> list[tuple[str, str, str | None, str, tuple[str, str]]]:
+    def _read_stored(self) -> list[tuple[str, str, str | None, str, tuple[str, str]]]:
         """Return the newest answered turns that came through the door, the newest first."""
         found = []
         with self._image.snapshot() as root:

@@ -19,7 +19,7 @@ from batos.server.dispatch.guests import guest_share
 from batos.server.http import http_errors
 from batos.server.http.asking import ClientMissions
 from batos.server.http.connections import Connection, DoorLimits, Listener
-from batos.server.http.guard import Guard, Knock, named
+from batos.server.http.guard import Guard, Knock, read_headers
 from batos.server.http.histories import Histories
 from batos.server.http.http_errors import LongHead, UnknownPath, WrongMethod
 from batos.server.http.http_exchange import BodyMemory, Exchange, Left
@@ -74,7 +74,7 @@ class HttpDoor:
         try:
             port = await self._listener.listen(where.host, where.port, tls)
         except OSError as error:
-            raise _taken(where, error) from error
+            raise _taken_error(where, error) from error
         scheme = "http" if tls is None else "https"
         try:
             yield f"{scheme}://{where.at(port).near.removeprefix('tcp://')}"
@@ -98,10 +98,10 @@ class HttpDoor:
         client, server = scope["client"], scope["server"]
         knock = Knock(
             scope["method"], scope["path"], scope["scheme"], headers,
-            client[0] if client else "", _bracketed(server[0]) if server else "",
+            client[0] if client else "", _bracket(server[0]) if server else "",
         )  # fmt: skip
         base = f"{knock.scheme}://{knock.first(b'host')}"
-        exchange = Exchange(knock.method, knock.path, named(headers), "", base, connection, receive, send)
+        exchange = Exchange(knock.method, knock.path, read_headers(headers), "", base, connection, receive, send)
         try:
             await self._answer(exchange, knock)
         except (Left, asyncio.CancelledError):
@@ -118,9 +118,7 @@ class HttpDoor:
         if sum(len(name) + len(value) for name, value in knock.headers) > self._limits.head:
             raise LongHead("the head of this request is too large", remedy="Send fewer headers.")
         admitted = await self._guard.admit(knock)
-        exchange.path, exchange.came_in = admitted.path, admitted.came_in
-        exchange.more.update(admitted.cors)
-        exchange.connection.came_in = admitted.came_in
+        exchange.admit(admitted.path, admitted.came_in, dict(admitted.cors))
         if knock.method == "OPTIONS" and admitted.cors:
             await exchange.reply(204, "text/plain", b"")
             return
@@ -203,7 +201,7 @@ def _list(given: str) -> list[str]:
     return [each for each in (part.strip() for part in given.split(",")) if each]
 
 
-def _bracketed(host: str) -> str:
+def _bracket(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
@@ -237,7 +235,7 @@ def tls_of(settings: Settings) -> ssl.SSLContext | None:
     return context
 
 
-def _taken(where: Address, error: OSError) -> ConfigError:
+def _taken_error(where: Address, error: OSError) -> ConfigError:
     text = str(where).removeprefix("tcp://")
     return ConfigError(
         f"http: nothing can listen at {text}: {error.strerror or error}", field="http",

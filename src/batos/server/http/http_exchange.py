@@ -54,6 +54,17 @@ class Exchange:
     #: The status of the reply once it has begun, else 0.
     status: int = 0
 
+    def admit(self, path: str, came_in: str, cors: Mapping[str, str]) -> None:
+        """Note what the guard has found: the path without a key, the client, and headers for a page."""
+        self.path, self.came_in = path, came_in
+        self.more.update(cors)
+        self.connection.name_client(came_in)
+
+    def accept(self, mission: str) -> None:
+        """Name the mission that was accepted in the reply's head: the client is not to ask again."""
+        self.is_accepted = True
+        self.more["x-batos-mission"] = mission
+
     async def read(self, room: BodyMemory) -> bytes:
         """Read the whole body. Raises: TooLarge, Busy: it, or all bodies together, are. Left: the client has left."""
         body, more = bytearray(), True
@@ -73,7 +84,7 @@ class Exchange:
                     raise Busy("too much is being sent at once", remedy="ClientQuestion again in a moment.")
         finally:
             room.held -= min(len(body), room.held)
-        self.connection.began = None
+        self.connection.end_request()
         return bytes(body)
 
     async def read_object(self, room: BodyMemory) -> dict[str, Any]:

@@ -76,11 +76,11 @@ def _lines(family: Family) -> Iterator[str]:
     yield f"# HELP {family.name} {family.help}"
     yield f"# TYPE {family.name} {family.kind}"
     for value, labels, suffix in family.samples:
-        told = ",".join(f'{name}="{_escaped(label)}"' for name, label in labels.items())
+        told = ",".join(f'{name}="{_escape(label)}"' for name, label in labels.items())
         yield f"{family.name}{suffix}{f'{{{told}}}' if told else ''} {value:.15g}"
 
 
-def _escaped(label: str) -> str:
+def _escape(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

@@ -11,7 +11,7 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream
 from batos.server.http.asking import ClientMissions, ClientQuestion
-from batos.server.http.door_models import Chosen, choose
+from batos.server.http.door_models import ModelChoice, choose
 from batos.server.http.http_errors import words_of
 from batos.server.http.http_exchange import NDJSON, Exchange, encode
 from batos.server.http.openai_chat import note_ignored
@@ -31,7 +31,7 @@ _READ: Final = frozenset({
 _UNMEANT: Final = ("suffix", "raw", "images")
 
 
-def model_of(given: Mapping[str, Any]) -> Chosen:
+def model_of(given: Mapping[str, Any]) -> ModelChoice:
     """Return the model of a request, which has it as `model` or as `name`. Raises: UnknownModel."""
     return choose(given.get("model") or given.get("name"))
 
@@ -104,7 +104,7 @@ class OllamaChat:
         await exchange.reply_json({**body, "done_reason": reason})
 
     async def _ask(
-        self, exchange: Exchange, given: Mapping[str, Any], chosen: Chosen, said: SentMessages,
+        self, exchange: Exchange, given: Mapping[str, Any], chosen: ModelChoice, said: SentMessages,
         endpoint: Endpoint = "chat",
     ) -> None:  # fmt: skip
         fields, streams = _fields(given, exchange), given.get("stream") is not False
@@ -138,13 +138,13 @@ class _Reply:
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the reply's lines; an error is the last of them. A line without a text is a sign of life."""
         try:
-            yield _written(self._line(""))
+            yield _write(self._line(""))
             async for piece in self._stream.pieces():
                 thinking = piece.text if piece.kind == "progress" and self._thinks else ""
-                yield _written(self._line(piece.text if piece.kind == "answer" else "", thinking))
-            yield _written(self.last(await self._stream.following.document(), ""))
+                yield _write(self._line(piece.text if piece.kind == "answer" else "", thinking))
+            yield _write(self.last(await self._stream.following.document(), ""))
         except BatosError as error:
-            yield _written({"error": words_of(error)})
+            yield _write({"error": words_of(error)})
 
     def last(self, found: MissionDocument, text: str) -> dict[str, object]:
         """Return the last line, with a text and the counts; times in nanoseconds."""
@@ -159,5 +159,5 @@ class _Reply:
         }  # fmt: skip
 
 
-def _written(line: Mapping[str, object]) -> bytes:
+def _write(line: Mapping[str, object]) -> bytes:
     return encode(line) + b"\n"

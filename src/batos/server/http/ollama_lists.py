@@ -12,7 +12,7 @@ from batos import __version__
 from batos.minds.context_building import persona_of, thinking_of
 from batos.protocol.errors import NotFound, Refused
 from batos.server.http.asking import ClientMissions
-from batos.server.http.door_models import Chosen, for_ollama, names
+from batos.server.http.door_models import ModelChoice, for_ollama, names
 from batos.server.http.http_errors import UnknownModel
 from batos.server.http.http_exchange import Exchange
 from batos.server.http.ollama_chat import model_of, now
@@ -32,7 +32,7 @@ _STAYS: Final = timedelta(minutes=5)
 class _Card(NamedTuple):
     """A model of ours: the model that its persona thinks with, and its window in tokens."""
 
-    chosen: Chosen
+    chosen: ModelChoice
     base: str
     window: int
 
@@ -99,9 +99,9 @@ class OllamaLists:
         })  # fmt: skip
 
     def _cards(self) -> list[_Card]:
-        return [self._card(Chosen(name)) for name in names()]
+        return [self._card(ModelChoice(name)) for name in names()]
 
-    def _card(self, chosen: Chosen) -> _Card:
+    def _card(self, chosen: ModelChoice) -> _Card:
         """Return the card of a model; before the first genesis there is no model behind it."""
         who = chosen.name.partition(":")[0].upper()
         with self._asking.dispatcher.uvm.image.snapshot() as root:

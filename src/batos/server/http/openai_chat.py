@@ -120,7 +120,7 @@ class OpenAI:
             raise BriefError("dimensions: the embedder has its own", field="dimensions", remedy="Leave it out.")
         model, vectors = await embed(self._asking, texts)
         data = [
-            {"object": "embedding", "index": place, "embedding": _packed(vector) if form == "base64" else vector}
+            {"object": "embedding", "index": place, "embedding": _pack(vector) if form == "base64" else vector}
             for place, vector in enumerate(vectors)
         ]
         used = sum(len(each.encode("utf-8", "replace")) for each in texts) // 4
@@ -222,6 +222,6 @@ async def embed(asking: ClientMissions, texts: list[str]) -> tuple[str, list[lis
         raise ModelMissing(str(error)) from error
 
 
-def _packed(vector: list[float]) -> str:
+def _pack(vector: list[float]) -> str:
     """Return a vector as little-endian numbers of four bytes, in base64."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

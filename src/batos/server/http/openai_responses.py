@@ -57,7 +57,7 @@ class Responses:
         """Answer a request for a response: streamed, whole, or in the background."""
         refuse_unmeant({name: value for name, value in given.items() if name == "tool_choice"})
         ask = ClientQuestion(
-            "openai", choose(given.get("model")), _said(given), await self._fields(exchange, given),
+            "openai", choose(given.get("model")), _read_input(given), await self._fields(exchange, given),
             exchange.headers.get("user-agent", ""), remembers=False,
         )  # fmt: skip
         note_ignored(exchange, given.keys() - _READ)
@@ -116,7 +116,7 @@ class Responses:
         await exchange.reply_json(response_document(found, model or _model_of(found), exchange.base))
 
 
-def _said(given: Mapping[str, Any]) -> SentMessages:
+def _read_input(given: Mapping[str, Any]) -> SentMessages:
     """Return the messages of a request; tools' calls and results in it are left out of it."""
     asked, system = given.get("input"), text_of(given.get("instructions"), "instructions").strip()
     if isinstance(asked, str):

@@ -22,7 +22,7 @@ _CHORE: Final = re.compile(
 )
 
 
-class Said(NamedTuple):
+class SentMessage(NamedTuple):
     """A message: who said it (`user`, `assistant`, `tool`), and its text."""
 
     role: str
@@ -33,8 +33,8 @@ class SentMessages(NamedTuple):
     """The messages of a request: the question, what came before and after it, and the client's system text."""
 
     question: str
-    earlier: tuple[Said, ...] = ()
-    later: tuple[Said, ...] = ()
+    earlier: tuple[SentMessage, ...] = ()
+    later: tuple[SentMessage, ...] = ()
     system: str = ""
 
 
@@ -43,13 +43,13 @@ def read_messages(messages: object, field: str = "messages") -> SentMessages:
     if not isinstance(messages, list):
         raise _wrong(field, "it must be a list of messages", "Send [{role, content}, ...].")
     system: list[str] = []
-    said: list[Said] = []
+    said: list[SentMessage] = []
     for number, each in enumerate(messages):
         role, text = _read_message(each, f"{field}[{number}]")
         if role == "system":
             system.append(text)
         elif text.strip():
-            said.append(Said(role, text))
+            said.append(SentMessage(role, text))
     asked = max((place for place, each in enumerate(said) if each.role == "user"), default=None)
     if asked is None:
         raise _wrong(field, "there is no message of the user in it", "Send one with the role user and a text.")
@@ -105,7 +105,7 @@ def is_chore(read: SentMessages) -> bool:
     return not read.earlier and not read.later and bool(_CHORE.match(read.question))
 
 
-def as_text(said: Iterable[Said]) -> str:
+def as_text(said: Iterable[SentMessage]) -> str:
     """Write messages as the text of a file."""
     return "\n\n".join(f"{each.role}: {each.text.strip()}" for each in said)
 
