@@ -223,12 +223,8 @@ def test_what_the_shell_may_say_has_the_settings_own_defaults() -> None:
     taken = variables(BASE)
     ours = {"BATOS_UID": "10001", "BATOS_GID": "10001", "BATOS_DATA": "batos", "BATOS_LOG_LEVEL": "info"}
     ours |= {"BATOS_GENESIS": "auto", "BATOS_PORT": "7717", "BATOS_EVENTS_PORT": "7718", "BATOS_MEMORY": "4g"}
-    ours |= {
-        "OLLAMA_FLASH_ATTENTION": "1",
-        "BATOS_HTTP_PORT": "7719",
-        "BATOS_WEBUI_PORT": "3000",
-        "BATOS_WEBUI_KEY": "",
-    }
+    ours |= {"OLLAMA_FLASH_ATTENTION": "1", "BATOS_HTTP_PORT": "7719"}
+    ours |= {"BATOS_WEBUI_PORT": "3000", "BATOS_WEBUI_KEY": ""}
     passed = {name: default for name, default in taken.items() if name not in ours}
     defaults = {f"BATOS_{name.upper()}": str(field.default) for name, field in Settings.model_fields.items()}
     assert passed == {name: defaults[name] for name in passed}
