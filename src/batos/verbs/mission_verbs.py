@@ -175,6 +175,7 @@ class MissionsArgs(StrictModel):
     limit: int = Field(default=20, ge=1, le=10_000, description="Most missions in the list.")
     status: _STATUS | None = Field(default=None, description="Only those of this status.")
     mind: bool = Field(default=False, description="Also those that the mind asked itself, about what it remembers.")
+    all: bool = Field(default=False, description="Also these, and what clients of HTTP ask for themselves (titles).")
     user: Name | None = Field(default=None, description="Only those of this user.")
 
 
