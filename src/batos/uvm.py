@@ -45,8 +45,10 @@ from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
+from batos.methods.generation.made_tools import MadeTools
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
+from batos.minds.context import MakesToolbox
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import VOTERS
 from batos.missions.counters import Counters
@@ -89,6 +91,8 @@ class Seams:
     effects: EffectSeams = field(default_factory=EffectSeams)
     #: Fetches pages of the world.
     fetcher: Fetcher | None = None
+    #: What gives missions tools beside those that were granted.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +282,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
-        routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
-        look_ups=open_look_ups(settings, image, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher),
+        routes_anew=copied is not None and copied.mind.codex is not None, toolboxes=(MadeTools, *seams.toolboxes),
+        look_ups=open_look_ups(opened, partial(refuse_places, settings), seams.fetcher), reaches_out=copied is None,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
@@ -329,11 +333,10 @@ def _curating(
         heartbeat.curating(curator, settings.cold_days, opened.clock), entropy_days.tuning(opened.image, opened.clock),
     ]  # fmt: skip
     budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
-    return curator, Heartbeat(
-        HeartbeatParts(
-            opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
-        )
-    )  # fmt: skip
+    parts = HeartbeatParts(
+        opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power
+    )
+    return curator, Heartbeat(parts)
 
 
 def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
@@ -384,14 +387,10 @@ def _reconciler(
 ) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
+    parts = (opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing)
     if copied is not None:
-        return PastReconciler(
-            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied.mind
-        )
-    return Reconciler(
-        opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,
-        lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()),
-    )  # fmt: skip
+        return PastReconciler(*parts, mind=copied.mind)
+    return Reconciler(*parts, lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()))
 
 
 async def _finish(close: Callable[[], Awaitable[None]]) -> None:

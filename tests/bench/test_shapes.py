@@ -52,6 +52,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "notes_fit.py": ("by_words",),
     "thresholds.py": ("thresholds", "better", "sets", "folds"),
     "tasks.py": ("arms", "folder", "n", "window", "windows"),
+    "tools.py": ("right", "restraint", "native_right", "native_restraint", "calls", "tokens"),
     "runaways.py": ("stopped_within", "loops", "honest_stopped", "honest", "ns_a_token", "missions"),
     "memory_scale.py": ("sizes",),
     "soak.py": ("months", "found", "sampled", "archive_search_ms", "disk_mb", "packed_mb", "opened"),

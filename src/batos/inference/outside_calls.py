@@ -66,8 +66,20 @@ class OutsideCalls:
         for record in session.journal.outside(missions):
             self._learn(record)
 
-    async def perform(self, call: OutsideCall, act: Perform) -> Result:
+    @property
+    def reaches_out(self) -> bool:
+        """Test if something outside may be asked: it is no copy of the mind."""
+        return self._reaches_out
+
+    def own_id(self, call: OutsideCall) -> str | None:
+        """Return the id of a call that this mission made or sent; None: it did not, or one before it did."""
+        known = self._known.get(call.key)
+        return call_id(known) if known is not None and known.mission == self._session.mission else None
+
+    async def perform(self, call: OutsideCall, act: Perform, find: Perform | None = None) -> Result:
         """Return what came of a call: from the journal where it was made there before, else by making it, once.
+
+        `find` asks the other side what came of a call that this mission sent before, where it can tell.
 
         Raises: OutcomeUnknown: it changes something, was sent before, and nobody knows what came of it. Refused: a copy
         of the mind asks for what is not recorded, the words of a sent call are erased, or the result is too long.
@@ -79,7 +91,10 @@ class OutsideCalls:
                 self._note_use(known, from_journal=True)
                 return dict(known.response["value"])
             if known is not None and call.doing == "send" and known.state != "failed":
-                raise _sent_error(known, call)
+                is_own = known.mission == self._session.mission and self._reaches_out
+                if find is None or known.state == "done" or not is_own:
+                    raise _sent_error(known, call)
+                act = find
             if not self._reaches_out:
                 what = f"a dream, a replay or the past reaches nothing outside, and {call.path!r} is not recorded"
                 raise Refused(what, remedy="Ask the same of the mind itself.")

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from batos.agency.api_transport import ApiSender
 from batos.approvals.desk import Approvals
 from batos.cell.cell import Cell
 from batos.concurrency.threads import finish_despite_cancel
@@ -80,7 +81,14 @@ async def open_method_runtime(
         yield OpenedRuntime(
             cell,
             generator,
-            MethodRuntime(cell, generator, parts.lifecycle, parts.settings.install, parts.settings.interpret),
+            MethodRuntime(
+                cell,
+                generator,
+                parts.lifecycle,
+                parts.settings.install,
+                parts.settings.interpret,
+                ApiSender(parts.settings.home),
+            ),
         )
     finally:
         await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, generator)))

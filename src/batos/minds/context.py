@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from batos.agency.api_transport import ApiSender
 from batos.agency.look_ups.granted import LookUps
+from batos.agency.toolbox import Toolbox
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -34,6 +36,9 @@ from batos.routing.router import Route
 
 #: Returns the rates of the mind itself that a user may be told, with the days of the metric if the last one is True.
 Rates: TypeAlias = Callable[[Root, str, bool], RatesDocument]
+
+#: Gives tools to a mission; None: it has none of that kind.
+MakesToolbox: TypeAlias = Callable[["MindContext"], Toolbox | None]
 
 #: The rank of each policy of installing; a brief may choose among equals.
 ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}
@@ -129,6 +134,8 @@ class MethodRuntime:
     lifecycle: MethodChooser | None = None
     install: Install = "never"
     interpret: Interpret = "allow"
+    #: Sends requests to granted APIs; None: nothing is reached.
+    apis: ApiSender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +184,8 @@ class MissionIO:
     rates: Rates | None = None
     #: None: nothing can be looked up.
     look_ups: LookUps | None = None
+    #: What gives the mission tools beside its look-ups.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.memory.search.recall import recall
 from batos.methods.execution import method_run, primitives
+from batos.methods.execution.api_calls import answer_message
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
 from batos.methods.execution.resolution import (
     Invocation,
@@ -41,6 +42,7 @@ from batos.minds.results import PartResult
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, label, lookup, own_slots, send
 from batos.protocol.brief import TEXT_LIMIT, Message
 from batos.protocol.errors import CellMissing, InternalError, MessageNotUnderstood, ObjectError
+from batos.records.tools import CALL
 
 _log = structlog.get_logger("batos.object")
 
@@ -255,6 +257,7 @@ KERNEL: Final[dict[str, Kernel]] = {
     "catalog.forget": _forget,
     "llm.embed": lambda interpreter, receiver, args: primitives.embed(interpreter.context, "embed#0", args, {}),
     "traits.capability": _capability,
+    CALL: lambda interpreter, receiver, args: answer_message(interpreter.context, receiver, args),
     "effect.append": _effect("effect.append"),
     "effect.post": _effect("effect.post"),
     **dict.fromkeys(
@@ -380,6 +383,7 @@ def _whole(value: JsonValue) -> TypeGuard[int]:
 
 #: Kernel functions that a message may run, each with the function that converts its arguments from plain data.
 _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
+    CALL: _arguments,
     "traits.log": _arguments,
     "traits.recall": _query,
     "catalog.search": _query,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -33,10 +33,10 @@ from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session, Thinks
 from batos.inference.vram.card import Card
 from batos.memory.search.recollection import Recollection
+from batos.methods.execution.summoning import Appeared
 from batos.methods.generation import generation_limits, growth
-from batos.methods.generation.attempt import Appeared
 from batos.minds import context_building, own_figures, provenance
-from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
 from batos.minds.machine import begin
 from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
@@ -145,6 +145,8 @@ class MissionRunner:
     #: Looks up by grants. In a copy of the mind nothing outside is asked or told.
     look_ups: LookUps | None = None
     reaches_out: bool = True
+    #: Make what a mission has of tools beside its look-ups.
+    toolboxes: Sequence[MakesToolbox] = ()
 
     async def run(self, mission: str, stop_request: StopRequest | None = None) -> None:
         """Run a mission until it ends or `stop_request` stops it.
@@ -351,14 +353,13 @@ class MissionRunner:
         outside = OutsideCalls(session, (*asked.ancestors, mission), reaches_out=self.reaches_out)
         io = MissionIO(
             session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked, outside,
-            self.methods, meanings, self.recollection, self.rates, self.look_ups,
+            self.methods, meanings, self.recollection, self.rates, self.look_ups, self.toolboxes,
         )  # fmt: skip
+        generated, learned = {}, generation_limits.read_learnt(decided.mine())
         if before is not None:
-            known = before.trace.generated.items()  # those of missions that are undone by now are left out
+            known, learned = before.trace.generated.items(), before.trace.learned
+            # Those of missions that are undone by now are left out.
             generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
-            learned = before.trace.learned
-        else:
-            generated, learned = {}, generation_limits.read_learnt(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned, computed=dict(own.computed)))
 
     def _session(

@@ -38,6 +38,7 @@ class GrantDocument(TypedDict):
     host: str
     unattended: bool
     selectors: NotRequired[list[str]]
+    calls: NotRequired[list[str]]
     terms: NotRequired[dict[str, Any]]
     today: NotRequired[int]
     queries: NotRequired[list[QueryDocument]]

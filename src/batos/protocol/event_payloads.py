@@ -72,6 +72,15 @@ class MissionRule(MissionPayload, RuleDocument):
     """A decision of a rule in place of the model at `path`: division, choice, weave, answer, reply or result."""
 
 
+class MissionTool(MissionPayload):
+    """A call of a tool at `path`: so many texts came, or the failure."""
+
+    path: str
+    tool: str
+    texts: int
+    failure: str
+
+
 class MissionOutside(MissionPayload):
     """A call to the world at `path` came to its end: `done`, `failed`, or `cut` where nobody knows what came of it.
 
@@ -356,6 +365,7 @@ MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
 MISSION_STATE: Final = Event("mission.state", MissionState)
 MISSION_RULE: Final = Event("mission.rule", MissionRule)
+MISSION_TOOL: Final = Event("mission.tool", MissionTool)
 MISSION_OUTSIDE: Final = Event("mission.outside", MissionOutside)
 MISSION_TOKEN: Final = Event("mission.token", MissionToken)
 MISSION_CITATION: Final = Event("mission.citation", MissionCitation)

@@ -30,6 +30,44 @@ class RuleDocument(TypedDict):
     why: str
 
 
+class ToolTextDocument(TypedDict):
+    """A text that a tool brought: its title and source, when it was read, its trust, and if it is only a hit."""
+
+    title: str
+    source: str
+    at: str
+    trust: str
+    hit: bool
+
+
+class ToolUseDocument(TypedDict):
+    """A call of a tool for a question: the arguments, and those of them that a model wrote; `why` it was chosen.
+
+    `failure` is "" where it brought texts or nothing. `again`: the result of an equal call before was taken.
+    """
+
+    path: str
+    tool: str
+    query: str
+    arguments: dict[str, Any]
+    why: str
+    written: list[str]
+    texts: list[ToolTextDocument]
+    failure: str
+    again: bool
+
+
+class ToolProvenance(TypedDict, total=False):
+    """What was decided by rule on the way to an answer, and what tools brought.
+
+    `about_tools` is the line before the answer where tools failed, or none was granted to who looks things up.
+    """
+
+    rules: list[RuleDocument]
+    tools: list[ToolUseDocument]
+    about_tools: str
+
+
 class SlotDocument(TypedDict):
     """A slot of a shared object that a method read."""
 

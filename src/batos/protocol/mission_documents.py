@@ -11,9 +11,9 @@ from batos.protocol.evidence_documents import (
     FocusDocument,
     PromptDocument,
     Recalled,
-    RuleDocument,
     SentenceDocument,
     SlotDocument,
+    ToolProvenance,
     WrittenSlot,
 )
 from batos.protocol.motion_documents import OutcomeDocument
@@ -210,7 +210,7 @@ class LearntDocument(LearningDocument):
     mission: NotRequired[str]
 
 
-class ProvenanceDocument(TypedDict, total=False):
+class ProvenanceDocument(ToolProvenance, total=False):
     """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
 
     personas: list[str]
@@ -226,7 +226,6 @@ class ProvenanceDocument(TypedDict, total=False):
     omitted: OmittedDocument
     focus: list[FocusDocument]
     computed: list[ComputedDocument]
-    rules: list[RuleDocument]
     steps: dict[str, list[tuple[str, dict[str, int | str]]]]
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]

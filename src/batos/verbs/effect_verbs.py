@@ -16,7 +16,7 @@ from batos.protocol.effect_documents import (
     QueryList,
     RevokedGrant,
 )
-from batos.protocol.wire_messages import Asker, GrantTarget, Moment, Name, StrictModel
+from batos.protocol.wire_messages import Asker, GrantTarget, Moment, Name, Place, StrictModel
 from batos.terminal.layout import Column, listing, plain
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
@@ -73,14 +73,15 @@ class GrantsAddArgs(StrictModel):
     """Let missions look up in a source, or let those that name the grant act on a folder or an address.
 
     To look up: memory (search memory), pages of a site or a feed (fetch URL, or fetch any), files of a folder (folder
-    DIR, without hidden files and keys), a Kiwix server, a SearXNG of yours, or Wikipedia (wikipedia en).
+    DIR, without hidden files and keys), a Kiwix server, a SearXNG of yours, or Wikipedia (wikipedia en). Or an HTTP API
+    that a text describes (api URL): the mind makes a tool of the description at its first use.
 
     To act: missions that name the grant append to files below a folder (file DIR), or post JSON to a program of this
     machine (http URL). A program gets each effect with an Idempotency-Key, and does what comes under one key once: so
     nothing happens twice after a crash.
     """
 
-    kind: Literal["file", "http", "search", "fetch", "folder", "kiwix", "searxng", "wikipedia"] = Field(
+    kind: Literal["file", "http", "search", "fetch", "folder", "kiwix", "searxng", "wikipedia", "api"] = Field(
         description="`file` and `http` act: append to files, post to a program; the others look up."
     )
     target: GrantTarget = Field(description="The whole path of a folder, an address, `any`, `memory`, or a language.")
@@ -96,6 +97,12 @@ class GrantsAddArgs(StrictModel):
     budget: int = Field(default=0, ge=0, le=1_000_000, description="Most calls a day (UTC); 0: no bound.")
     until: Moment | None = Field(default=None, description="The end of the grant; absent: until it is revoked.")
     guests: bool = Field(default=False, description="Missions of guests may look up by it too.")
+    description: Place | None = Field(
+        default=None, description="api: the file in which it is described; absent: the codex declares the object."
+    )
+    secret_header: Name | None = Field(
+        default=None, description="api: the header in which it wants the secret of HOME/secrets/NAME."
+    )
     book: Name | None = Field(default=None, description="kiwix: the name of one book of its library.")
     user: Asker = Field(default=None, description="The user whose missions may use it; absent: the server's.")
 
@@ -103,6 +110,9 @@ class GrantsAddArgs(StrictModel):
 def granted_text(told: AddedGrant) -> str:
     """Write what a grant allows, and how it is used."""
     grant = told["grant"]
+    if grant["kind"] == "api":
+        calls = "\n".join(f"batos send {grant['name']} {plain(each)}" for each in grant.get("calls", ()))
+        return f"{grant['name']} asks {plain(grant['target'])}, for questions that need it and by messages:\n{calls}"
     if "selectors" in grant:
         return _look_up_text(grant)
     does, example = "posts to", '\'{"text": "Hello."}\''
@@ -221,7 +231,8 @@ GRANTS: Final = WireVerb("grants", GrantsArgs, "grants list", grants_text, reads
 GRANTS_ADD: Final = WireVerb(
     "grants_add", GrantsAddArgs, "grants add KIND TARGET", granted_text, governs=True,
     examples=("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox",
-              "batos grants add wikipedia en --budget 200", "batos grants add fetch https://docs.python.org/3/"),
+              "batos grants add wikipedia en --budget 200", "batos grants add fetch https://docs.python.org/3/",
+              "batos grants add api http://127.0.0.1:9000 --name weather --description weather.md"),
 )  # fmt: skip
 GRANTS_SHOW: Final = WireVerb("grants_show", GrantsShowArgs, "grants show NAME", granted_text, reads=True)
 GRANTS_QUERIES: Final = WireVerb(

@@ -22,7 +22,8 @@ _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
 #: The kinds that have something to go through, and what each term is for.
 _ONLY: Final = {
     "hosts": ("fetch",), "paths": ("fetch",), "ports": ("fetch",), "book": ("kiwix",),
-    "rate": ("fetch", "kiwix", "searxng", "wikipedia"), "budget": ("fetch", "kiwix", "searxng", "wikipedia"),
+    "rate": ("fetch", "kiwix", "searxng", "wikipedia", "api"),
+    "budget": ("fetch", "kiwix", "searxng", "wikipedia", "api"),
 }  # fmt: skip
 
 
@@ -60,6 +61,8 @@ def _check_address(kind: LookUpKind, target: str, ports: Container[int]) -> str:
     if is_here and kind in ("fetch", "wikipedia"):
         remedy = "A service of this machine is granted as what it is: kiwix, searxng."
         raise BriefError(f"{found.host} is not of the public internet", field="args.target", remedy=remedy)
+    if kind == "api" and found.scheme != "https" and not is_here:
+        raise BriefError(f"{target!r} is public and not https", field="args.target", remedy="Write https://.")
     if is_here and found.port in ports:
         what = f"port {found.port} is one of this mind, or of its models"
         raise Refused(what, field="args.target", remedy="Name the port of the service.")
@@ -92,7 +95,8 @@ def look_up_document(capability: UvmObject) -> GrantDocument:
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
-        "selector": selectors[0], "selectors": selectors, "host": "",
+        "selector": next(iter(selectors), ""), "selectors": selectors, "host": "",
+        "calls": [*slots.get("calls", ())],
         "terms": look_up_records.terms_of(capability).as_dict(), "unattended": bool(slots.get("unattended")),
     }  # fmt: skip
 

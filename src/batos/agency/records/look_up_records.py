@@ -25,8 +25,8 @@ from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.effect_documents import QueryDocument
 from batos.protocol.errors import Refused
 
-#: The kinds of look-ups: memory, pages, files of a folder, and three kinds of services.
-LookUpKind: TypeAlias = Literal["search", "fetch", "folder", "kiwix", "searxng", "wikipedia"]
+#: The kinds of look-ups: memory, pages, files of a folder, three kinds of services, and APIs that a text describes.
+LookUpKind: TypeAlias = Literal["search", "fetch", "folder", "kiwix", "searxng", "wikipedia", "api"]
 
 #: The selectors that a capability of a kind answers, and the kernel's function behind each.
 SELECTORS: Final[Mapping[LookUpKind, tuple[str, ...]]] = {
@@ -36,6 +36,7 @@ SELECTORS: Final[Mapping[LookUpKind, tuple[str, ...]]] = {
     "kiwix": ("search_", "fetch_"),
     "searxng": ("search_", "fetch_"),
     "wikipedia": ("search_", "fetch_"),
+    "api": (),  # the object answers that the mind makes of the description
 }
 PRIMITIVES: Final[Mapping[str, str]] = {
     "search_": "look_up.search", "fetch_": "look_up.fetch", "read_": "look_up.fetch", "list_": "look_up.list",
@@ -72,7 +73,7 @@ def add_look_up(
     root: Root, name: str, kind: LookUpKind, target: str, terms: GrantTerms, told: tuple[str, str]
 ) -> UvmObject:
     """Make a capability of this name; `told` are whose it is, and when it is granted. Raises: Refused: it is taken."""
-    effect_records.check_free(root, name)
+    effect_records.check_free(root, name, is_made=kind == "api")
     user, at = told
     slots: dict[str, Any] = {
         "name": name, "kind": kind, "target": target, "sink": "reads", "user": user, GRANTED_AT: at,

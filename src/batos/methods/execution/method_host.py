@@ -14,6 +14,7 @@ from batos.cell.values import Plain, Ref, Value, same
 from batos.image import ownership
 from batos.image.records import least_trust
 from batos.methods.execution import primitives, receiver_view
+from batos.methods.execution.api_calls import call_api
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import (
     DEEPEST,
@@ -26,6 +27,7 @@ from batos.methods.execution.resolution import (
     ToMethod,
     resolve,
 )
+from batos.methods.execution.summoning import summon
 from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import BufferedSlot, Data, WriteBuffer, data_of
 from batos.minds import look_ups, provenance
@@ -42,6 +44,7 @@ from batos.protocol.errors import (
     NotFound,
     ObjectError,
 )
+from batos.records.tools import CALL
 
 #: Runs an invocation to its end.
 Runner: TypeAlias = Callable[[Invocation[ToMethod]], Awaitable[InvocationResult]]
@@ -136,6 +139,8 @@ class MethodHost:
         kept = self._buffer.find(target, name)
         if kept is None:
             raise MessageNotUnderstood(label(target), name)
+        if kept.value == Primitive(CALL):
+            return await self._call_api(target, name, given)
         if isinstance(kept.value, Primitive):
             return await self._kernel(target, name, kept.value, given)
         if isinstance(kept.value, Intent | Method):
@@ -146,7 +151,11 @@ class MethodHost:
 
     async def _read(self, of: Ref, slot: str) -> MessageAnswer:
         """Check the slot's name and return its value."""
-        return self._value(self._other(of), receiver_view.check_read(slot))
+        owner, name = self._other(of), receiver_view.check_read(slot)
+        kept = self._buffer.read(owner, name)
+        if kept is not None and isinstance(kept.value, Intent) and kept.value.kind == "prototype":
+            await summon(self._invocation.context, name, kept.value)
+        return self._value(owner, name)
 
     def _other(self, ref: Ref) -> UvmObject:
         """Return the object of a number.
@@ -208,6 +217,16 @@ class MethodHost:
             primitives.log(self._invocation, *given)
             return MessageAnswer()
         raise ObjectError(f"{selector!r} of {label(target)} is the kernel's own ({primitive.name}): no method sends it")
+
+    async def _call_api(self, target: UvmObject, selector: str, given: _PlainArguments) -> MessageAnswer:
+        """Call an operation of a described API. Raises: ObjectError: it answered with a failure; and as `call_api`."""
+        path = self._place(selector)
+        args = [dict(given.kwargs)] if given.kwargs else [*given.args]
+        answer = await call_api(self._invocation.context, target, selector, args, path)
+        self._lower_trust("external")
+        if answer.failure:
+            raise ObjectError(f"{selector!r} of {label(target)} answered: {answer.failure}")
+        return MessageAnswer(self._view.table.to_cell(answer.value))
 
     def _place(self, selector: str) -> str:
         """Return the place in the journal of the next call by this selector."""

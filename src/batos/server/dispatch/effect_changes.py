@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from batos.agency import granting
+from batos.agency import granting, written_tools
+from batos.agency.api_transport import ApiSender
 from batos.agency.granting import effect_document
 from batos.agency.look_ups import grants
-from batos.agency.records import effect_records, look_up_records
+from batos.agency.records import api_records, call_records, effect_records, look_up_records
 from batos.agency.records.effect_records import GrantKind
 from batos.agency.records.look_up_records import GrantTerms, LookUpKind
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
+from batos.inference import outside_calls
+from batos.objects.prototype import own_slots
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
 from batos.protocol.errors import BriefError
+from batos.records import tools
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 from batos.verbs.effect_verbs import (
@@ -28,6 +33,8 @@ from batos.verbs.effect_verbs import (
 )
 
 T = TypeVar("T")
+#: Terms of a grant that only one of an API has.
+_API: Final = ("description", "secret_header")
 
 
 class EffectChanges:
@@ -77,7 +84,7 @@ class EffectChanges:
 
     def _refuse_terms(self, given: GrantsAddArgs) -> None:
         """Raise BriefError for a term of a look-up in a grant of effects."""
-        for name in ("hosts", "paths", "ports", "rate", "budget", "until", "guests", "book"):
+        for name in ("hosts", "paths", "ports", "rate", "budget", "until", "guests", "book", *_API):
             if getattr(given, name):
                 remedy = "Leave it out: it is for grants to look up."
                 raise BriefError(f"--{name} is not for {given.kind}", field=f"args.{name}", remedy=remedy)
@@ -94,14 +101,21 @@ class EffectChanges:
         def check_folder(target: str) -> str:
             return granting.check_target("file", target, settings.home, granting.data_places(settings))[0]
 
+        for field in [each for each in _API if kind != "api" and getattr(given, each)]:
+            raise BriefError(f"--{field.replace('_', '-')} is for api", field=f"args.{field}", remedy="Leave it out.")
         target, terms = grants.check_look_up(kind, given.target, terms, check_folder, granting.own_ports(settings))
         name = granting.check_name(given.name or grants.name_of_look_up(kind, target))
         told = given.user or settings.asker, iso(self._uvm.clock())
+        if given.secret_header:
+            await asyncio.to_thread(ApiSender(settings.home).read_secret, name)
+        text = await asyncio.to_thread(api_records.read_file, given.description) if given.description else ""
 
         def change(root: Root) -> AddedGrant:
             made = look_up_records.add_look_up(root, name, kind, target, terms, told)
             if given.unattended:
                 made.unattended = True
+            if kind == "api":
+                api_records.describe_grant(root, made, text, given.secret_header or "")
             roots.connection_of(root).add(made)
             return {"grant": granting.grant_document(made)}
 
@@ -109,7 +123,10 @@ class EffectChanges:
 
     async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> RevokedGrant:
         def change(root: Root) -> RevokedGrant:
-            return {"revoked": granting.grant_document(effect_records.revoke_capability(root, given.name, given.user))}
+            gone = effect_records.revoke_capability(root, given.name, given.user)
+            if own_slots(gone).get(tools.DECLARES):
+                api_records.withdraw(root, given.name, iso(self._uvm.clock()))
+            return {"revoked": granting.grant_document(gone)}
 
         found = await self._shield(self._uvm.image.shared.apply(change))
         self._uvm.releaser.job.wake()
@@ -125,4 +142,8 @@ class EffectChanges:
             settled = effect_records.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
             return effect_document(root, settled)
 
-        return await self._shield(self._uvm.image.shared.apply(change))
+        found = await self._shield(self._uvm.image.shared.apply(change))
+        if found["operation"] == call_records.OPERATION:  # what a retry of its mission finds in the journal
+            value = written_tools.settled_result(at) if given.outcome == "done" else None
+            await self._shield(outside_calls.settle(self._uvm.journal, found["mission"], found["key"], value, at))
+        return found

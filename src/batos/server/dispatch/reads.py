@@ -37,7 +37,7 @@ from batos.protocol.method_documents import (
 )
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument
 from batos.protocol.trial_documents import TrialDocument
-from batos.server.dispatch import motion_reads, scheduling
+from batos.server.dispatch import lending, motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
 from batos.verbs.effect_verbs import EFFECTS, GRANTS, GRANTS_QUERIES, GRANTS_SHOW, EffectsArgs
@@ -47,7 +47,6 @@ from batos.verbs.method_verbs import (
     METHOD_HISTORY,
     METHOD_LIST,
     METHOD_SHOW,
-    TOOLS,
     MethodListArgs,
     MethodShowArgs,
 )
@@ -107,6 +106,7 @@ class Reader:
         return {
             **motion_reads.verbs(self._of, self.read),
             **scheduling.reads(self._of, self.read),
+            **lending.reads(self._of, self.read),
             **self._own_verbs(),
         }
 
@@ -131,7 +131,6 @@ class Reader:
                 bind(METHOD_LIST, self._methods),
                 bind(METHOD_SHOW, self._method),
                 bind(METHOD_HISTORY, lambda given, *_told: read(of.lifecycle.history, given.method, given.user)),
-                bind(TOOLS, lambda _given, *_told: read(lambda: {"tools": of.lifecycle.tools()})),
                 bind(WHY, self._explain),
                 bind(GRANTS, lambda given, *_told: read(lambda: {"grants": of.grants(given.user)})),
                 bind(GRANTS_SHOW, lambda given, *_told: read(lambda: {"grant": of.grant(given.name, given.user)})),
