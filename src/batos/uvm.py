@@ -91,8 +91,8 @@ class Seams:
     effects: EffectSeams = field(default_factory=EffectSeams)
     #: Fetches pages of the world.
     fetcher: Fetcher | None = None
-    #: What gives missions tools beside those that were granted.
-    toolboxes: Sequence[MakesToolbox] = ()
+    #: Functions that give missions tools beside their look-ups.
+    tools: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
-        routes_anew=copied is not None and copied.mind.codex is not None, toolboxes=(MadeTools, *seams.toolboxes),
+        routes_anew=copied is not None and copied.mind.codex is not None, toolboxes=(MadeTools, *seams.tools),
         look_ups=open_look_ups(opened, partial(refuse_places, settings), seams.fetcher), reaches_out=copied is None,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)

@@ -78,7 +78,7 @@ class ReadinessParts:
     #: Looks up by grants; `reaches_out` is False in a copy of the mind.
     look_ups: LookUps | None = None
     reaches_out: bool = True
-    #: What gives missions their tools.
+    #: Functions that give missions tools.
     toolboxes: Sequence[MakesToolbox] = ()
 
 

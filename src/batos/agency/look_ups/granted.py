@@ -270,22 +270,22 @@ class OpenMind(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """The settings."""
+        """Return the settings."""
         ...
 
     @property
     def image(self) -> ReadableImage:
-        """The image."""
+        """Return the image."""
         ...
 
     @property
     def journal(self) -> Journal:
-        """The journal."""
+        """Return the journal."""
         ...
 
     @property
     def clock(self) -> Callable[[], datetime]:
-        """The clock."""
+        """Return the clock."""
         ...
 
 
