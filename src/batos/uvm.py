@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
-from batos.agency.look_ups.granted import open_look_ups
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
@@ -282,8 +281,8 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     running = ReadinessParts(
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
-        routes_anew=copied is not None and copied.mind.codex is not None, toolboxes=(MadeTools, *seams.tools),
-        look_ups=open_look_ups(opened, partial(refuse_places, settings), seams.fetcher), reaches_out=copied is None,
+        routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
+        fetcher=seams.fetcher, toolboxes=(MadeTools, *seams.tools),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
