@@ -31,7 +31,7 @@ ENV PATH=/opt/batos/bin:$PATH \
 WORKDIR /data
 USER 10001:10001
 # Requests and events: beyond loopback both are open to holders of a key alone.
-EXPOSE 7717 7718
+EXPOSE 7717 7718 7719
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["batos-container"]
 CMD ["serve"]

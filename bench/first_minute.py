@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from batos.config import Settings
+from batos.image.ownership import NOBODYS_DOORS
 from batos.uvm import open_uvm
 from report import Goal, report
 from terminal_side import TerminalRun, on_a_terminal
@@ -103,7 +104,7 @@ class Person:
     async def missions(self) -> list[Mapping[str, Any]]:
         """Return what was asked, whole, from the first question on."""
         async with open_uvm(self.settings) as uvm:
-            return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest(of_people=True))]
+            return [uvm.readings.mission(line["id"]) for line in reversed(uvm.readings.newest(without=NOBODYS_DOORS))]
 
 
 def beside(ran: TerminalRun, answer: str) -> list[str]:

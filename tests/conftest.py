@@ -142,6 +142,7 @@ def own_home(
         homes.mkdir(exist_ok=True)
         home = homes / str(next(_numbers))
     monkeypatch.setenv("BATOS_HOME", str(home))
+    monkeypatch.setenv("BATOS_HTTP", "off")  # one address for all servers of tests would be taken by the first
     monkeypatch.setenv("BATOS_SERVER", "never")
     monkeypatch.setenv("BATOS_DEBUG_LOOP", "1")
     monkeypatch.setenv("BATOS_DEBUG_EVENTS", "1")

@@ -223,7 +223,8 @@ def test_what_the_shell_may_say_has_the_settings_own_defaults() -> None:
     taken = variables(BASE)
     ours = {"BATOS_UID": "10001", "BATOS_GID": "10001", "BATOS_DATA": "batos", "BATOS_LOG_LEVEL": "info"}
     ours |= {"BATOS_GENESIS": "auto", "BATOS_PORT": "7717", "BATOS_EVENTS_PORT": "7718", "BATOS_MEMORY": "4g"}
-    ours |= {"OLLAMA_FLASH_ATTENTION": "1"}
+    ours |= {"OLLAMA_FLASH_ATTENTION": "1", "BATOS_HTTP_PORT": "7719"}
+    ours |= {"BATOS_WEBUI_PORT": "3000", "BATOS_WEBUI_KEY": ""}
     passed = {name: default for name, default in taken.items() if name not in ours}
     defaults = {f"BATOS_{name.upper()}": str(field.default) for name, field in Settings.model_fields.items()}
     assert passed == {name: defaults[name] for name in passed}
@@ -241,14 +242,19 @@ def test_both_are_told_the_same_of_the_card() -> None:
     assert service("ollama", BATOS_KV_TYPE="q8_0")["environment"]["OLLAMA_FLASH_ATTENTION"] == "1"
 
 
+def ports_of(settings: Settings) -> list[int]:
+    """The ports of the wire, of events and of HTTP."""
+    places = {"bind": settings.bind, "events": settings.events, "http": f"tcp://{settings.http}"}
+    return [parse_listening(place, name).port for name, place in places.items()]
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_ports_are_published_on_loopback_alone(file: str) -> None:
-    """The two ports that the server binds, the same outside, on 127.0.0.1; the image exposes no other."""
+    """The three ports that the server binds, the same outside, on 127.0.0.1; the image exposes no other."""
     found = service("batos", file)
     settings = load(found["environment"]).settings
-    bound = [parse_listening(settings.bind, "bind").port, parse_listening(settings.events, "events").port]
-    usual = Settings(home=Path("/data"))
-    assert bound == [parse_listening(usual.bind, "bind").port, parse_listening(usual.events, "events").port]
+    bound = ports_of(settings)
+    assert bound == ports_of(Settings(home=Path("/data")))
     assert found["ports"] == [f"127.0.0.1:{port}:{port}" for port in bound]
     (exposed,) = instructions("EXPOSE")
     assert [int(port) for port in exposed.words] == bound
@@ -256,13 +262,10 @@ def test_ports_are_published_on_loopback_alone(file: str) -> None:
 
 def test_a_second_stack_has_ports_of_its_own() -> None:
     """The same inside and outside, so that the keys that are made there name the right ones."""
-    found = service("batos", BATOS_PORT="7727", BATOS_EVENTS_PORT="7728")
+    found = service("batos", BATOS_PORT="7727", BATOS_EVENTS_PORT="7728", BATOS_HTTP_PORT="7729")
     settings = load(found["environment"]).settings
-    assert found["ports"] == ["127.0.0.1:7727:7727", "127.0.0.1:7728:7728"]
-    assert [parse_listening(settings.bind, "bind").port, parse_listening(settings.events, "events").port] == [
-        7727,
-        7728,
-    ]
+    assert found["ports"] == [f"127.0.0.1:{port}:{port}" for port in (7727, 7728, 7729)]
+    assert ports_of(settings) == [7727, 7728, 7729]
 
 
 def test_starting_it_is_all() -> None:
@@ -318,7 +321,7 @@ def test_its_state_is_on_a_volume_and_nothing_else_can_be_written(file: str) -> 
     assert found["volumes"] == [f"batos:{home}"]
     assert service("batos", file, BATOS_DATA="./mind")["volumes"] == [f"./mind:{home}"]
     assert found["environment"]["BATOS_HOME"] == home
-    assert set(FILES[file]["volumes"]) == {"batos", "ollama"}
+    assert set(FILES[file]["volumes"]) == {"batos", "ollama", "webui"}
     assert found["user"] == instructions("USER")[0].rest
     assert (found["read_only"], found["cap_drop"], found["init"]) == (True, ["ALL"], True)
     assert "privileged" not in found

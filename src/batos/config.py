@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from batos.door_settings import DoorSettings
 from batos.home_folder import PACKAGE, check_own, checkout_folder, find_home
 from batos.notation import bytes_of, daemon_url, has_userinfo, mask_passwords
 from batos.protocol.errors import ConfigError
@@ -26,11 +27,11 @@ DAY = 86_400.0
 #: Variables with our prefix that are no settings: of tests, of compose, of the shell's completion, for looking closer.
 BESIDE = frozenset(
     "HOME DEBUG_LOOP DEBUG_EVENTS COMPLETE LIVE_OLLAMA LIVE_MODEL CORPUS HYPOTHESIS UID GID PORT EVENTS_PORT DATA "
-    "MEMORY HOST_OLLAMA TRUST_HOME".split()
+    "MEMORY HOST_OLLAMA TRUST_HOME HTTP_PORT WEBUI_PORT WEBUI_KEY".split()
 )
 
 
-class Settings(BaseModel):
+class Settings(DoorSettings):
     """Every setting with its default; times in seconds, sizes as named."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)

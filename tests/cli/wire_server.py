@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -258,7 +258,7 @@ class ScriptedUvm:
         return theirs[-1] if name == "last" else name
 
     def newest(
-        self, most: int = 20, *, status: str | None = None, user: str | None = None, of_people: bool = False
+        self, most: int = 20, *, status: str | None = None, user: str | None = None, without: Collection[str] = ()
     ) -> list[dict[str, Any]]:
         lines = [
             {"id": each["id"], "status": each["status"], "user": each["brief"]["user"]} for each in self.found.values()

@@ -17,7 +17,7 @@ from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, begun, kind, submit
 
 from batos.image import roots
-from batos.image.ownership import DOOR
+from batos.image.ownership import DOOR, NOBODYS_DOORS
 from batos.missions import reports
 from batos.protocol.errors import NotFound, StreamCut
 from batos.protocol.evidence_documents import PromptDocument
@@ -131,7 +131,7 @@ async def test_what_the_mind_asks_itself_is_nobodys_last_question(mind: Mind) ->
         user = roots.mission_record(root, first).brief.value["user"]
         assert reports.resolve_mission(root, "last", user) == second
         assert reports.resolve_mission(root, "last-1", user) == first
-        listed = [each["id"] for each in reports.mission_lines(root, 9, None, None, of_people=True)]
+        listed = [each["id"] for each in reports.mission_lines(root, 9, None, None, NOBODYS_DOORS)]
         assert listed == [second, first]
         assert len(reports.mission_lines(root, 9, None, None)) == 3
 

@@ -198,7 +198,7 @@ def _one_before(root: Root, mission: str, user: str) -> tuple[str, Brief] | None
     older = (each for each in ids.newest_first(root[roots.MISSIONS]) if each < mission)
     for name in islice(older, _NEAREST):
         found = roots.mission_record(root, name)
-        if found.brief.value["user"] == user and not ownership.is_own_work(found):
+        if found.brief.value["user"] == user and ownership.is_of_people(found):
             return (name, found.brief) if found.status.word == "done" else None
     return None
 

@@ -101,7 +101,7 @@ def _read_missions(root: Root, journal: Entries, user: str | None) -> Iterator[_
         record = roots.mission_record(root, name)
         if record.status.word in OPEN - {"parked"} or user not in (None, record.brief.value["user"]):
             continue
-        if ownership.is_own_work(record):  # a question that only tests a model says nothing of answers to people
+        if not ownership.is_of_people(record):  # a question that only tests a model says nothing of answers to people
             continue
         yield _read_mission(root, journal, reports.mission_report(name, *record), record.status.attempts)
 

@@ -131,6 +131,8 @@ class ServerRecord:
     by: str = "program"
     #: The digest of its settings.
     settings: str = ""
+    #: Where HTTP is served, as `http://127.0.0.1:7719`; empty: nowhere.
+    http: str = ""
 
 
 def write_record(home: Path, note: ServerRecord) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import hmac
 import json
 import re
@@ -69,9 +72,17 @@ class KeyFile:
         """Return the credentials of the client."""
         return Credentials(pair=KeyPair(self.public, self.secret), server=self.server)
 
+    @property
+    def http_key(self) -> str:
+        """Return the key by which the client comes in over HTTP: the secret half, in letters that an address may have.
+
+        Nothing is kept of it at the server, which knows the client by the public half.
+        """
+        return base64.urlsafe_b64encode(z85.decode(self.secret)).decode().rstrip("=")
+
     def text(self) -> str:
         """Write the file as text."""
-        return json.dumps({"batos": "key", "v": 1, **asdict(self)}, indent=2) + "\n"
+        return json.dumps({"batos": "key", "v": 1, **asdict(self), "http": self.http_key}, indent=2) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +194,20 @@ class Keyring:
             raise NotFound(f"there is no key {name[:80]!r}", field="name", remedy="`batos keys` lists them.")
         path.unlink()
 
+    def public_of_http_key(self, key: str) -> bytes | None:
+        """Return the public half (32 bytes) of what a client shows over HTTP; None if it is no key."""
+        try:
+            secret = base64.b64decode(f"{key}=".encode(), b"-_", validate=True)
+        except (binascii.Error, UnicodeEncodeError):
+            return None
+        return z85.decode(zmq.curve_public(z85.encode(secret))) if len(secret) == 32 else None
+
+    def identities(self) -> frozenset[str]:
+        """Return all that would come in now, by the names that `identity` gives their tokens and keys."""
+        keys = [*((key.name, key.public) for key in self.clients()), (OWN, self.own().public)]
+        named = (identity(f"key {name}", public.encode()) for name, public in keys)
+        return frozenset({identity("token", self.token().encode()), *named})
+
     def owner(self, public: bytes) -> str | None:
         """Find the client of a public key (32 bytes); None: it is nobody's."""
         given = z85.encode(public)
@@ -192,6 +217,11 @@ class Keyring:
             if hmac.compare_digest(client.public.encode(), given):
                 found = client.name
         return found
+
+
+def identity(kind: str, secret: bytes) -> str:
+    """Name a token or key in a way that does not give it away; a renewed one has another name."""
+    return f"{kind} {hashlib.sha256(secret).hexdigest()[:16]}"
 
 
 def _new_token() -> str:
@@ -224,6 +254,7 @@ def read_key_file(path: Path) -> KeyFile:
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict) or found.pop("batos", None) != "key" or found.pop("v", None) != 1:
             raise ValueError("it was not made by `batos keys new`")
+        found.pop("http", None)  # it follows from the secret half
         file = KeyFile(**found)
         for key in (file.server, file.public, file.secret):
             if not _Z85.fullmatch(key):

@@ -63,7 +63,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
 
 def _explain_options(brief: Mapping[str, object]) -> Iterator[WhyNode]:
     """Yield what a question named for itself, in the place of what the codex has."""
-    for name in ("model", "temperature", "seed", "system", "schema"):
+    for name in ("model", "temperature", "top_p", "seed", "max_tokens", "system", "schema"):
         if name in brief:
             value = brief[name]
             yield make_node("option", f"{name} {value if isinstance(value, str) else json.dumps(value)}")

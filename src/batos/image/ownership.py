@@ -18,6 +18,11 @@ SLOT_USERS: Final = "slot_users"
 #: The door of missions that the mind asks itself.
 DOOR: Final = "kernel"
 
+#: The door of what clients ask for themselves, such as a title: it is nobody's question either.
+CHORE: Final = "chore"
+#: The doors of missions that no person asked.
+NOBODYS_DOORS: Final = frozenset({DOOR, CHORE})
+
 #: A user that nobody is: who asks as this one sees what is of no user's words.
 NOBODY: Final = "\0"
 
@@ -43,9 +48,19 @@ def owner(root: Root, obj: UvmObject) -> str | None:
     return None if found is None else str(found.brief.value["user"])
 
 
+def door_of(record: MissionRecord) -> str:
+    """Return the door through which a mission came; "" if that was not noted."""
+    return str(record.brief.value.get("origin", {}).get("door", ""))
+
+
 def is_own_work(record: MissionRecord) -> bool:
     """Test if the mind asked a mission itself: it is nobody's last question."""
-    return bool(record.brief.value.get("origin", {}).get("door") == DOOR)
+    return door_of(record) == DOOR
+
+
+def is_of_people(record: MissionRecord) -> bool:
+    """Test if a person asked a mission: neither the mind itself nor a client for its own use."""
+    return door_of(record) not in NOBODYS_DOORS
 
 
 def is_guest(user: str | None) -> bool:

@@ -84,6 +84,10 @@ class FreeText:
         head = bare[: self.longest]
         return SpokenText(self._shorten(head).strip() or head.rstrip(), was_cut=True)
 
+    def at_most(self, tokens: int) -> LimitedText:
+        """Return the same for a text of at most so many tokens, which may end anywhere."""
+        return LimitedText(self.longest, tokens)
+
     def salvage(self, text: str, *, last: bool) -> SpokenText | None:
         """Return the whole sentences of a text that was cut at its limit of tokens.
 
@@ -95,6 +99,18 @@ class FreeText:
             return None
         kept = self._shorten(bare[: self.longest]).strip()
         return SpokenText(kept, was_cut=True) if kept else None
+
+
+class LimitedText(FreeText):
+    """Text whose asker has said how many tokens it may have: it is kept as it is where it was cut."""
+
+    def __init__(self, longest: int, tokens: int) -> None:
+        super().__init__(longest, str)
+        self.num_predict = min(tokens, self.num_predict)
+
+    def salvage(self, text: str, *, last: bool) -> SpokenText | None:
+        """Return what there is of the text."""
+        return SpokenText(text.strip(), was_cut=True) if text.strip() else None
 
 
 Messages: TypeAlias = tuple[dict[str, str], ...]

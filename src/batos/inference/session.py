@@ -82,9 +82,8 @@ class Session:
     events: Events
     earlier: Sequence[Record] = ()
     clock: Callable[[], datetime] = utc_now
-    #: The mission's cost so far, with its earlier runs; the limits apply to this sum.
+    #: The mission's cost so far, with its earlier runs, and the seconds that these took; the limits apply to the sums.
     cost: Cost = field(default_factory=Cost)
-    #: The seconds that its earlier runs took.
     elapsed: float = 0.0
     keys: list[str] = field(default_factory=list)
     #: Prompt bytes and tokens of each model's answered calls: what the estimate of the next prompt learns from.
@@ -111,8 +110,7 @@ class Session:
     #: Paid answers, by their key without a warning.
     _paid: dict[str, Record] = field(init=False)
     #: The digests that each model had when something was paid, oldest first; under "" those of the mission's own
-    #: answers: what it paid for is its own also when the model that it thinks with is another by now, or has another
-    #: name (which says what it was made from).
+    #: answers: what it paid for is its own also when it thinks with another model by now.
     _former: dict[str, list[str]] = field(init=False)
     _flying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     #: Calls that are being paid: begun and not yet in the journal.
@@ -161,11 +159,14 @@ class Session:
         try:
             if self.card is None:
                 return await self._pay_with_warning(request, step, key, digest)
-            async with self.card.turn(request, digest, self.mission, self.priority) as turn:
+            waits = self.card.turn(request, digest, self.mission, self.priority, self._remaining_seconds())
+            async with waits as turn:
                 listening = replace(step, on_token=turn.listening(step.on_token))
                 answer = await self._pay_with_warning(request, listening, key, digest)
                 turn.note_load(answer.load_seconds)
                 return answer
+        except TimeoutError as error:
+            raise self.limits.time_error() from error
         finally:
             del self._flying[key]
             landed.set_result(None)
@@ -307,8 +308,7 @@ class Session:
     async def _look(self, record: Record, answer: Answer) -> None:
         if self.card is not None:
             options = record.request["options"]
-            found = await self.card.look(record.model, record.digest, options, answer.load_seconds)
-            if found is not None:
+            if found := await self.card.look(record.model, record.digest, options, answer.load_seconds):
                 self.placements[record.model] = found
 
     def _charge(self, path: str, answer: Answer) -> None:

@@ -158,7 +158,7 @@ def thinking_of(persona: UvmObject, brief: MissionBrief | None = None) -> Thinki
     mode, think = options.pop("mode", "direct"), bool(options.pop("think", False))
     model = next((each.value for each in made if each and each.value), persona.model)
     if brief is not None:
-        asked = {"temperature": brief.temperature, "seed": brief.seed}
+        asked = {"temperature": brief.temperature, "top_p": brief.top_p, "seed": brief.seed}
         options |= {name: value for name, value in asked.items() if value is not None}
         model = brief.model or model
     return Thinking(model, options, mode, think)

@@ -22,7 +22,7 @@ from batos.concurrency.threads import finish_despite_cancel
 from batos.gate import languages
 from batos.genesis.codex.declarations import fold, mentions
 from batos.image import ids, roots
-from batos.image.ownership import is_own_work
+from batos.image.ownership import is_of_people
 from batos.image.roots import Root
 from batos.memory.evidence import Passage
 from batos.memory.segmentation import words
@@ -270,7 +270,7 @@ def _values_of_last(root: Root, mission: str, brief: MissionBrief) -> dict[str, 
 def _answers_before(root: Root, mission: str, brief: MissionBrief) -> Iterator[MissionDocument]:
     for name in (*_turns_before(root, brief), *islice(ids.newest_first(root[roots.MISSIONS]), AMONG)):
         record = roots.find_record(root, name)
-        if record is None or name == mission or record.brief.value["user"] != brief.user or is_own_work(record):
+        if record is None or name == mission or record.brief.value["user"] != brief.user or not is_of_people(record):
             continue
         slots = own_slots(record.thought)
         if record.status.word == "done" and "answer" in slots:

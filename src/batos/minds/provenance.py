@@ -34,7 +34,9 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
     thought.voices = [part.as_dict() for part in synthesis.parts]
     thought.route = context.mission.route.as_dict()
     thought.trust = "model"
-    thought.lineage_trust = least_trust(lineage_trust(synthesis.recalled), *context.trace.trusts)
+    thought.lineage_trust = least_trust(
+        lineage_trust(synthesis.recalled), context.mission.brief.system_trust, *context.trace.trusts
+    )
     thought.cost = context.io.session.cost.as_dict()
     thought.provenance = _provenance(context, synthesis)
     if context.trace.indexed:

@@ -33,8 +33,8 @@ from batos.minds.tools.telling import SEEKER
 from batos.minds.tools.toolboxes import tools_of
 from batos.objects.prototype import Interpreter
 from batos.protocol.errors import Refused
-from batos.protocol.event_payloads import MISSION_TOOL
-from batos.protocol.evidence_documents import MissionTool, ToolUseDocument
+from batos.protocol.event_payloads import MISSION_TOOL, MissionTool
+from batos.protocol.evidence_documents import ToolUseDocument
 
 #: The most calls, searches, and pages fetched of what these found, for one question.
 MOST_SEARCHES, MOST_FETCHES = 2, 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -83,14 +83,14 @@ class Readings:
         return reports.with_cost(found, self.journal)
 
     def newest(
-        self, most: int = 20, *, status: str | None = None, user: str | None = None, of_people: bool = False
+        self, most: int = 20, *, status: str | None = None, user: str | None = None, without: Collection[str] = ()
     ) -> list[MissionLineDocument]:
-        """Return a line for each of the newest missions, optionally only those with a status, of a user, or of people.
+        """Return a line for each of the newest missions, optionally only those with a status, or of a user.
 
-        `of_people` leaves out those that the mind asked itself.
+        Those that came through the doors in `without` are left out.
         """
         with self.image.snapshot() as root:
-            return reports.mission_lines(root, most, status, user, of_people=of_people)
+            return reports.mission_lines(root, most, status, user, without)
 
     def resolve_mission(self, name: str, user: str | None = None) -> str:
         """Return the id of the mission that a name means; a named user finds only their own.

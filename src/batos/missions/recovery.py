@@ -14,7 +14,7 @@ from batos.events import Events
 from batos.image import roots
 from batos.image.image import LivingImage
 from batos.image.nodes import claims
-from batos.image.ownership import DOOR
+from batos.image.ownership import NOBODYS_DOORS
 from batos.image.records import StatusWord
 from batos.image.writer import Publisher
 from batos.inference.journal import Journal
@@ -150,7 +150,8 @@ class Recovery:
             slots, tid = own_slots(thought), status.tid
             route, made = (dict(slots.get(name) or {}) for name in ("route", "provenance"))
             cost: Any = dict(slots.get("cost") or {})
-            conversation, own = brief.value.get("conversation"), brief.value.get("origin", {}).get("door") == DOOR
+            conversation, door = brief.value.get("conversation"), brief.value.get("origin", {}).get("door")
+            own = door in NOBODYS_DOORS
         told = MissionSummary(
             own=own, personas=route.get("personas"), cost=cost, gate=made.get("gate"), conversation=conversation
         )

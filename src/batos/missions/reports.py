@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, cast
 
@@ -160,9 +160,7 @@ def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) 
             raise ownership.no_mission(name, user)
         return meant
     own = (
-        each
-        for each, record in newest(root)
-        if record.brief.value["user"] == asker and not ownership.is_own_work(record)
+        each for each, record in newest(root) if record.brief.value["user"] == asker and ownership.is_of_people(record)
     )
     found = next(islice(own, before, None), None)
     if found is None:
@@ -172,10 +170,13 @@ def resolve_mission(root: Root, name: str, asker: str, user: str | None = None) 
 
 
 def mission_lines(
-    root: Root, most: int, status: str | None, user: str | None, *, of_people: bool = False
+    root: Root, most: int, status: str | None, user: str | None, without: Collection[str] = ()
 ) -> list[MissionLineDocument]:
-    """Return a line for each of the newest missions, optionally only those with a status, of a user, or of people."""
-    listed = (each for each in newest(root) if not (of_people and ownership.is_own_work(each[1])))
+    """Return a line for each of the newest missions, optionally only those with a status, or of a user.
+
+    Those that came through the doors in `without` are left out.
+    """
+    listed = (each for each in newest(root) if ownership.door_of(each[1]) not in without)
     lines = (mission_line(name, record.brief, record.status) for name, record in listed)
     meant = (line for line in lines if status in (None, line["status"]) and user in (None, line["user"]))
     return list(islice(meant, most))

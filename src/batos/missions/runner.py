@@ -21,7 +21,7 @@ from batos.genesis import measuring
 from batos.genesis.state_steps import steps_of
 from batos.image.ids import iso, serial_of, tid_text
 from batos.image.image import LivingImage
-from batos.image.ownership import DOOR
+from batos.image.ownership import NOBODYS_DOORS
 from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
@@ -99,7 +99,7 @@ class Attempt:
             return {}
         personas, cost = list(self.context.mission.route.personas), self.context.io.session.cost.as_dict()
         brief = self.context.mission.brief
-        own, conversation = brief.origin.door == DOOR, brief.conversation
+        own, conversation = brief.origin.door in NOBODYS_DOORS, brief.conversation
         return {"own": own, "conversation": conversation, "personas": personas, "cost": cost, "gate": self.gate}
 
     def report(self) -> AttemptDocument:

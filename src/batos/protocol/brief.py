@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from batos import file_kinds
 from batos.protocol import brief_checks
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_documents import TOOLS_LIMIT, ToolDeclaration, distinct_names
+from batos.protocol.lent_tools import TOOLS_LIMIT, ToolDeclaration, distinct_names
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
 #: As asked for: `auto` leaves it to the router, whatever is configured.
@@ -35,6 +35,9 @@ ARGUMENTS_LIMIT = 8
 DEFAULT_SCOPE, NO_MEMORY = "default", "none"
 #: Longest file name, in characters.
 NAME_LIMIT = 255
+
+#: The doors of clients that were made for other servers, and write more than their person typed.
+FOREIGN_DOORS: Final = frozenset({"openai", "ollama", "chore"})
 
 _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 
@@ -111,6 +114,8 @@ class Origin(BaseModel):
 
     door: _Line = Field(default="api", max_length=64)
     client: _Line = Field(default="batos", max_length=128)
+    #: Of a client that sends its whole history again: the chain of digests of what it says came before the question.
+    history: str | None = Field(default=None, pattern=r"^([0-9a-f]{64})?\z", exclude_if=lambda chain: chain is None)
 
 
 class MissionBrief(BaseModel):
@@ -134,6 +139,9 @@ class MissionBrief(BaseModel):
     model: _Line | None = Field(default=None, min_length=1, max_length=400)
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     seed: int | None = Field(default=None, ge=0, lt=2**31, strict=True)
+    top_p: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
+    #: The most tokens of the answer, which is cut there.
+    max_tokens: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
     system: Annotated[str, AfterValidator(brief_checks.says_something)] | None = Field(default=None, max_length=4_000)
     #: The JSON schema that the answer is to have, which is then JSON text; it is one call.
     answer_schema: Annotated[dict[str, JsonValue], BeforeValidator(brief_checks.json_schema)] | None = Field(
@@ -158,6 +166,11 @@ class MissionBrief(BaseModel):
         default=None, max_length=TOOLS_LIMIT
     )
     origin: Origin = Field(default_factory=Origin)
+
+    @property
+    def system_trust(self) -> str:
+        """Return the trust class of the system text: what a client writes into it of itself is nobody's word here."""
+        return "external" if self.system is not None and self.origin.door in FOREIGN_DOORS else "user"
 
     def as_document(self) -> dict[str, object]:
         """Return the brief as the image and the journal keep it: plain data without the fields that are absent."""

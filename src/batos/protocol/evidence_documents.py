@@ -30,10 +30,9 @@ class RuleDocument(TypedDict):
     why: str
 
 
-class MissionTool(TypedDict):
-    """A call of a tool at `path` in a mission, as an event: so many texts came, or the failure."""
+class ToolCallDocument(TypedDict):
+    """A call of a tool at `path`: so many texts came, or the failure."""
 
-    mission: str
     path: str
     tool: str
     texts: int

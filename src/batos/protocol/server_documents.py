@@ -72,6 +72,7 @@ class ServerDocument(TypedDict, total=False):
 
     bind: str
     events: str
+    http: str
     pid: int
     started: str
     home: str

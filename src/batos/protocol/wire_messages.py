@@ -6,14 +6,24 @@ import json
 import math
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from batos.protocol import errors
 from batos.protocol.brief_checks import utc_moment
-from batos.protocol.errors import ApprovalNeeded, BatosError, BudgetExceeded, ProtocolError
+from batos.protocol.errors import (
+    ApprovalNeeded,
+    BatosError,
+    BudgetExceeded,
+    MissionFailed,
+    ProtocolError,
+    TimedOut,
+)
+
+if TYPE_CHECKING:
+    from batos.protocol.mission_documents import MissionDocument
 
 
 class Meaning(Enum):
@@ -226,3 +236,14 @@ def error_of(told: Mapping[str, Any]) -> BatosError:
         error.approval, *others = (str(each) for each in told.get("approvals") or (told.get("approval", ""),))
         error.others = tuple(others)
     return error
+
+
+def mission_error(mission: MissionDocument) -> BatosError:
+    """Return the error for which a mission has no answer, for its asker."""
+    name, status, reason = mission["id"], mission["status"], mission.get("reason")
+    if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
+        return error_of(reason)
+    if status in ("waiting", "paused"):
+        said = f": {reason['message']}" if reason else ""
+        return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")
+    return error_of(reason) if reason else MissionFailed(f"{name} is {status}")

@@ -13,10 +13,10 @@ from tests.approvals.coder_bridge import BRICK, CYCLE, FACET, MESSAGE, Coding
 from tests.cli.doors.serving import client_of, serving
 
 from batos.cli.doors.door import Door
-from batos.cli.render.mission import mission_error
 from batos.image.roots import named_objects
 from batos.protocol.errors import ApprovalNeeded, BatosError, BriefError, NotFound, ProtocolError, Refused
 from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.wire_messages import mission_error
 from batos.records import methods
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads

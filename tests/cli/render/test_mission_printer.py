@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.render.mission_documents import CALL, COST, LIFE, ended, mission, placed, printer
 
-from batos.cli.render.mission import mission_error
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.render.mission_record import mission_text, prompts_text
 from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid, Refused, Runaway
+from batos.protocol.wire_messages import mission_error
 from batos.terminal.console import Console
 from batos.terminal.layout import plain
 

@@ -21,6 +21,7 @@ from tests.waiting import HANG, a_moment, wait_until
 from batos.cli.verbs.serve import IdleEnd, go_on, has_work, open_server
 from batos.client import addresses
 from batos.client.clients import AsyncClient
+from batos.client.keys import Keyring
 from batos.config import Settings
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest
@@ -130,7 +131,13 @@ def test_token_and_keys_are_shown_and_made(user: User) -> None:
     shown = user.run("token", "--json").document["data"]
     assert shown["token"] == (user.home / "token").read_text("utf-8").strip()
     assert user.run("token", "-q", "--new").out.strip() != shown["token"]
-    useless = user.run("keys", "new", "laptop", "--json")
+    of_http = user.run("keys", "new", "webui", "--json").document["data"]
+    ring = Keyring(user.home)
+    assert ring.owner(ring.public_of_http_key(of_http["key"]) or b"") == "webui"
+    assert user.run("keys", "new", "webui2", "--http", "-q").out.strip() != of_http["key"]
+    assert user.run("keys", "new", "x", "--http", "--out", "-").code == 2
+    assert all(user.run("keys", "revoke", name).code == 0 for name in ("webui", "webui2"))
+    useless = user.run("keys", "new", "laptop", "--address", "box.local", "--json")
     assert (useless.code, useless.document["error"]["field"]) == (2, "bind")
     file = user.home / "laptop.json"
     beyond = {"BATOS_BIND": "tcp://0.0.0.0:7717"}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from tests.inference.counting_bridge import DIGEST, CountedBridge, asked, desk, step, until
-from tests.inference.still_clock import HOUR
+from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 
 from batos.events import Events
 from batos.inference.cost import SpendingLimits
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 from batos.inference.vram.card import Card
-from batos.protocol.errors import ModelMissing, Refused
+from batos.protocol.errors import ModelMissing, Refused, TimedOut
 
 
 class UnknownModels:
@@ -61,3 +62,23 @@ async def test_a_call_whose_turn_comes_too_late_is_not_made() -> None:
         assert not isinstance(first, BaseException)
         assert isinstance(second, Refused)
         assert sum(bridge.begun.values()) == 1
+
+
+@on_still_clock
+async def test_a_mission_whose_time_is_over_waits_for_no_turn() -> None:
+    """Another mission's call does not end: whoever waits behind it is told that its time is over, and paid nothing."""
+    async with desk() as at:
+        bridge, card = CountedBridge(gate=asyncio.Event()), one_at_a_time()
+        first = asyncio.create_task(at.session(bridge, card=card).think(asked("1"), step("1")))
+        await until(lambda: sum(bridge.begun.values()) == 1)
+        limits = SpendingLimits(9, 9_999, HOUR)
+        second = asyncio.create_task(at.session(bridge, card=card, limits=limits).think(asked("2"), step("2")))
+        await until(lambda: bool(card.scheduler.queue()))
+        await pass_time(HOUR)
+        with pytest.raises(TimedOut):
+            await second
+        assert sum(bridge.begun.values()) == 1
+        assert not card.scheduler.queue()
+        assert bridge.gate is not None
+        bridge.gate.set()
+        await first

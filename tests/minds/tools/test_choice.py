@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.minds.tools.catalogue import ALL, LAMP, NEWS, ORDERS, TODAY, TRAINS, WEATHER, WIKI
 
+from batos.agency.toolbox import Tool
 from batos.minds.tools.choice import asks_for_look, carries, choose, shown_tools
 
 
@@ -52,6 +53,18 @@ def test_a_tool_that_leads_is_taken_unasked(question: str, name: str) -> None:
     found = choose(question, ALL, TODAY)
     assert found.is_clear, found
     assert found.candidates[0].name == name
+
+
+def test_the_tools_of_one_look_up_do_not_keep_its_search_from_leading() -> None:
+    """A folder that is named is searched at once: that its files can be read and listed too is no choice."""
+    words = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+    place = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    folder = [
+        Tool(f"notes.{name}", f"{does} files of notes, a folder of the user", parameters, "look_up", local=True)
+        for name, does, parameters in (("search_", "Search", words), ("read_", "Read", place), ("list_", "List", {}))
+    ]
+    found = choose("Look up in my notes who serviced the boiler.", folder, TODAY)
+    assert (found.candidates[0].name, found.is_clear) == ("notes.search_", True)
 
 
 def test_an_order_is_needed_to_change_something() -> None:

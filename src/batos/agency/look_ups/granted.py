@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,6 +27,7 @@ from batos.agency.records.look_up_records import ANY, GrantTerms, LookUpKind
 from batos.agency.records.schedule_records import DOOR
 from batos.agency.sinks import Guard, guard_nothing
 from batos.config import Settings
+from batos.image.readable import ReadableImage
 from batos.image.roots import JournalRoot, Root
 from batos.inference.outside_calls import OutsideCall, OutsideCalls, Result
 from batos.memory.segmentation import words
@@ -110,6 +112,8 @@ class LookUps:
     change: ChangeJournal
     clock: Callable[[], datetime]
     guard: Guard = guard_nothing
+    #: The image as it is now: a grant that was revoked since a mission began ends at once.
+    image: ReadableImage | None = None
     #: Of pages that were read: the mission and the key under which the journal has each, by user, grant and address.
     _known: OrderedDict[tuple[str, str, str], tuple[str, str]] = field(default_factory=OrderedDict)
 
@@ -183,6 +187,7 @@ class LookUps:
         if known is not None and not order.by_person and self._is_fresh(known, asking.brief):
             return {"document": known.as_dict()}
         named, terms, now = (str(slots["name"]), grant), look_up_records.terms_of(capability), self.clock()
+        await asyncio.to_thread(self._check_standing, *named)
         look_up = self.open(capability)
         if isinstance(look_up, FolderLookUp):
             look_up_records.check_end(named[0], terms, now)
@@ -201,6 +206,16 @@ class LookUps:
             while len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)
         return found
+
+    def _check_standing(self, name: str, grant: str) -> None:
+        """Raise Refused where a grant was revoked, or made anew, since the mission began."""
+        if self.image is None:
+            return
+        with self.image.snapshot() as root:
+            found = effect_records.find_capability(root, name)
+            if found is None or effect_records.nonce_of(found) != grant:
+                remedy = "Ask again: what stands now is looked up in."
+                raise Refused(f"the grant {name!r} was revoked meanwhile", field="grants", remedy=remedy)
 
     async def _find_known(self, asking: LookingMission, place: tuple[str, str, str]) -> Document | None:
         """Return a page that was read before and is still in the journal."""
@@ -245,6 +260,7 @@ def gate_of(address: WebAddress | None, terms: GrantTerms) -> PublicGate:
 
 def open_look_ups(
     settings: Settings,
+    image: ReadableImage | None,
     change: ChangeJournal,
     guard: Guard,
     clock: Callable[[], datetime],
@@ -253,4 +269,4 @@ def open_look_ups(
     """Return what looks up for the missions of a mind, by `fetcher` or over the network."""
     contact = f" (+{settings.look_up_contact})" if settings.look_up_contact else ""
     fetcher = fetcher or Fetcher(f"{PRODUCT}/{__version__}{contact}")
-    return LookUps(WebReader(fetcher, clock), change, clock, guard)
+    return LookUps(WebReader(fetcher, clock), change, clock, guard, image)

@@ -50,7 +50,7 @@ def _checks(settings: Settings, now: datetime, fetcher: Fetcher | None) -> Itera
     if not is_there(settings.image_uri):
         return
     with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
-        look_ups = open_look_ups(settings, _keep_nothing, partial(refuse_places, settings), utc_now, fetcher)
+        look_ups = open_look_ups(settings, None, _keep_nothing, partial(refuse_places, settings), utc_now, fetcher)
         tried = {"search"}  # memory is in the image, which was read
         for each in filter(look_up_records.is_look_up, effect_records.list_all_capabilities(root)):
             kind, terms, slots = look_up_records.kind_of(each), look_up_records.terms_of(each), own_slots(each)

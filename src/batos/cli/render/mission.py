@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from batos.protocol.errors import ApprovalNeeded, BatosError, MissionFailed, TimedOut
 from batos.protocol.evidence_documents import RecalledPassage
 from batos.protocol.mission_documents import (
     CombinedDocument,
@@ -19,7 +18,6 @@ from batos.protocol.mission_documents import (
     RouteDocument,
     VoiceDocument,
 )
-from batos.protocol.wire_messages import error_of
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import wrap
 from batos.verbs.learnt_texts import learnt_lines, ran_lines
@@ -83,17 +81,6 @@ def retracted_text(keys: Mapping[str, object]) -> str:
     if keys.get("path") is None:
         return "The stream broke off; the answer starts again from its beginning"
     return f"This text is withdrawn: {str(keys.get('reason') or 'another follows').rstrip('.')}"
-
-
-def mission_error(mission: MissionDocument) -> BatosError:
-    """Return the error for which a mission has no answer, for its asker."""
-    name, status, reason = mission["id"], mission["status"], mission.get("reason")
-    if status == "waiting" and reason and reason["code"] == ApprovalNeeded.code:
-        return error_of(reason)
-    if status in ("waiting", "paused"):
-        said = f": {reason['message']}" if reason else ""
-        return TimedOut(f"{name} is {status}{said}", remedy=f"`batos resume {name}` lets it go on.")
-    return error_of(reason) if reason else MissionFailed(f"{name} is {status}")
 
 
 def states_text(mission: MissionDocument) -> str:

@@ -13,7 +13,6 @@ from batos.cli.render.mission import (
     computed_lines,
     cost_text,
     gate_line,
-    mission_error,
     moment,
     notes_text,
     partial_text,
@@ -29,6 +28,7 @@ from batos.cli.render.mission import (
 from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, DecisionInvalid
 from batos.protocol.evidence_documents import CitationDocument
 from batos.protocol.mission_documents import MissionDocument, PlacementDocument, ProvenanceDocument, RouteDocument
+from batos.protocol.wire_messages import mission_error
 from batos.terminal.console import Console, count_text
 from batos.terminal.short_names import moment_text, title_with_path
 from batos.verbs.learnt_texts import learning_line, learnt_lines

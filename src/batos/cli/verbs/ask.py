@@ -17,12 +17,12 @@ from batos.cli.declared import take
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
 from batos.cli.doors.following import FollowedMission, follow, follower, hand_over
-from batos.cli.render.mission import mission_error
 from batos.cli.typed_names import as_of_option
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.brief import File
 from batos.protocol.errors import BatosError, Refused
 from batos.protocol.mission_documents import MissionDocument
+from batos.protocol.wire_messages import mission_error
 from batos.verbs.mission_verbs import RESUME, WAIT, steered_text
 
 

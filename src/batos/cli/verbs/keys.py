@@ -70,7 +70,7 @@ def list_(called: VerbCall) -> int:
     return 0
 
 
-@keys.command(short_help="Make a key for a client, in a file to copy to it.")
+@keys.command(short_help="Make a key for a client: of HTTP, or on another machine.")
 @click.argument("name", type=given_name)
 @click.option(
     "--address", metavar="HOST", help="The address of this machine for the client (default: where the server binds)."
@@ -81,13 +81,19 @@ def list_(called: VerbCall) -> int:
     shell_complete=file_names,
     help="The file of the key (default: NAME.batos-key.json here); - is stdout.",
 )
+@click.option("--http", "is_for_http", is_flag=True, help="Print a key for HTTP, and make no file.")
 @common
-def new(called: VerbCall, name: str, address: str | None, out: str | None) -> int:
-    """Make a key for a client on another machine, in a file to copy to it.
+def new(called: VerbCall, name: str, address: str | None, out: str | None, is_for_http: bool) -> int:
+    """Make a key: for a client on another machine, in a file to copy to it; on this machine for one that uses HTTP.
 
-    On the client: `batos VERB --server FILE`, BATOS_SERVER, or `server` in batos.toml. Only that file has the secret
-    half.
+    Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. It may
+    ask, and see what it asked; it may not govern. Else, on the client: `batos VERB --server FILE`, BATOS_SERVER, or
+    `server` in batos.toml. Only that file has the secret half.
     """
+    if is_for_http and (address or out):
+        raise click.UsageError("--http makes no file: leave --address and --out out.")
+    if is_for_http or (address is None and out is None and parse_listening(called.settings.bind, "bind").is_loopback):
+        return _http_key(called, name)
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():
         raise UsageError(f"{target} exists", field="out", remedy="Name another file with --out, or remove it.")
@@ -105,6 +111,23 @@ def new(called: VerbCall, name: str, address: str | None, out: str | None) -> in
         called.console.say(f"The key is for {bind}. On the client: BATOS_SERVER={target.name} batos status")
         if parse_reachable(bind, "address").is_loopback:
             called.console.say("That is this machine: for a client on another one give its address, --address HOST.")
+    return 0
+
+
+def _http_key(called: VerbCall, name: str) -> int:
+    """Make a key for a client of this machine, which comes in over HTTP, and print it: it is kept nowhere."""
+    bound = str(parse_listening(called.settings.bind, "bind"))
+    key = Keyring(called.settings.home).new(name, bound).http_key
+    if called.console.as_json:
+        called.console.document({"name": name, "key": key})
+        return 0
+    called.console.write(key)
+    if not called.quiet:
+        at = called.settings.http
+        called.console.say(f"The key of {name} for HTTP; it is shown once. OpenAI's clients: http://{at}/v1, this key.")
+        called.console.say(f"The `ollama` command and clients without a key: OLLAMA_HOST=http://{at}/key/{key}")
+        called.console.say("A key in an address stands in process lists and in logs of clients.")
+        called.console.say(f"`batos keys revoke {name}` ends it at once.")
     return 0
 
 

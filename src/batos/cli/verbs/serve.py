@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import structlog
@@ -34,6 +34,9 @@ from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server
 from batos.uvm import UVM, Seams, open_uvm
 
+if TYPE_CHECKING:
+    from batos.server.http.http_door import HttpDoor
+
 _log = structlog.get_logger("batos")
 #: Seconds between two tries to take the home's lock.
 _PAUSE: Final = 0.05
@@ -44,6 +47,7 @@ _IDLE_LOOK: Final = 5.0
 @click.command()
 @click.option("--bind", metavar="ADDRESS", help="The address for requests; beyond loopback clients need a key.")
 @click.option("--events", metavar="ADDRESS", help="The address for events.")
+@click.option("--http", metavar="ADDRESS", help="The address of HTTP, as 127.0.0.1:7719; `off`: none.")
 @click.option(
     "--install", "installs", is_flag=True, help="Let your system start it at each log-in, and now: systemd or launchd."
 )
@@ -175,8 +179,10 @@ async def open_server(
         uvm.heartbeat.keep()
         uvm.schedules.keep(dispatcher.folders)
         server = Server(dispatcher, ring)
-        async with server.serving(bind, events) as places:
-            mine = _note(places, by, server_life.digest(settings))
+        async with server.serving(bind, events) as places, AsyncExitStack() as stack:
+            door = _door(dispatcher, ring, settings, by)
+            at = await stack.enter_async_context(door.serving()) if door is not None else ""
+            mine = replace(_note(places, by, server_life.digest(settings)), http=at)
             about = _about(settings, mine)
             dispatcher.announce(about)
             await asyncio.to_thread(addresses.write_record, home, mine)
@@ -185,7 +191,7 @@ async def open_server(
                 await go_on(uvm, left)
                 uvm.sharing.take_up()
                 _give_vectors(uvm)
-                end = IdleEnd(uvm, server, lambda: addresses.read_record(home) == mine, settings.idle_seconds)
+                end = IdleEnd(uvm, server, lambda: addresses.read_record(home) == mine, settings.idle_seconds, door)
                 async with (
                     _begin_genesis(background_genesis),
                     _beside(erasing.keep_finishing(uvm)),
@@ -195,6 +201,18 @@ async def open_server(
             finally:
                 addresses.remove_record(home, mine)
                 await uploads.close()
+
+
+def _door(dispatcher: Dispatcher, ring: Keyring, settings: Settings, by: str) -> HttpDoor | None:
+    """Return the door of HTTP; None where it stays closed: but for a person's server it is opened only where asked.
+
+    What it needs is loaded here, so that a server without it is none the larger.
+    """
+    if settings.http == "off" or (by != "person" and "http" not in settings.model_fields_set):
+        return None
+    from batos.server.http.http_door import HttpDoor
+
+    return HttpDoor(dispatcher, ring, settings)
 
 
 @asynccontextmanager
@@ -226,15 +244,17 @@ class IdleEnd:
     server: Server
     is_home: Callable[[], bool]
     seconds: float
+    door: HttpDoor | None = None
 
     async def wait(self) -> None:
         """Return when the server has had nothing to do for so many seconds, or its home is gone."""
         loop = asyncio.get_running_loop()
         since = loop.time()
         while await asyncio.to_thread(self.is_home):
-            if self.server.under_way or self.server.is_watched or not self.uvm.workers.is_idle():
+            asked = self.server.under_way or (self.door is not None and self.door.under_way)
+            if asked or self.server.is_watched or not self.uvm.workers.is_idle():
                 since = loop.time()
-            since = max(since, self.server.heard)
+            since = max(since, self.server.heard, self.door.heard if self.door is not None else since)
             if loop.time() - since >= self.seconds:
                 if not await asyncio.to_thread(self._has_work):
                     return
@@ -312,17 +332,20 @@ def _about(settings: Settings, mine: ServerRecord) -> dict[str, object]:
         "home": str(settings.home),
         "bind": mine.bind,
         "events": mine.events,
+        "http": mine.http,
         "user": settings.asker,
     }
 
 
 def _tell(called: VerbCall, places: Places) -> None:
     home = called.settings.home
+    running = addresses.read_record(home)
     if called.console.as_json:
         called.console.document(
             {
                 "pid": os.getpid(),
                 "home": str(home),
+                "http": "" if running is None else running.http,
                 "bind": str(places.bind),
                 "events": str(places.events),
                 "bind_by": places.bind_by,
@@ -335,6 +358,8 @@ def _tell(called: VerbCall, places: Places) -> None:
     called.console.write(f"serving {home}")
     called.console.write(f"requests at {_address_text(places.bind, places.bind_by)}")
     called.console.write(f"events at   {_address_text(places.events, places.events_by)}")
+    if running is not None and running.http:
+        called.console.write(f"HTTP at     {running.http} (with a key: `batos keys new NAME`)")
     called.console.say("Clients of this home find it by themselves; see `batos token` and `batos keys` for others.")
     called.console.say("Ctrl-C stops it: running missions go back to the queue.")
 

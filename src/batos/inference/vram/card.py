@@ -36,10 +36,15 @@ class Card:
         self._watch = Watch(self.daemon, self.events, self._bases)
 
     @asynccontextmanager
-    async def turn(self, request: ChatRequest, digest: str, mission: str, priority: int) -> AsyncIterator[Turn]:
-        """Wait until a mission's call may be made, and hold its place while inside; `digest` is its model's."""
+    async def turn(
+        self, request: ChatRequest, digest: str, mission: str, priority: int = 0, within: float | None = None
+    ) -> AsyncIterator[Turn]:
+        """Wait until a mission's call may be made, and hold its place while inside; `digest` is its model's.
+
+        Raises: TimeoutError: its turn did not come within so many seconds.
+        """
         runner = await self.runner(request.model, digest, request.options)
-        async with self.scheduler.turn(Call(runner, request.messages, mission, priority)) as turn:
+        async with self.scheduler.turn(Call(runner, request.messages, mission, priority, within)) as turn:
             yield turn
 
     def attend(self, mission: str) -> AbstractContextManager[None]:

@@ -35,12 +35,16 @@ KEPT: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that wants a turn: its runner, its prompt, its mission, and how much it matters (higher goes first)."""
+    """A call that wants a turn: its runner, its prompt, its mission, and how much it matters (higher goes first).
+
+    `within` are the seconds for which it can wait; None: for as long as it takes.
+    """
 
     runner: Runner
     messages: Messages = ()
     mission: str = ""
     priority: int = 0
+    within: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -105,11 +109,15 @@ class Scheduler:
 
     @asynccontextmanager
     async def turn(self, call: Call) -> AsyncIterator[Turn]:
-        """Wait until a call may be made, and hold its place while inside."""
+        """Wait until a call may be made, and hold its place while inside.
+
+        Raises: TimeoutError: its turn did not come in time.
+        """
         if not call.runner.on_card:
             yield Turn(self, call)
             return
-        turn = await self._begin(call)
+        async with asyncio.timeout(call.within):
+            turn = await self._begin(call)
         try:
             yield turn
         finally:

@@ -98,6 +98,8 @@ async def infer_streamed(
     """
     if context.mind.inner:
         return (await infer_kept(interpreter, context, synthesis, question, shape))[0]
+    if (most := context.mission.brief.max_tokens) is not None:
+        shape = shape.at_most(most)
     teller = _Teller(context, question.path, synthesis)
     indexing = asyncio.ensure_future(teller.index())
     heard = replace(question, on_token=teller.on_token, on_again=teller.again)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from batos.inference.decide import Deciding, ReplyShape, V, decide, no_fault
+from batos.inference.decide import Deciding, LimitedText, ReplyShape, V, decide, no_fault
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Step
 from batos.memory.evidence import Evidence
@@ -159,7 +159,9 @@ def is_from_text(context: MindContext, evidence: Evidence, question: Question) -
 def _deciding(context: MindContext, evidence: Evidence, question: Question, decision: ReplyShape[V]) -> Deciding[V]:
     thinking = context.mind.thinking
     decision = decision.in_mode(thinking.mode)
-    options = {**thinking.options, "num_predict": thinking.answer_tokens(decision)}
+    is_limited = isinstance(decision, LimitedText)
+    limit = thinking.needed_tokens(decision) if is_limited else thinking.answer_tokens(decision)
+    options = {**thinking.options, "num_predict": limit}
     # A small model decides best by its likeliest words, and what documents say is no matter of chance.
     is_decided = decision.format is not None and (context.mind.voice.form == "lean" or question.is_choice)
     if context.mission.brief.temperature is None and (is_decided or (question.is_exact and evidence.passages)):

@@ -86,7 +86,9 @@ async def forge_tool(
     if not wish.worth:
         return None
     selector, intent = intent_of_tool(wish, context.mind.voice.name)
-    trust = least_trust(provenance.lineage_trust(synthesis.recalled), *context.trace.trusts)
+    trust = least_trust(
+        provenance.lineage_trust(synthesis.recalled), context.mission.brief.system_trust, *context.trace.trusts
+    )
     return _make_tool(context, generator, selector, intent, trust)
 
 

@@ -106,11 +106,16 @@ def _near(question: str, ranked: Sequence[tuple[float, Tool]], today: date, most
     near = [(score, tool) for score, tool in ranked if score >= LEAST][:most]
     if not near or (kind_of(question) in ("code", "rewrite") and near[0][0] < SURE):
         return None
-    first, second = near[0][0], ranked[1][0] if len(ranked) > 1 else 0.0
-    tool = near[0][1]
+    first, tool = near[0]
+    second = next((score for score, each in ranked[1:] if not _searches_for(tool, each)), 0.0)
     leads = first >= MARGIN * second
     is_clear = leads and (first >= SURE or not bind(question, tool, list_required(tool), today).missing)
     return ToolChoice(tuple(each for _, each in near), "their words are those of the question", is_clear=is_clear)
+
+
+def _searches_for(tool: Tool, other: Tool) -> bool:
+    """Test if a tool searches where another only reads what is found: they are of one look-up, so neither leads."""
+    return searches_by_words(tool) and tool.name.partition(".")[0] == other.name.partition(".")[0]
 
 
 def asks_for_look(question: str) -> bool:
@@ -171,7 +176,7 @@ def _asks_fact(question: str, line: str) -> bool:
 
 
 def _rank(question: str, tools: Sequence[Tool]) -> list[tuple[float, Tool]]:
-    """Return the tools by how well their words match a question, the best first; equal ones by their names."""
+    """Return the tools by how well their words match a question, the best first; of equal ones searches, by name."""
     wanted = _terms(words.plain_line(question))
     described = [
         _weigh_terms(tool.name, tool.purpose, tuple(tool.examples), _describe_arguments(tool)) for tool in tools
@@ -180,7 +185,7 @@ def _rank(question: str, tools: Sequence[Tool]) -> list[tuple[float, Tool]]:
     for tool, has in zip(tools, described, strict=True):
         score = sum(has[term] * _rarity(term, described) for term in wanted if term in has)
         scored.append((score + _FORM * _count_forms(tool, question, is_near=score > 0), tool))
-    return sorted(scored, key=lambda each: (-each[0], each[1].name))
+    return sorted(scored, key=lambda each: (-each[0], not searches_by_words(each[1]), each[1].name))
 
 
 def _rarity(term: str, described: Sequence[Mapping[str, float]]) -> float:

@@ -17,6 +17,7 @@ from batos.history.why_nodes import Asking
 from batos.history.why_sentences import explain_redefined, explain_slot, explain_trial
 from batos.image import ids
 from batos.image.ids import iso
+from batos.image.ownership import CHORE, NOBODYS_DOORS
 from batos.image.roots import Root
 from batos.memory.records import memory_records
 from batos.memory.records.memory_records import MemoryKind
@@ -58,6 +59,7 @@ from batos.verbs.mission_verbs import (
     WHY,
     InspectArgs,
     MissionArgs,
+    MissionsArgs,
     ShowArgs,
     TurnsArgs,
     WhyArgs,
@@ -119,7 +121,7 @@ class Reader:
                     lambda given, *_told: read(
                         lambda: {
                             "missions": of.newest(
-                                given.limit, status=given.status, user=given.user, of_people=not given.mind
+                                given.limit, status=given.status, user=given.user, without=_hidden_doors(given)
                             )
                         }
                     ),
@@ -315,6 +317,11 @@ class Reader:
 def no_vectors(reason: str) -> BriefError:
     """Return the error of a recall by vectors alone, where there are none."""
     return BriefError(f"nothing can be found by vectors: {reason}", remedy="Recall by words: --mode text.")
+
+
+def _hidden_doors(given: MissionsArgs) -> frozenset[str]:
+    """Return the doors of missions that a list leaves out."""
+    return frozenset() if given.all else frozenset({CHORE}) if given.mind else NOBODYS_DOORS
 
 
 def reach_of(given: RecallArgs, asker: str) -> MemoryReach:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import structlog
@@ -11,7 +10,7 @@ import zmq.asyncio
 from zmq.utils import z85
 
 from batos.client.addresses import OWN, Address
-from batos.client.keys import USERNAME, Keyring
+from batos.client.keys import USERNAME, Keyring, identity
 
 #: Where libzmq asks for every connection, in the sockets' own context.
 _ZAP = "inproc://zeromq.zap.01"
@@ -74,11 +73,11 @@ class Gate:
         mechanism, shown = request[5], request[6:]
         if mechanism == b"PLAIN" and len(shown) == 2:
             known = self._keyring.is_token(shown[1]) and shown[0] == USERNAME.encode()
-            return _id("token", shown[1]) if known else None
+            return identity("token", shown[1]) if known else None
         if mechanism == b"CURVE" and len(shown) == 1:
             name = self._keyring.owner(shown[0])
             guest_watches = request[2] == EVENTS and name != OWN
-            return None if name is None or guest_watches else _id(f"key {name}", z85.encode(shown[0]))
+            return None if name is None or guest_watches else identity(f"key {name}", z85.encode(shown[0]))
         return None
 
     def admits(self, user: str) -> bool:
@@ -95,15 +94,5 @@ class Gate:
         """Return all that would come in now, by the names that their tokens and keys have here."""
         stamp = self._keyring.stamp()
         if stamp != self._seen:
-            self._seen, self._admitted = stamp, self._known_keys()
+            self._seen, self._admitted = stamp, self._keyring.identities()
         return self._admitted
-
-    def _known_keys(self) -> frozenset[str]:
-        keys = [*((key.name, key.public) for key in self._keyring.clients()), (OWN, self._keyring.own().public)]
-        token = _id("token", self._keyring.token().encode())
-        return frozenset({token, *(_id(f"key {name}", public.encode()) for name, public in keys)})
-
-
-def _id(kind: str, secret: bytes) -> str:
-    """Name a token or key in a way that does not give it away; a renewed one has another name."""
-    return f"{kind} {hashlib.sha256(secret).hexdigest()[:16]}"

@@ -1,0 +1,1 @@
+"""The HTTP door: one listener for OpenAI clients, Ollama clients and metrics."""
