@@ -257,6 +257,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
     publisher = Publisher(image.shared, {**APPLIERS, "method": lifecycle.fold}, clock)
     readings = Readings(settings, image, opened.journal, lifecycle, clock)
+
     # The one circle: a mission may ask a person, whose answer wakes missions. No worker works before all is built.
     async def perform(mission: str, stop_request: StopRequest) -> None:
         await built.mission_memory.catch_up_for(mission)
