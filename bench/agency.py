@@ -292,20 +292,20 @@ async def measure(folders: Sequence[Path], given: Any) -> dict[str, Any]:
     return tally.as_dict()
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and report."""
     parser = parser_of(__doc__ or "")
     parser.add_argument("--apis", type=Path, action="append", metavar="DIR", help="a folder with a folder for each API")
     parser.set_defaults(n=10)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     found: dict[str, Any] = {}
     for place in given.apis or [APIS]:
         folders = sorted(each.parent for each in place.glob("*/description.md"))[: 2 if given.quick else None]
         measured = asyncio.run(measure(folders, given))
         found = found | ({f"{key}_{place.name}": each for key, each in measured.items()} if found else measured)
     real = given.gguf or given.url
-    goals = [Goal(name, found[name], least, "at_least") for name, least in GOALS.items()]
-    goals = [*goals, Goal("packets_without_grant", found["packets_without_grant"], 0)] if real else []
+    goals = [Goal(name, found[name], least, "at_least") for name, least in GOALS.items()] if real else []
+    goals.append(Goal("packets_without_grant", found["packets_without_grant"], 0))
     report({**found, "model": given.gguf or given.url or "the emulator: shape, not figures"}, goals, given.json)
 
 

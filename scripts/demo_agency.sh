@@ -5,7 +5,7 @@ until [ -s "$work/service" ]; do kill -0 "$service"; sleep 0.1; done  # any pace
 address=$(head -n 1 "$work/service")
 approve_all() {
     local each
-    for each in $("$batos" approvals --json | .venv/bin/python -c 'import json, sys; print(*(a["id"] for a in json.load(sys.stdin)["data"]["approvals"] if a["status"] == "waiting"))'); do
+    for each in $("$batos" approvals --json | .venv/bin/python -c 'import json, sys; print(*(a["id"] for a in json.load(sys.stdin)["data"]["approvals"] if "answered_at" not in a))'); do
         shown approvals "$each"
         shown approve "$each"
     done

@@ -20,7 +20,7 @@ from batos.agency.apis.operations import (
     matches,
     variables,
 )
-from batos.agency.apis.parameters import listed, named, settle
+from batos.agency.apis.parameters import listed, named, settle, with_kind
 
 #: What the blocks of a section are about, by the words before them.
 Mode: TypeAlias = Literal["", "parameters", "reply", "error"]
@@ -342,7 +342,7 @@ def _operation(section: _Section) -> Operation:
             kept = (
                 shown if before is None else replace(before, name=shown.name, example=before.example or shown.example)
             )
-            made.setdefault(shown.name, noted_kind(kept))
+            made.setdefault(shown.name, with_kind(kept))
     for each in known.values():
         if (
             not _SECRET_PARAMETER.fullmatch(each.name)
@@ -353,15 +353,6 @@ def _operation(section: _Section) -> Operation:
     purpose = _purpose(section)
     words = "\n".join(section.words)
     return Operation("", call.path, purpose, tuple(made.values()), tuple(section.replies), tuple(section.errors), words)
-
-
-def noted_kind(parameter: Parameter) -> Parameter:
-    """Return a parameter of which the query shows an example: the example tells its kind."""
-    if parameter.kind == "string" and re.fullmatch(r"-?\d+", parameter.example):
-        return replace(parameter, kind="integer")
-    if parameter.kind == "string" and re.fullmatch(r"-?\d+\.\d+", parameter.example):
-        return replace(parameter, kind="number")
-    return parameter
 
 
 def _purpose(section: _Section) -> str:

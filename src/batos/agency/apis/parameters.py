@@ -118,3 +118,12 @@ def _choices(words: str) -> Iterator[str]:
 def _example(words: str) -> str:
     match = re.search(r"(?i)(?:e\.g\.|for example|such as|like|example:?)\s*,?\s*[`'\"]([^`'\"]{1,60})[`'\"]", words)
     return match[1] if match else ""
+
+
+def with_kind(parameter: Parameter) -> Parameter:
+    """Return a parameter of which the query shows an example: the example tells its kind."""
+    if parameter.kind == "string" and re.fullmatch(r"-?\d+", parameter.example):
+        return replace(parameter, kind="integer")
+    if parameter.kind == "string" and re.fullmatch(r"-?\d+\.\d+", parameter.example):
+        return replace(parameter, kind="number")
+    return parameter
