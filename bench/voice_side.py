@@ -158,9 +158,9 @@ async def uvm_over(url: str, *subscribers: Subscriber, seams: Seams | None = Non
             user="bench",
             image="memory://bench",
             ollama_host=url,
-            install="never",  # the calls of missions are counted, not those of who writes methods
             vram="48GiB",  # room for whatever model answers
-            **also,
+            # The calls of missions are counted, not those of who writes methods.
+            **{"install": "never", **also},
         )
         async with open_uvm(settings, Events(*subscribers, log=False), seams) as uvm:
             await uvm.readiness.genesis()

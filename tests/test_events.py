@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, is_typeddict
 
 import pytest
+from tests.minds.tool_boxes import FolderTools
 from ZODB.POSException import ConflictError
 
 from batos.events import Events
@@ -19,6 +20,7 @@ from batos.protocol.errors import BatosError, InternalError, OllamaUnreachable, 
 from batos.protocol.event_payloads import EVENTS, MISSION_RETRACTED, MISSION_STATUS, Event, MissionRetracted
 from batos.protocol.mission_documents import PlacementDocument
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
+from batos.uvm import Seams
 
 SOURCES = Path(__file__).resolve().parents[1] / "src" / "batos"
 
@@ -139,6 +141,7 @@ ELSEWHERE = {
     "image.packed",
     "erasure.step",
     "schedule.fired",
+    "mission.outside",
 }
 
 
@@ -147,7 +150,12 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
     heard = EventRecorder()
     bridge = ScriptedBridge(faulty)
     # In files, since a mind in memory is a copy of one whose genesis is done.
-    async with scripted_uvm(tmp_path, bridge, memory=False, events=Events(heard)) as uvm:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    tools = FolderTools(pages)
+    seams = Seams(toolboxes=(lambda context: tools if context.mission.brief.persona == "BABS" else None,))
+    async with scripted_uvm(tmp_path / "home", bridge, memory=False, events=Events(heard), seams=seams) as uvm:
+        await uvm.missions.ask({"text": "Look up who built the tower.", "persona": "BABS", "effort": "reflex"})
         report = as_file("report.txt", b"The pier was made of granite.", 100)
         await uvm.missions.ask({"text": "What is the pier made of?", "persona": "BRICK", "effort": "cycle"}, [report])
         bridge.respond = lambda request: "none" if "q1" in str(request.schema) else plain_reply(request)

@@ -24,7 +24,7 @@ def test_the_page_is_a_file_of_tests_that_pass(pytester: pytest.Pytester) -> Non
     (tests,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     pytester.makepyfile(test_page=tests)
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n")
-    pytester.runpytest_subprocess(*LOADED, "-p", "no:cacheprovider").assert_outcomes(passed=5)
+    pytester.runpytest_subprocess(*LOADED, "-p", "no:cacheprovider").assert_outcomes(passed=6)
 
 
 def test_without_pytest_asyncio_the_asynchronous_one_says_what_to_install(pytester: pytest.Pytester) -> None:

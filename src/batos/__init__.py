@@ -6,11 +6,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from batos.client.clients import AsyncClient, Client
     from batos.client.named_documents import Mission
+    from batos.client.tool_calls import ToolUse, always
+    from batos.client.tool_functions import read, tool
     from batos.protocol.brief import as_file
     from batos.protocol.errors import BatosError
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "BatosError", "Client", "Mission", "as_file"]
+__all__ = ["AsyncClient", "BatosError", "Client", "Mission", "ToolUse", "always", "as_file", "read", "tool"]
 
 #: Loaded when they are first asked for: `import batos` alone loads no library.
 _PLACES = {
@@ -18,7 +20,11 @@ _PLACES = {
     "BatosError": "batos.protocol.errors",
     "Client": "batos.client.clients",
     "Mission": "batos.client.named_documents",
+    "ToolUse": "batos.client.tool_calls",
+    "always": "batos.client.tool_calls",
     "as_file": "batos.protocol.brief",
+    "read": "batos.client.tool_functions",
+    "tool": "batos.client.tool_functions",
 }
 
 

@@ -41,6 +41,9 @@ class Settings(DoorSettings):
     journal: str = Field(default="", description="Journal URI; empty means derived from the image's.")
     ollama_host: str = Field(default="http://127.0.0.1:11434", description="The address of Ollama; OLLAMA_HOST.")
     user: str = Field(default="", description="User of a brief that names none; empty means the login name.")
+    look_up_contact: str = Field(
+        default="", max_length=200, description="An address or a page of yours that sites are told with each look-up."
+    )
     profile: str = Field(default="default", description="The codex's profile that names the models.")
     missions: int = Field(default=8, ge=1, le=256, description="Most missions that run at once.")
     queue: int = Field(default=1_000, ge=1, le=1_000_000, description="Most missions that may wait; others get: busy.")
@@ -145,7 +148,7 @@ class Settings(DoorSettings):
         default=1,
         ge=1,
         le=64,
-        description="The daemon's OLLAMA_NUM_PARALLEL: for the budget, and so many calls of one mission at once.",
+        description="The daemon's OLLAMA_NUM_PARALLEL: for the budget, and so many calls of a runner at once.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="warning", description="Least severe line on stderr."

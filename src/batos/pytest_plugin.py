@@ -13,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from batos.client.clients import Client
     from batos.config import Settings
+    from batos.protocol.tool_documents import CallReply
     from batos.uvm import UVM
     from ollama_emulator.emulator import Emulator, Options
 
@@ -38,12 +39,36 @@ class EmulatedOllama:
         self.emulator.faults.clear()
 
 
-class BatosServer:
-    """A server that runs beside the test: its home, its address, and clients of it."""
+class FakedTools:
+    """Tools whose results a test declares, and the calls that missions made of any tool, oldest first."""
 
-    def __init__(self, home: Path, address: str) -> None:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, object]]] = []
+        self._replies: dict[str, CallReply] = {}
+
+    def returns(self, tool: str, result: object) -> None:
+        """Let a tool bring a result, a text or any JSON, from now on; its function is not called."""
+        from batos.client.tool_functions import as_text
+
+        self._replies[tool] = {"outcome": "done", "text": as_text(result)}
+
+    def fails(self, tool: str, why: str) -> None:
+        """Let a tool fail for a reason from now on; its function is not called."""
+        self._replies[tool] = {"outcome": "failed", "text": why}
+
+    def answer(self, tool: str, arguments: Mapping[str, object]) -> CallReply | None:
+        """Note a call, and return what is declared of its tool; None: the tool itself is called."""
+        self.calls.append((tool, dict(arguments)))
+        return self._replies.get(tool)
+
+
+class BatosServer:
+    """A server that runs beside the test: its home, its address, clients of it, and what its missions' tools bring."""
+
+    def __init__(self, home: Path, address: str, tools: FakedTools) -> None:
         self.home = home
         self.address = address
+        self.tools = tools
 
     def client(self) -> Client:
         """Make a client for the test itself; the program under test makes its own."""
@@ -146,7 +171,9 @@ def batos_server(ollama: EmulatedOllama, batos_home: Path, batos_settings: dict[
     settings = _settings(ollama.url, batos_home, batos_settings)
     with portal.holding(open_server(settings, told=Events(log=False))) as (mind, places):
         portal.run(mind.readiness.genesis)
-        yield BatosServer(batos_home, places.bind.near)
+        tools = FakedTools()
+        mind.readiness.tool_places.stand_ins.append(tools.answer)
+        yield BatosServer(batos_home, places.bind.near, tools)
     portal.close()
 
 

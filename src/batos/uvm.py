@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.look_ups.granted import open_look_ups
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
 from batos.agency.sinks import SinkFactory
@@ -20,7 +22,7 @@ from batos.autotelic.curator import Curator, ModelSummaries
 from batos.autotelic.heartbeat import Expense, Heartbeat, HeartbeatParts
 from batos.care.packing import Packer, PackerParts
 from batos.care.upgrading import home_upgrading
-from batos.concurrency.jobs import Job
+from batos.concurrency.jobs import Job, task_group
 from batos.concurrency.threads import finish_despite_cancel
 from batos.config import Settings
 from batos.events import Events
@@ -33,19 +35,20 @@ from batos.image import node_lines
 from batos.image.evolving import Upgrading
 from batos.image.ids import utc_now
 from batos.image.image import LivingImage, Opening
-from batos.image.ownership import is_guest
 from batos.image.past import Overlay, PastImage
-from batos.image.roots import Root
 from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
+from batos.inference.vram.card import Card
 from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
+from batos.methods.generation.made_tools import MadeTools
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
+from batos.minds.context import MakesToolbox
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import VOTERS
 from batos.missions.counters import Counters
@@ -86,6 +89,10 @@ class Seams:
     pauses: Sequence[float] = PAUSES
     quiet: float = QUIET
     effects: EffectSeams = field(default_factory=EffectSeams)
+    #: Fetches pages of the world.
+    fetcher: Fetcher | None = None
+    #: What gives missions tools beside those that were granted.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,8 @@ class OpenedImage:
     image: LivingImage
     journal: Journal
     bridge: Ollama
+    #: The card behind the bridge, which copies of the mind share: calls of all sessions have their turns there.
+    card: Card
     events: Events
     clock: Callable[[], datetime]
 
@@ -192,7 +201,7 @@ async def open_past(today: UVM, tid: bytes, events: Events, mind: PastMind | Non
         copy = await asyncio.to_thread(LivingImage, opening)
         stack.push_async_callback(asyncio.to_thread, copy.close)
         await copy.prepare()
-        opened = OpenedImage(settings, copy, today.journal.as_of(tid), today.bridge, events, today.clock)
+        opened = OpenedImage(settings, copy, today.journal.as_of(tid), today.bridge, today.card, events, today.clock)
         quota = today.method_runtime.generator.generations.limit
         yield await _build(stack, opened, Seams(), CopySource(mind or PastMind(today.reconciler), quota))
 
@@ -227,7 +236,7 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
             await journal.drain()
 
     stack.push_async_callback(drain)
-    return OpenedImage(settings, image, journal, daemon, events, seams.clock)
+    return OpenedImage(settings, image, journal, daemon, Card(daemon, events, settings.parallel), events, seams.clock)
 
 
 def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions, Counters]:
@@ -239,23 +248,10 @@ def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions,
     return running_missions, counters
 
 
-@asynccontextmanager
-async def _task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """Open the one task group; what its user raises is raised as it is, where the group itself would wrap it."""
-    failure: BaseException | None = None
-    async with asyncio.TaskGroup() as group:
-        try:
-            yield group
-        except BaseException as error:  # raised below
-            failure = error
-    if failure is not None:
-        raise failure
-
-
 async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copied: CopySource | None = None) -> UVM:
     """Build the parts that work on the image; at the end they have stopped."""
     running_missions, counters = _count(stack, opened)
-    group = await stack.enter_async_context(_task_group())
+    group = await stack.enter_async_context(task_group())
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
     digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
     reconciler = _reconciler(opened, thinking, copied)
@@ -281,23 +277,25 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
     publisher.register(approval_subjects.FORGET_KIND, approvals.fold_forgetting)
-    making = RuntimeParts(settings, image, opened.journal, opened.bridge, events, clock, lifecycle, approvals, digests)
+    making = _runtime_parts(opened, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(
-        settings, image, opened.journal, publisher, events, clock, method_runtime.methods, digests, thinking,
-        readings.recollection, routes_anew=copied is not None and copied.mind.codex is not None,
-        rates=partial(_rates_for, opened, counters),
+        settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
+        thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
+        routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
+        look_ups=open_look_ups(
+            settings, image, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher
+        ), toolboxes=(MadeTools, *seams.toolboxes),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
-    finder, tell = EmbedderFinder(image, opened.bridge, readiness.ready), partial(_tell_vectors, events)
-    writer = ModelSummaries(missions.ask, readiness.answers, readiness.check)
+    finder = EmbedderFinder(image, opened.bridge, readiness.ready)
     built = UVM(
-        settings, image, opened.journal, opened.bridge, events, clock,
+        settings, image, opened.journal, opened.bridge, opened.card, events, clock,
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
-        VectorBackfill(image, store, finder.find, workers.is_idle, tell), _memory(opened, store, readings.recollection),
-        *_curating(opened, store, readings, writer, workers), _releaser(opened, seams.effects),
+        _backfill(opened, store, finder, workers), _memory(opened, store, readings.recollection),
+        *_curating(opened, readings, (missions, readiness), workers, store), _releaser(opened, seams.effects),
         Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
@@ -305,10 +303,13 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     return built
 
 
-def _rates_for(opened: OpenedImage, counters: Counters, root: Root, user: str, metric: bool) -> RatesDocument:
-    """Return what a user's mission may be told of the mind; a guest's, of that guest's missions alone."""
-    sources = (opened.journal, counters.snapshot(root))
-    return rates.describe(root, sources, opened.clock(), user if is_guest(user) else None, metric=metric)
+def _runtime_parts(
+    opened: OpenedImage, lifecycle: MethodLifecycle, approvals: Approvals, digests: Mapping[str, str]
+) -> RuntimeParts:
+    return RuntimeParts(
+        opened.settings, opened.image, opened.journal, opened.bridge, opened.card, opened.events, opened.clock,
+        lifecycle, approvals, digests,
+    )  # fmt: skip
 
 
 def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollection) -> MissionMemory:
@@ -316,21 +317,28 @@ def _memory(opened: OpenedImage, store: DocumentStore, recollection: Recollectio
     return MissionMemory(opened.image, store, opened.clock, AnswerMeter(recollection).change)
 
 
+def _backfill(opened: OpenedImage, store: DocumentStore, finder: EmbedderFinder, workers: Workers) -> VectorBackfill:
+    def tell(found: BackfillState) -> None:
+        opened.events.emit(MEMORY_VECTORS, MemoryVectors(model=found.model, missing=found.missing))
+
+    return VectorBackfill(opened.image, store, finder.find, workers.is_idle, tell)
+
+
 def _curating(
-    opened: OpenedImage, store: DocumentStore, readings: Readings, writer: ModelSummaries, workers: Workers
+    opened: OpenedImage, readings: Readings, asked: tuple[Missions, Readiness], workers: Workers, store: DocumentStore
 ) -> tuple[Curator, Heartbeat]:
     """Make the curator, and the heartbeat by which it works when nobody asks."""
+    writer = ModelSummaries(asked[0].ask, asked[1].answers, asked[1].check)
     settings, folds = opened.settings, FoldStore(opened.image, store, readings.recollection.search, opened.clock)
     curator = Curator(opened.image, folds, opened.clock, opened.events, writer)
     duties = [
         heartbeat.curating(curator, settings.cold_days, opened.clock), entropy_days.tuning(opened.image, opened.clock),
     ]  # fmt: skip
     budget = Expense(settings.heartbeat_seconds, settings.heartbeat_calls, settings.heartbeat_tokens)
-    return curator, Heartbeat(
-        HeartbeatParts(
-            opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power,
-        )
-    )  # fmt: skip
+    parts = HeartbeatParts(
+        opened.image, opened.clock, workers.is_idle, duties, budget, settings.audit_every, heartbeat.has_power
+    )
+    return curator, Heartbeat(parts)
 
 
 def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
@@ -372,10 +380,6 @@ def _keep(stack: AsyncExitStack, job: Job) -> None:
     stack.push_async_callback(_finish, job.stop)
 
 
-def _tell_vectors(events: Events, state: BackfillState) -> None:
-    events.emit(MEMORY_VECTORS, MemoryVectors(model=state.model, missing=state.missing))
-
-
 def _rules(settings: Settings) -> Rules:
     return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
@@ -385,14 +389,10 @@ def _reconciler(
 ) -> Reconciler:
     """Make what brings models and image to the codex; models that runs think with, or paid answers name, are kept."""
     auditing = Auditing(integrity.audit, opened.settings, opened.image, opened.bridge, opened.clock)
+    parts = (opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing)
     if copied is not None:
-        return PastReconciler(
-            opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing, mind=copied.mind
-        )
-    return Reconciler(
-        opened.settings, opened.image, opened.bridge, opened.events, opened.clock, auditing,
-        lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()),
-    )  # fmt: skip
+        return PastReconciler(*parts, mind=copied.mind)
+    return Reconciler(*parts, lambda: opened.journal.models(opened.image.unfolded_missions()).union(*thinking.values()))
 
 
 async def _finish(close: Callable[[], Awaitable[None]]) -> None:

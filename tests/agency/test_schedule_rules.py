@@ -47,6 +47,9 @@ def cron(line: str, zone: str = BERLIN) -> Rule:
         ("every  30 min", "every 30 minutes", "2026-11-30T18:30:00+01:00"),
         ("every hour", "every 1 hour", "2026-11-30T19:00:00+01:00"),
         ("once tomorrow 9:00", "once 2026-12-01 09:00", "2026-12-01T09:00:00+01:00"),
+        ("tomorrow 9:00", "once 2026-12-01 09:00", "2026-12-01T09:00:00+01:00"),
+        ("in 2 hours", "once 2026-11-30 20:00", "2026-11-30T20:00:00+01:00"),
+        ("friday at 6pm", "once 2026-12-04 18:00", "2026-12-04T18:00:00+01:00"),
         ("once friday 6pm", "once 2026-12-04 18:00", "2026-12-04T18:00:00+01:00"),
         ("once monday 12am", "once 2026-12-07 00:00", "2026-12-07T00:00:00+01:00"),
         ("once 2026-12-01T09:00Z", "once 2026-12-01 10:00", "2026-12-01T10:00:00+01:00"),
@@ -79,6 +82,13 @@ def test_what_says_no_time(said: str) -> None:
         parse(said, BERLIN, NOW)
     assert refused.value.field == "when"
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize("said", ["yesterday 9:00", "once yesterday 9:00", "2026-11-30 17:59", "once today 3:00"])
+def test_a_moment_that_has_passed(said: str) -> None:
+    """It is no riddle what was wrong."""
+    with pytest.raises(BriefError, match="has passed"):
+        parse(said, BERLIN, NOW)
 
 
 def test_no_such_zone() -> None:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from batos.cli.declared import take
 from batos.cli.verb_options import VerbCall
-from batos.protocol.wire_messages import Asker, MemoryName, Moment, Name, Place, StrictModel
+from batos.protocol.wire_messages import Asker, GrantTarget, MemoryName, Moment, Name, Place, StrictModel
 from batos.verbs.wire_verb import WireVerb
 
 
@@ -88,3 +88,45 @@ def test_help_and_text_are_those_of_the_declaration() -> None:
     assert json.loads(TRIP.in_words({"place": "pier"})) == {"place": "pier"}
     told = WireVerb[TripArgs, Mapping[str, object]]("trip", TripArgs, "trip PLACE", "Off to {place}.", lambda _: "Off!")
     assert (told.in_words({"place": "pier"}), told.in_words({}, whole=True)) == ("Off to pier.", "Off!")
+
+
+class PassArgs(StrictModel):
+    """Grant a pass: to where, and through which doors."""
+
+    target: GrantTarget = Field(description="Where to.")
+    ports: list[int] = Field(default=[], description="Doors.")
+    hosts: list[Name] = Field(default=[], description="Houses.")
+
+
+PASS = WireVerb[PassArgs, Mapping[str, object]]("pass", PassArgs, "pass TARGET")
+
+
+def passed(home: Path, *arguments: str) -> dict[str, Any]:
+    """The arguments of that request."""
+    seen: dict[str, Any] = {}
+
+    @take(PASS)
+    def grant(called: VerbCall, given: dict[str, Any]) -> int:
+        """Keep what is given."""
+        seen.update(given)
+        return 0
+
+    grant.main([*arguments, "--home", str(home)], standalone_mode=False)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "word", ["any", "memory", "en", "docs.python.org/3/", "example.org:8080", "http://127.0.0.1:9/x"]
+)
+def test_a_word_for_a_source_stays_a_word(word: str, tmp_path: Path) -> None:
+    """An address too; lists are named one by one."""
+    arguments = [word, "--ports", "80", "--ports", "81", "--hosts", "a.example"]
+    assert passed(tmp_path, *arguments) == {"target": word, "ports": [80, 81], "hosts": ["a.example"]}
+
+
+@pytest.mark.parametrize("word", ["./en", "notes/x", "papers", "en"])
+def test_what_could_be_a_file_becomes_a_path(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is a file of that name, it is meant."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en").touch()
+    assert passed(tmp_path / "home", word)["target"] == str(tmp_path / word)

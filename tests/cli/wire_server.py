@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import zmq
 import zmq.asyncio
 from tests.waiting import HANG, until
 
+from batos.agency.callers import Callers
 from batos.cli.verb_options import own_folder
 from batos.client import addresses
 from batos.client.addresses import ServerRecord, parse_listening
@@ -70,6 +72,10 @@ class ScriptedUvm:
     @property
     def readiness(self) -> ScriptedUvm:
         return self
+
+    @property
+    def tool_places(self) -> SimpleNamespace:
+        return SimpleNamespace(callers=Callers())
 
     def heed_person(self) -> None:
         """Nothing works that would give way."""

@@ -156,7 +156,7 @@ def test_genesis_declares_the_steps_and_keeps_what_was_redefined(connection: Con
     assert graph.build(root, codex) == []
     assert steps_of(root["orchestrator_obj"]).steps["DECOMPOSING"] == fewer
     assert [step for step, _ in steps_of(root["orchestrator_obj"]).redefined_states()["DECOMPOSING"]] == [
-        "recall_for_parts", "compute",
+        "recall_for_parts", "use_tools_for_parts", "compute",
     ]  # fmt: skip
 
 

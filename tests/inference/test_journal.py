@@ -118,7 +118,7 @@ def test_a_log_answers_what_was_put(put: list[tuple[list[dict[str, str]], State]
     records = [record(number, {**REQUEST, "messages": said}, state) for number, (said, state) in enumerate(put)]
     for each in records:
         log.put(each)
-    assert reloaded(log).records() == records
+    assert [each.record() for each in reloaded(log).entries] == records
 
 
 @settings(max_examples=60)
@@ -131,7 +131,7 @@ def test_an_open_entry_is_moved_on(first: list[dict[str, str]], second: list[dic
     done = replace(one, state="done", partial=None, response={"text": "whole"}, ended="t9")
     for each in (one, replace(one, partial="half and more"), two, done):
         log.put(each)
-    assert reloaded(log).records() == [done, two]
+    assert [each.record() for each in reloaded(log).entries] == [done, two]
 
 
 def test_long_prompts_are_deflated() -> None:

@@ -14,7 +14,6 @@ from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 
 from batos.events import Events
 from batos.image.transactions import snapshot
-from batos.inference.call_order import CallOrder
 from batos.inference.cost import SpendingLimits, cost_of
 from batos.inference.journal import MISSIONS
 from batos.inference.ollama.bridge import ChatRequest
@@ -455,34 +454,3 @@ async def test_a_held_mission_pays_for_what_is_under_way_and_for_no_more() -> No
         await session.think(asked("1"), step("1"))
         holding = False
         await session.think(asked("3"), step("3"))
-
-
-async def test_calls_take_turns_as_the_session_is_told() -> None:
-    """With one turn the second call is sent when the first is answered and kept; what the journal has needs none."""
-    async with desk() as at:
-        bridge = CountedBridge(gate=asyncio.Event())
-        session = at.session(bridge, turns=CallOrder(1))
-        both = [asyncio.create_task(session.think(asked(each), step(each))) for each in ("1", "2")]
-        await until(lambda: sum(bridge.begun.values()) == 1)
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert sum(bridge.begun.values()) == 1
-        assert bridge.gate is not None
-        bridge.gate.set()
-        await asyncio.gather(*both)
-        assert session.cost.calls == session.paid_count == 2
-        async with session.turns.turn(()):
-            await session.think(asked("2"), step("2"))
-
-
-async def test_a_call_whose_turn_comes_too_late_is_not_made() -> None:
-    """While it waited another spent the budget: it is refused and costs nothing."""
-    async with desk() as at:
-        bridge = CountedBridge()
-        session = at.session(bridge, turns=CallOrder(1), limits=SpendingLimits(1, 9_999, HOUR))
-        first, second = await asyncio.gather(
-            *(session.think(asked(each), step(each)) for each in ("1", "2")), return_exceptions=True
-        )
-        assert not isinstance(first, BaseException)
-        assert isinstance(second, Refused)
-        assert sum(bridge.begun.values()) == 1

@@ -108,17 +108,17 @@ async def test_what_is_left_uncomputed_is_not_shown(mind: Mind) -> None:
     shown = await ask(mind.uvm, COUNTED, FILES, effort="reflex")
     assert "computed" not in shown["provenance"]
     assert "Computed from" not in str(asked(mind.bridge))
-    assert [step for step, _ in shown["provenance"]["steps"]["IDLE"]] == ["recall", "rules"]
+    assert [step for step, _ in shown["provenance"]["steps"]["IDLE"]] == ["recall", "use_tools", "rules"]
 
 
 async def test_moved_steps_ask_the_same(mind: Mind) -> None:
     """Computing and the rules of an answer do not rest on each other, nor do the two steps after a division."""
     await ask(mind.uvm, COUNTED, FILES)
     before = asked(mind.bridge)
-    recall, compute, rules = default_steps("IDLE")
-    await redefine(mind.uvm, "IDLE", (recall, rules, compute))
-    divide, remembered, for_parts = default_steps("DECOMPOSING")
-    await redefine(mind.uvm, "DECOMPOSING", (divide, for_parts, remembered))
+    recall, tools, compute, rules = default_steps("IDLE")
+    await redefine(mind.uvm, "IDLE", (recall, rules, compute, tools))
+    divide, remembered, tools, for_parts = default_steps("DECOMPOSING")
+    await redefine(mind.uvm, "DECOMPOSING", (divide, for_parts, tools, remembered))
     await ask(mind.uvm, COUNTED, FILES)
     assert asked(mind.bridge) == [*before, *before]
 

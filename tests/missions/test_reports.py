@@ -20,8 +20,9 @@ from batos.image import roots
 from batos.image.ownership import DOOR, NOBODYS_DOORS
 from batos.missions import reports
 from batos.protocol.errors import NotFound, StreamCut
+from batos.protocol.evidence_documents import PromptDocument
 from batos.protocol.image_documents import SampleDocument
-from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument
 
 ALWAYS = {"id", "status", "brief", "accepted_at", "trust", "states", "cost"}
 ANSWERED = {"answer", "voices", "route", "provenance", "tid"}

@@ -26,6 +26,8 @@ EXITS = {
     "NoServer": 6,
     "TimedOut": 7,
     "ApprovalNeeded": 7,
+    "OutcomeUnknown": 7,
+    "LookUpFailed": 1,
     "MethodFailed": 1,
     "MissionFailed": 1,
     "ObjectError": 1,

@@ -8,7 +8,7 @@ import pytest
 
 from batos.client.named_documents import CitedSource, MissionCost, MissionLearning, MissionRoute
 from batos.inference.cost import Cost
-from batos.inference.placement import Placement
+from batos.inference.vram.placement import Placement
 from batos.protocol.evidence_documents import CitationDocument
 from batos.protocol.mission_documents import CostDocument, LearningDocument, PlacementDocument, RouteDocument
 

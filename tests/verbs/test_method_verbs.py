@@ -103,10 +103,32 @@ def test_lists() -> None:
         ["brick_prototype_obj.plan_facet_", "facet", "active", "2", "of", "3", "12", "1", "300"],
         ["brick_prototype_obj.plan_facet_", "facet", "retired", "none", "of", "3", "12", "1", "it", "failed"],
     ]
-    tool: Any = {"tool": "tools_obj.winch_", "signature": "winch_(self, load)", "calls": 3, "what": "Lift\n  it."}
-    assert telling.tools_text({"tools": [tool]}).splitlines()[1].split() == [
-        *("tools_obj.winch_", "winch_(self,", "load)", "3", "Lift", "it."),
+    tool: Any = {
+        "tool": "tools_obj.winch_",
+        "signature": "winch_(self, load)",
+        "calls": 3,
+        "what": "Lift\n  it.",
+        "by": "coder",
+    }
+    assert telling.tools_text({"tools": [tool], "written": []}).splitlines()[1].split() == [
+        *("tools_obj.winch_", "winch_(self,", "load)", "3", "coder", "Lift", "it."),
     ]
+    look: Any = {
+        "tool": "look",
+        "kind": "program",
+        "by": "ada",
+        "place": "m-1",
+        "reads": True,
+        "error": "",
+        "what": "Look.",
+    }
+    lamp = look | {"tool": "lamp", "kind": "file", "by": "the home", "place": "/tools/lamp.py", "reads": False}
+    broken = lamp | {"tool": "broken.py", "error": "SyntaxError: line 1"}
+    shown = telling.tools_text({"tools": [], "written": [look, lamp, broken]}).splitlines()
+    assert [" ".join(each.split()) for each in shown[1:]] == [
+        "look program ada m-1 reads Look.", "lamp file the home /tools/lamp.py may change something Look.",
+        "broken.py file the home /tools/lamp.py SyntaxError: line 1",
+    ]  # fmt: skip
 
 
 def test_a_history() -> None:

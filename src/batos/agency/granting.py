@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from batos.agency.look_ups.grants import look_up_document
 from batos.agency.payloads import describe
-from batos.agency.records import effect_records
+from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
 from batos.agency.sinks import FileSink, Guard, HttpSink, Sink, check_address, guard_nothing
 from batos.client.addresses import read_record
@@ -134,6 +135,8 @@ def open_sink(capability: UvmObject, guard: Guard = guard_nothing) -> Sink:
 
 def grant_document(capability: UvmObject) -> GrantDocument:
     """Return a grant for doors."""
+    if look_up_records.is_look_up(capability):
+        return look_up_document(capability)
     slots = own_slots(capability)
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],

@@ -108,5 +108,8 @@ def describe(operation: str, payload: Mapping[str, Any]) -> str:
         return "something that was erased"
     if operation == "effect.append":
         return f"append {len(payload['text'].encode()):,} bytes to {payload['path']}"
+    if operation == "tool.call":
+        text = json.dumps(payload["arguments"], ensure_ascii=False)
+        return f"call {payload['tool']} {text if len(text) <= 60 else f'{text[:59]}…'}"
     text = json.dumps(payload["data"], ensure_ascii=False)
     return f"post {text if len(text) <= 60 else f'{text[:59]}…'}"

@@ -94,19 +94,11 @@ def parse(text: str, zone: str, now: datetime) -> Rule:
     first, _, rest = words.partition(" ")
     if first.lower() == "on":
         return _event(text.strip().partition(" ")[2].strip(), zone)  # a folder's name may have several blanks
-    match first.lower():
-        case "every" | "daily" | "weekdays":
-            return _every(first.lower(), rest, zone)
-        case "once":
-            try:  # moments are kept to the millisecond
-                moment = _moment(rest, now.astimezone(clock)).replace(microsecond=0)
-            except OverflowError as error:
-                raise _wrong(text) from error
-            if moment <= now:
-                raise BriefError(f"{rest!r} has passed", field="when", remedy="Name a moment that is to come.")
-            local = moment.astimezone(clock)
-            return Rule("once", f"once {local:%Y-%m-%d %H:%M}", zone, moment=moment.astimezone(UTC).isoformat())
-    return _cron(words, zone)
+    if first.lower() in {"every", "daily", "weekdays"}:
+        return _every(first.lower(), rest, zone)
+    if len(words.split()) == 5 and first.lower() != "once":
+        return _cron(words, zone)
+    return _once(rest if first.lower() == "once" else words, now.astimezone(clock), zone)
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -132,9 +124,18 @@ def _wrong(text: str) -> BriefError:
     return BriefError(f"{text[:80]!r} says no time", field="when", remedy=_REMEDY)
 
 
+def _once(text: str, now: datetime, zone: str) -> Rule:
+    """Read one moment, as `tomorrow 9:00`. Raises: BriefError: it is none, or it has passed."""
+    try:  # moments are kept to the millisecond
+        moment = _moment(text, now).replace(microsecond=0)
+    except OverflowError as error:
+        raise _wrong(text) from error
+    if moment <= now:
+        raise BriefError(f"{text!r} has passed", field="when", remedy="Name a moment that is to come.")
+    return Rule("once", f"once {moment:%Y-%m-%d %H:%M}", zone, moment=moment.astimezone(UTC).isoformat())
+
+
 def _cron(line: str, zone: str) -> Rule:
-    if len(line.split()) != 5:
-        raise _wrong(line)
     try:
         CronSim(line, datetime(2000, 1, 1, tzinfo=UTC))
     except (CronSimError, ValueError) as error:
@@ -184,7 +185,7 @@ def _moment(text: str, now: datetime) -> datetime:
     if words[:1] == ["in"]:
         span = _SPAN.fullmatch(" ".join(words[1:]))
         if span is None:
-            raise _wrong(f"once {text}")
+            raise _wrong(text)
         return now + timedelta(seconds=max(_span(span), 1.0))
     try:
         return _in_zone(datetime.fromisoformat(text.strip().upper().replace(" ", "T", 1)), now)
@@ -204,8 +205,9 @@ def _in_zone(moment: datetime, now: datetime) -> datetime:
 
 def _day(word: str, now: datetime) -> datetime | None:
     """Return the day that a word means; None: it means none."""
-    if word in {"today", "tomorrow"}:
-        return now + timedelta(days=word == "tomorrow")
+    near = ("yesterday", "today", "tomorrow")
+    if word in near:
+        return now + timedelta(days=near.index(word) - 1)
     if word in _DAYS:
         return now + timedelta(days=(_DAYS.index(word) - now.weekday() - 1) % 7 + 1)
     try:

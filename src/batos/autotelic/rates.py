@@ -21,9 +21,10 @@ from batos.image.ids import iso
 from batos.image.records import OPEN
 from batos.image.roots import Root
 from batos.inference.journal import Entries
+from batos.minds.context import Rates
 from batos.minds.context_building import failures_of
 from batos.missions import reports
-from batos.missions.counters import add_counts
+from batos.missions.counters import Counters, add_counts
 from batos.protocol.image_documents import CountersDocument, CountsDocument
 from batos.protocol.mission_documents import CostDocument, MissionDocument, ProvenanceDocument
 from batos.protocol.motion_documents import (
@@ -58,6 +59,16 @@ class _EndedMission(NamedTuple):
     sentences: Mapping[str, int]
     failures: tuple[str, ...]
     outcome: float | None
+
+
+def for_missions(journal: Entries, counters: Counters, clock: Callable[[], datetime]) -> Rates:
+    """Return what tells a user's mission the rates of the mind; a guest's, of that guest's missions alone."""
+
+    def tell(root: Root, user: str, metric: bool) -> RatesDocument:
+        own = user if ownership.is_guest(user) else None
+        return describe(root, (journal, counters.snapshot(root)), clock(), own, metric=metric)
+
+    return tell
 
 
 def describe(

@@ -12,7 +12,8 @@ from batos.care.mind_export import empty_folder
 from batos.image import roots
 from batos.image.records import TRUST
 from batos.missions.readings import Readings
-from batos.protocol.mission_documents import MissionDocument, PromptDocument
+from batos.protocol.evidence_documents import PromptDocument
+from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.motion_documents import TrainingReport
 from batos.records import outcomes
 

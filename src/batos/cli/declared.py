@@ -221,6 +221,8 @@ def _type(kind: object, notes: Collection[object]) -> Any:
         return click.FloatRange(least, most)
     if Meaning.PLACE in notes:
         return _whole_place
+    if Meaning.TARGET in notes:
+        return _granted_target
     if Meaning.MEMORY in notes:
         return place_of
     if any(isinstance(each, AfterValidator) and each.func is utc_moment for each in notes):
@@ -238,6 +240,15 @@ def _whole_place(value: str) -> str:
     """Return an address as it stands, and a path from the root. Raises: click.BadParameter: it is empty."""
     given = given_name(value)
     return given if re.match(r"[a-z]+://", given) else str(Path(given).absolute())
+
+
+#: Words that stand for a source: `any`, `memory`, a language, a host with or without a path.
+_SOURCE: Final = re.compile(r"any|memory|[a-z]{2,3}|[\w-]+(\.[\w-]+)+(:\d+)?(/.*)?")
+
+
+def _granted_target(value: str) -> str:
+    """Return a word for a source as it stands, where there is no such file; else as a place."""
+    return value if _SOURCE.fullmatch(value) and not Path(value).exists() else _whole_place(value)
 
 
 def _pop(typed: dict[str, Any], name: str) -> Any:

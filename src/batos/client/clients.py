@@ -12,7 +12,7 @@ import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from batos.client.keys import Credentials, ServerAddress
 from batos.client.line import Line, Patience, line_to
@@ -20,8 +20,10 @@ from batos.client.named_documents import AsyncStream, Document, Mission, Mission
 from batos.client.pending import OnAcknowledged, OnEvent
 from batos.client.portal import Portal
 from batos.client.sending import send_files
+from batos.client.tool_calls import Approve, ToolCalls
 from batos.protocol.brief import File, read_file
 from batos.protocol.effect_documents import EffectList, GrantList
+from batos.protocol.errors import UsageError
 from batos.protocol.history_documents import RedonePage, UndonePage
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RememberedPage
@@ -106,6 +108,7 @@ class AsyncClient:
         *,
         files: Sequence[Attached] = (),
         as_of: str | None = None,
+        tools: Sequence[Callable[..., object]] = (),
         **brief: object,
     ) -> Mission:
         """Ask, wait for the mission's end, and return it with any status; `answer` has the text if it is done.
@@ -114,23 +117,32 @@ class AsyncClient:
         has them all); `schema` takes a pydantic model too, and `Mission.value` is the answer by it. `on_event` gets
         every event of the mission, `on_acknowledged` its id once it is committed.
         `as_of` asks the mind as it was at a time, right after a mission, or at a commit; nothing is kept of that.
+        `tools` are functions of this program that the mission may call, and `approve=` (an `Approve`) decides about the
+        calls that may change something, also of tools in files (docs/tools.md).
         """
+        approve = cast("Approve | None", brief.pop("approve", None))
         whole = {**_as_document(brief), "text": text, "attachments": await self.attach(files)}
         args = {"brief": whole, "follow": True, **_moment(as_of)}
-        return Mission(await self.call("submit", args, on_event, on_acknowledged))
+        if not tools and approve is None:
+            return Mission(await self.call("submit", args, on_event, on_acknowledged))
+        async with ToolCalls(tools, approve, self.call, on_event) as calls:
+            args["brief"] = {**whole, "tools": calls.declarations, "caller": calls.caller}
+            return Mission(await self.call("submit", args, calls.on_event, on_acknowledged))
 
     def stream(
         self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: object
     ) -> AsyncStream:
-        """Ask and read the answer as it is written, token by token."""
+        """Ask and read the answer as it is written, token by token; `brief` takes what `ask` takes."""
 
         async def asking(on_event: OnEvent, on_acknowledged: OnAcknowledged) -> Mission:
-            return await self.ask(text, on_event, on_acknowledged, files=files, as_of=as_of, **brief)
+            return await self.ask(text, on_event, on_acknowledged, files=files, as_of=as_of, **cast("Any", brief))
 
         return AsyncStream(asking)
 
     async def submit(self, /, text: str, *, files: Sequence[Attached] = (), **brief: object) -> str:
         """Submit a question and return the id of its mission, which the server has committed by then."""
+        if "tools" in brief:
+            raise UsageError("tools are run while the program waits", remedy="Use `ask` or `stream`.")
         whole = {**_as_document(brief), "text": text, "attachments": await self.attach(files)}
         return str((await self.call("submit", {"brief": whole}))["mission"])
 
@@ -335,7 +347,7 @@ class Client:
         self._finalizer()
 
     def stream(self, text: str, *, files: Sequence[Attached] = (), as_of: str | None = None, **brief: object) -> Stream:
-        """Ask and read the answer as it is written, token by token."""
+        """Ask and read the answer as it is written, token by token; `brief` takes what `ask` takes."""
         return Stream(self.portal, self.twin.stream(text, files=files, as_of=as_of, **brief))
 
     def watch(self, topics: Sequence[str] = ("",)) -> Generator[Document, None, None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Generic, ParamSpec, Protocol
@@ -225,3 +226,16 @@ class Job:
         if self._timer is None or not math.isfinite(at):
             return None
         return (now + timedelta(seconds=at - self._timer.time())).isoformat(timespec="seconds")
+
+
+@asynccontextmanager
+async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """Open a task group; what its user raises is raised as it is, where the group itself would wrap it."""
+    failure: BaseException | None = None
+    async with asyncio.TaskGroup() as group:
+        try:
+            yield group
+        except BaseException as error:  # raised below
+            failure = error
+    if failure is not None:
+        raise failure

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from batos.inference import model_names
 from batos.inference.ollama import catalogue
 from batos.inference.ollama.chat import ChatRequest
-from batos.inference.placement import place_of
+from batos.inference.vram.placement import place_of
 from batos.protocol.errors import BatosError, ModelMissing, OllamaTimeout, OllamaUnfit
 from batos.protocol.image_documents import StandingDocument
 from batos.protocol.mission_documents import ErrorDocument, LoadedModel

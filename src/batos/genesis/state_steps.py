@@ -76,6 +76,12 @@ TABLE: Final[Mapping[str, tuple[KernelStep, ...]]] = {
             ),
             is_required=True,
         ),
+        KernelStep(
+            "use_tools",
+            "tools that were given bring what the question needs and nothing known carries",
+            (BoundRange("calls", 3, range(4), "calls that are chosen for the question"),),
+            after=("recall",),
+        ),
         KernelStep("compute", "counts, sums and days that the question asks for are computed", after=("recall",)),
         KernelStep(
             "rules",
@@ -90,6 +96,12 @@ TABLE: Final[Mapping[str, tuple[KernelStep, ...]]] = {
             "recall_for_parts",
             "parts of memory that match the sub-queries join the evidence",
             (BoundRange("most", 3, range(1, 9), "parts that each sub-query adds, of those that its recall finds"),),
+            after=("divide",),
+        ),
+        KernelStep(
+            "use_tools_for_parts",
+            "tools bring what the sub-queries need",
+            (BoundRange("calls", 3, range(4), "calls that are chosen for each sub-query"),),
             after=("divide",),
         ),
         KernelStep("compute", "counts, sums and days that the sub-queries ask for are computed", after=("divide",)),

@@ -24,7 +24,8 @@ from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions import reports
 from batos.missions.readings import Readings
 from batos.protocol.errors import BriefError, Refused, TimedOut
-from batos.protocol.mission_documents import AsOfDocument, MissionDocument, PromptDocument
+from batos.protocol.evidence_documents import PromptDocument
+from batos.protocol.mission_documents import AsOfDocument, MissionDocument
 
 _TID: Final = re.compile(r"tid:0x[0-9a-fA-F]{1,16}")
 #: The span of ids of the commits of one second.

@@ -17,12 +17,13 @@ from batos.history.why_nodes import (
     make_call,
     make_commit,
     make_node,
+    make_outside,
 )  # fmt: skip
 from batos.image import ownership, roots
 from batos.image.ids import serial_of
 from batos.image.past import first_writing, published_at
 from batos.image.records import Lineage, MissionRecord
-from batos.inference.journal import Record, is_embedding
+from batos.inference.journal import Record, is_of_model
 from batos.methods.lifecycle.method_reports import change_for, provenance_for
 from batos.objects.method import Method
 from batos.objects.prototype import own_slots
@@ -51,6 +52,7 @@ def explain_mission(asking: Asking, mission: str) -> WhyNode:
             *_explain_wish(asking, record, known),
             *_explain_attempts(asking, mission, record),
             *make_calls(asking, mission),
+            *_explain_tools(known),
             *explain_recalled(asking, brief, known),
             *_explain_methods(asking, known),
             *_explain_writes(asking, known),
@@ -65,6 +67,15 @@ def _explain_options(brief: Mapping[str, object]) -> Iterator[WhyNode]:
         if name in brief:
             value = brief[name]
             yield make_node("option", f"{name} {value if isinstance(value, str) else json.dumps(value)}")
+
+
+def _explain_tools(known: ProvenanceDocument) -> Iterator[WhyNode]:
+    """Yield each call of a tool with its arguments, why it was made, and what it brought."""
+    for each in known.get("tools", ()):
+        given = json.dumps(each["arguments"], ensure_ascii=False)
+        brought = f"failed: {each['failure']}" if each["failure"] else f"brought {len(each['texts'])} texts"
+        texts = [make_node("text", f"{text['title']} of {text['source']}", at=text["at"]) for text in each["texts"]]
+        yield make_node("tool", f"{each['tool']} {given} {brought}; {each['why']}", texts, each["path"])
 
 
 def _explain_wish(asking: Asking, record: MissionRecord, known: ProvenanceDocument) -> Iterator[WhyNode]:
@@ -117,13 +128,14 @@ def _explain_attempts(asking: Asking, mission: str, record: MissionRecord) -> It
 
 def records_of(asking: Asking, mission: str) -> list[Record]:
     """Return the calls of a mission that wrote something, in order."""
-    return [each for each in asking.journal.sound([mission]) if not is_embedding(each)]
+    return [each for each in asking.journal.sound([mission]) if is_of_model(each)]
 
 
 def make_calls(asking: Asking, mission: str) -> Iterator[WhyNode]:
     """Yield each call of a mission; the last word is that of the last one. Erased ones are told in one line."""
     for each in records_of(asking, mission):
         yield make_call(each)
+    yield from map(make_outside, asking.journal.outside([mission]))
     if erased := asking.journal.count_erased([mission]):
         yield make_node("call", f"{erased} of its calls, whose words are erased; their digests are in the journal")
 
@@ -148,6 +160,9 @@ def explain_evidence(asking: Asking, brief: Mapping[str, Any], told: Mapping[str
             return make_node("memory", f"{told['name']}, which is forgotten", ref=told["memory"])
         found = explain_memory(asking, document)
         return {**found, "text": f"{found['text']}; found by {told['why']}"} if told.get("why") else found
+    if told.get("source"):
+        span = f"characters {told['start']} to {told['start'] + told['length']}"
+        return make_node("brought", f"{told['name']}, {span}, came of {told['source']}", ref=told["sha256"])
     if told.get("trust") == "tool":
         return make_node("figures", f"{told['name']}, counted from the mind's own records for this question{quote}")
     text = f"{told['name']}, characters {told['start']} to {told['start'] + told['length']}, came with the question"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -75,6 +75,25 @@ def make_call(record: Record) -> WhyNode:
     text = f"{record.path} by {record.model} ({record.digest[:12]}){spent}"
     state = "" if record.state == "done" else f", {record.state}"
     return make_node("call", text + state, [_prompt_of(record)], record.key, record.started)
+
+
+def make_outside(record: Record) -> WhyNode:
+    """Return the node of a call to the world: its step, what was asked, and its state where it is not done."""
+    if not record.request:
+        return make_node("outside", f"{record.path}: its words are erased", ref=record.key, at=record.started)
+    asked = ", ".join(f"{name} {value}" for name, value in sorted(record.request["asked"].items()))
+    state = "" if record.state == "done" else f", {record.state}"
+    text = f"{record.path}: {record.request['kind']} ({asked}){state}"
+    return make_node("outside", text, _pages_of(record), record.key, record.started)
+
+
+def _pages_of(record: Record) -> Iterator[WhyNode]:
+    """Yield the node of a page that a call brought; `batos show MISSION --prompts` prints it as it was."""
+    document = ((record.response or {}).get("value") or {}).get("document")
+    if document is not None:
+        size = f"{len(document['text']):,} characters of a page of {len(document['page']):,}"
+        named = f"{document['title']}, read {document['at']}, {size}, SHA-256 {document['digest'][:12]}"
+        yield make_node("page", named, ref=f"{record.mission} {record.path}", at=document["at"])
 
 
 def _prompt_of(record: Record) -> WhyNode:

@@ -41,8 +41,8 @@ def owner(root: Root, obj: UvmObject) -> str | None:
         slots = own_slots(slots["document"])
     if slots.keys() >= {"user", "turns", "view"} or slots.keys() >= {"user", "scope", "chunks"}:
         return str(slots["user"])
-    if "granted_at" in slots:  # a capability
-        return str(slots["user"])
+    if "granted_at" in slots:  # a capability; one for guests too is everybody's to see
+        return None if (slots.get("terms") or {}).get("guests") else str(slots["user"])
     mission = slots.get("mission")
     found = roots.find_record(root, mission) if isinstance(mission, str) and roots.MISSIONS in root else None
     return None if found is None else str(found.brief.value["user"])

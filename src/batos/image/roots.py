@@ -222,7 +222,7 @@ class JournalRoot(TypedDict, total=False):
     """The root of a journal's database.
 
     `missions` has each mission's `MissionLog`, `head` is the digest of the newest record, `erased` the mark of the
-    newest erasure (inference/erasure_mark.py), `pair` the id of its image.
+    newest erasure (inference/erasure_mark.py), `pair` the id of its image, `queries` what was asked of the world.
     """
 
     missions: OOBTree[str, Any]
@@ -230,6 +230,7 @@ class JournalRoot(TypedDict, total=False):
     erased: str
     pair: str
     dreams: OOBTree[str, Any]
+    queries: OOBTree[str, Any]
 
 
 #: The root of either database.

@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import chain, pairwise
 from typing import Any, Final
 
-from batos.inference.journal import Record, is_embedding
+from batos.inference.journal import Record, is_embedding, is_outside
 from batos.inference.ollama.chat import Answer
-from batos.inference.placement import LOADED
+from batos.inference.vram.placement import LOADED
 from batos.protocol.errors import BatosError, Refused, TimedOut
 from batos.protocol.mission_documents import CostDocument
 
@@ -145,6 +145,8 @@ def cost_of(records: Iterable[Record], cost: Cost | None = None) -> Cost:
     """Sum up what was spent, as the journal tells it: a call that failed is one, with its tokens; add it to `cost`."""
     cost = Cost() if cost is None else cost
     for record in records:
+        if is_outside(record):
+            continue
         if is_embedding(record):
             cost.begin_embed()
             continue

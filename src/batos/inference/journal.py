@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -27,8 +27,7 @@ State: TypeAlias = Literal["open", "done", "cut", "failed"]
 
 MISSIONS: Final = "missions"
 HEAD: Final = "head"
-
-#: The fields of a record that may be long; they can be forgotten, their digests stay in the chain.
+#: The fields of a record that may be long: they can be forgotten, and their digests stay.
 BODIES = ("request", "response", "partial")
 
 
@@ -156,10 +155,6 @@ class MissionLog(Persistent):
         if not self.is_closed:
             self.is_closed = True
 
-    def records(self) -> list[Record]:
-        """Return the records with their bodies."""
-        return [entry.record() for entry in self.entries]
-
     def note(self, notes: Iterable[Mapping[str, object]]) -> None:
         """Add transitions or failures; what has parts of its own is an object of its own.
 
@@ -194,8 +189,24 @@ def _has_parts(note: Mapping[str, object]) -> bool:
 
 
 def is_embedding(record: Record) -> bool:
-    """Test if a record is of an embedding; else it is of a call that writes."""
+    """Test if a record is of an embedding."""
     return "input" in record.request
+
+
+def is_outside(record: Record) -> bool:
+    """Test if a record is of a call to the world, which no model answers (outside_calls.py)."""
+    return not record.model
+
+
+def is_of_model(record: Record) -> bool:
+    """Test if a record is of a call to a model that writes: of no embedding, and of no call to the world."""
+    return not is_embedding(record) and not is_outside(record)
+
+
+def _entries(root: JournalRoot, missions: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of these missions, in the order they were first written."""
+    logs: Any = root.get(MISSIONS) or {}
+    return (entry for name in missions if name in logs for entry in logs[name].entries)
 
 
 class Entries:
@@ -204,42 +215,48 @@ class Entries:
     def __init__(self, db: DB) -> None:
         self._db = db
 
+    def snapshot(self) -> contextlib.AbstractContextManager[JournalRoot]:
+        """Return a context with the journal's root as it is now."""
+        return snapshot(self._db)
+
     def read(self, missions: Sequence[str]) -> list[Record]:
         """Return all records of these missions, in the order they were first written."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            return [record for name in missions if name in logs for record in logs[name].records()]
+            return [entry.record() for entry in _entries(root, missions)]
 
     def sound(self, missions: Sequence[str]) -> list[Record]:
         """Return the readable records of these missions; damaged and erased ones are asked for again."""
         found = []
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            kept = (entry for name in missions if name in logs for entry in logs[name].entries)
-            for entry in (entry for entry in kept if entry.digests is None):
+            for entry in (entry for entry in _entries(root, missions) if entry.digests is None):
                 with contextlib.suppress(ImageDamaged):
                     found.append(entry.record())
+        return found
+
+    def outside(self, missions: Sequence[str]) -> list[Record]:
+        """Return the calls to the world of these missions; one that is erased or damaged has no bodies."""
+        found = []
+        with snapshot(self._db) as root:
+            for entry in (entry for entry in _entries(root, missions) if not entry.fields["model"]):
+                found.append(Record(**entry.fields, request={}))
+                with contextlib.suppress(ImageDamaged):
+                    found[-1] = entry.record()
         return found
 
     def count_erased(self, missions: Sequence[str]) -> int:
         """Return the number of calls of these missions whose words are erased."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            found = (logs[name].entries for name in missions if name in logs)
-            return sum(entry.digests is not None for entries in found for entry in entries)
+            return sum(entry.digests is not None for entry in _entries(root, missions))
 
     def models(self, missions: Sequence[str]) -> frozenset[str]:
         """Return the models that these missions have begun to think with; no body of a record is opened for it."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            found = (logs[name].entries for name in missions if name in logs)
-            return frozenset(entry.fields["model"] for entries in found for entry in entries)
+            return frozenset(entry.fields["model"] for entry in _entries(root, missions)) - {""}
 
     def progress(self, mission: str) -> tuple[int, int, str]:
         """Tell how far a mission came: its entries, those of them that are closed, and the path of the newest."""
         with snapshot(self._db) as root:
-            logs = root.get(MISSIONS) or {}
-            entries = logs[mission].entries if mission in logs else []
+            entries = list(_entries(root, [mission]))
             closed = sum(entry.fields["state"] != "open" for entry in entries)
             return len(entries), closed, entries[-1].fields["path"] if entries else ""
 
@@ -283,6 +300,10 @@ class Journal(Entries):
         with snapshot(self._db) as root:
             if erasure_mark.is_behind(root, self._read_at):
                 raise erasure_mark.erased_error()
+
+    async def change(self, change: Callable[[JournalRoot], None]) -> None:
+        """Change what else the journal has, in a commit of its own; durable when this returns."""
+        await self._writer.apply(change)
 
     async def write(self, record: Record) -> None:
         """Put a record and the mission's waiting notes; durable when this returns."""

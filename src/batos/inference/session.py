@@ -13,14 +13,15 @@ from batos.concurrency.threads import count_cancellations, finish_despite_cancel
 from batos.events import Events
 from batos.image.ids import iso, utc_now
 from batos.inference import journaled_requests, marks
-from batos.inference.call_order import CallOrder
 from batos.inference.canonical import EncodedMessages
 from batos.inference.cost import LEAST_RATIO, Cost, Spending, SpendingLimits
 from batos.inference.journal import Journal, Record
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.ollama.chat import REPEATED
-from batos.inference.placement import Placement, Watch
+from batos.inference.vram.card import Card
+from batos.inference.vram.placement import Placement
+from batos.inference.vram.scheduler import ALL
 from batos.protocol.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
 from batos.protocol.event_payloads import (
     INFERENCE_END,
@@ -43,10 +44,6 @@ class Thinks(Protocol):
     ) -> Coroutine[Any, Any, Answer]:
         """Make a chat call."""
         ...
-
-
-def _go_on() -> None:
-    """Do nothing: no one asked this mission to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +82,8 @@ class Session:
     events: Events
     earlier: Sequence[Record] = ()
     clock: Callable[[], datetime] = utc_now
-    #: The mission's cost so far, with its earlier runs; the limits apply to this sum.
+    #: The mission's cost so far, with its earlier runs, and the seconds that these took; the limits apply to the sums.
     cost: Cost = field(default_factory=Cost)
-    #: The seconds that its earlier runs took.
     elapsed: float = 0.0
     keys: list[str] = field(default_factory=list)
     #: Prompt bytes and tokens of each model's answered calls: what the estimate of the next prompt learns from.
@@ -96,26 +92,25 @@ class Session:
     models: dict[str, str] = field(default_factory=dict)
     #: Further marks of each model beside the usual ones, by the model's name.
     marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    #: Looks where a model lies when a call may have loaded it.
-    watch: Watch | None = None
+    #: The card that it shares with all sessions, where its calls have their turns; None: they need none.
+    card: Card | None = None
+    #: How much its calls matter: the higher go first.
+    priority: int = 0
     #: Where each model that was looked at lies, by name.
     placements: dict[str, Placement] = field(default_factory=dict)
     #: Seconds that only ever grow: the budget's clock, and that of what is saved of an unfinished answer.
     ticks: Callable[[], float] = time.monotonic
     partial_every: float = PARTIAL_EVERY
-    #: The order of calls when more wait than the runner answers at a time.
-    turns: CallOrder = field(default_factory=CallOrder)
     #: Called before each call is paid: may raise to keep the mission from it, when those under way are journaled.
-    check_stop: Callable[[], None] = _go_on
+    check_stop: Callable[[], None] = lambda: None
     #: A hint for the prompts of unpaid calls: the reason why an earlier attempt failed.
     warning: str = ""
-    #: The same as `turns` for whole minds within the mission: one that has begun is not interrupted by the next.
-    minds: CallOrder = field(init=False)
+    #: So many whole minds of the mission think at a time: one that has begun is not interrupted by the next.
+    minds: asyncio.Semaphore = field(init=False)
     #: Paid answers, by their key without a warning.
     _paid: dict[str, Record] = field(init=False)
     #: The digests that each model had when something was paid, oldest first; under "" those of the mission's own
-    #: answers: what it paid for is its own also when the model that it thinks with is another by now, or has another
-    #: name (which says what it was made from).
+    #: answers: what it paid for is its own also when it thinks with another model by now.
     _former: dict[str, list[str]] = field(init=False)
     _flying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     #: Calls that are being paid: begun and not yet in the journal.
@@ -128,7 +123,8 @@ class Session:
     _began: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._began, self.minds = self.ticks() - self.elapsed, CallOrder(self.turns.many)
+        self._began = self.ticks() - self.elapsed
+        self.minds = asyncio.Semaphore(ALL if self.card is None else self.card.many)
         self._paid, self._former = {}, {}
         for record in self.earlier:
             if record.state == "done":
@@ -161,8 +157,16 @@ class Session:
             return self._serve_from_journal(self._paid[key], step)
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
-            async with self.turns.turn(request.messages):
+            if self.card is None:
                 return await self._pay_with_warning(request, step, key, digest)
+            waits = self.card.turn(request, digest, self.mission, self.priority, self._remaining_seconds())
+            async with waits as turn:
+                listening = replace(step, on_token=turn.listening(step.on_token))
+                answer = await self._pay_with_warning(request, listening, key, digest)
+                turn.note_load(answer.load_seconds)
+                return answer
+        except TimeoutError as error:
+            raise self.limits.time_error() from error
         finally:
             del self._flying[key]
             landed.set_result(None)
@@ -302,10 +306,9 @@ class Session:
         self._paid[plain_key(done)] = done
 
     async def _look(self, record: Record, answer: Answer) -> None:
-        if self.watch is not None:
+        if self.card is not None:
             options = record.request["options"]
-            found = await self.watch.look(record.model, record.digest, options, answer.load_seconds)
-            if found is not None:
+            if found := await self.card.look(record.model, record.digest, options, answer.load_seconds):
                 self.placements[record.model] = found
 
     def _charge(self, path: str, answer: Answer) -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from batos.agency.api_transport import ApiSender
 from batos.approvals.desk import Approvals
 from batos.cell.cell import Cell
 from batos.concurrency.threads import finish_despite_cancel
@@ -19,6 +20,7 @@ from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
 from batos.inference.journal import Journal
 from batos.inference.session import Thinks
+from batos.inference.vram.card import Card
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generation_limits import GenerationLimits, GenerationQuota
 from batos.methods.generation.generations import Generations
@@ -36,6 +38,7 @@ class RuntimeParts:
     image: LivingImage
     journal: Journal
     bridge: Thinks
+    card: Card
     events: Events
     clock: Callable[[], datetime]
     lifecycle: MethodLifecycle
@@ -78,7 +81,14 @@ async def open_method_runtime(
         yield OpenedRuntime(
             cell,
             generator,
-            MethodRuntime(cell, generator, parts.lifecycle, parts.settings.install, parts.settings.interpret),
+            MethodRuntime(
+                cell,
+                generator,
+                parts.lifecycle,
+                parts.settings.install,
+                parts.settings.interpret,
+                ApiSender(parts.settings.home),
+            ),
         )
     finally:
         await finish_despite_cancel(asyncio.ensure_future(_close(cell, rehearsal, generator)))
@@ -104,6 +114,7 @@ def _generation_deps(parts: RuntimeParts, rehearsal: Cell) -> GenerationDeps:
     return GenerationDeps(
         journal=parts.journal,
         bridge=parts.bridge,
+        card=parts.card,
         digests=parts.digests,
         cell=rehearsal,
         events=parts.events,

@@ -25,6 +25,7 @@ from batos.memory.segmentation import clip_line, line_of, sentence_spans, stems
 from batos.minds import reminders
 from batos.minds.context import MindContext
 from batos.minds.question_kind import Kind, kind_of
+from batos.minds.tools import telling
 from batos.minds.trace import ToldAnswer
 
 #: The share of the stems of what is to be forgotten that a memory which says it has.
@@ -135,6 +136,8 @@ def lead_of(context: MindContext) -> str:
     Only questions that memory might answer have one: nothing is said where nothing is remembered or a file was given,
     nor to a greeting, nor where a text, code or a plan is asked for.
     """
+    if (told := telling.lead_of(context)) and not _has_schema(context):
+        return f"{told}\n\n"
     found, asked = context.trace.memory, context.mission.brief.text
     if context.trace.told or found.state in ("", "found") or _has_schema(context):
         return ""
@@ -201,9 +204,10 @@ def _has_schema(context: MindContext) -> bool:
 
 
 def _has_other_matter(context: MindContext) -> bool:
-    """Test if the mission has files, texts of its own, or a result that was computed."""
+    """Test if the mission has files, texts of its own or of tools, or a result that was computed."""
     mission, trace = context.mission, context.trace
-    return bool(mission.passages or trace.indexed or trace.seen or any(trace.computed.values()))
+    computed = any(trace.computed.values())
+    return bool(mission.passages or trace.indexed or trace.seen or computed or telling.has_brought(context))
 
 
 def _asks(text: str) -> bool:

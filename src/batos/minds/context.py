@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
+from batos.agency.api_transport import ApiSender
+from batos.agency.look_ups.granted import LookUps
+from batos.agency.toolbox import Toolbox
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -14,6 +17,7 @@ from batos.events import Events
 from batos.genesis.state_steps import MachineSteps
 from batos.image.roots import Root
 from batos.inference.decide import REASONING_TOKENS, ReplyShape
+from batos.inference.outside_calls import OutsideCalls
 from batos.inference.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
@@ -32,6 +36,9 @@ from batos.routing.router import Route
 
 #: Returns the rates of the mind itself that a user may be told, with the days of the metric if the last one is True.
 Rates: TypeAlias = Callable[[Root, str, bool], RatesDocument]
+
+#: Gives tools to a mission; None: it has none of that kind.
+MakesToolbox: TypeAlias = Callable[["MindContext"], Toolbox | None]
 
 #: The rank of each policy of installing; a brief may choose among equals.
 ALLOWS: Final[Mapping[Install, int]] = {"auto": 2, "now": 2, "ask": 1, "never": 0}
@@ -127,6 +134,8 @@ class MethodRuntime:
     lifecycle: MethodChooser | None = None
     install: Install = "never"
     interpret: Interpret = "allow"
+    #: Sends requests to granted APIs; None: nothing is reached.
+    apis: ApiSender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +173,8 @@ class MissionIO:
     doom: Callable[[], None]
     #: Given when a mission is accepted, for those who make way.
     asked: Signal[[str]]
+    #: The calls of the mission to the world.
+    outside: OutsideCalls
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: None: there is no embedder, and words alone decide what carries an answer.
     meanings: Meanings | None = None
@@ -171,6 +182,10 @@ class MissionIO:
     recollection: Recollection | None = None
     #: None: the mind knows no figures of itself.
     rates: Rates | None = None
+    #: None: nothing can be looked up.
+    look_ups: LookUps | None = None
+    #: What gives the mission tools beside its look-ups.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)

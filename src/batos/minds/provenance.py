@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from batos.agency.records import effect_records
+from batos.agency.records import api_records, effect_records
 from batos.gate import attribution
 from batos.image.records import least_trust
 from batos.inference.session import Session
@@ -15,6 +15,7 @@ from batos.minds import answers_by_rule, computed_results
 from batos.minds.combine import changes
 from batos.minds.context import MindContext
 from batos.minds.results import Synthesis
+from batos.minds.tools import telling
 from batos.protocol.evidence_documents import (
     Recalled,
     RecalledPassage,
@@ -99,7 +100,11 @@ def _provenance(context: MindContext, synthesis: Synthesis) -> ProvenanceDocumen
         "earlier": list(context.mission.failures),
         "read_at": context.mission.read_at,
     }
-    if context.trace.memory.state in ("nothing", "perhaps"):
+    if context.trace.tools:
+        shown["tools"] = list(context.trace.tools)
+    if told := telling.lead_of(context):
+        shown["about_tools"] = told
+    elif context.trace.memory.state in ("nothing", "perhaps"):
         shown["without_memory"] = lead.strip()
     if computed := computed_results.documents(context):
         shown["computed"] = computed
@@ -181,5 +186,6 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
         found += [("method", use.payload(gate_faults)) for use in context.trace.uses]
     found += [(effect_records.KIND, {**each, "number": number}) for number, each in enumerate(context.trace.effects, 1)]
     found += [(tool_declarations.KIND, tool) for tool in context.trace.forged]
+    found += [(api_records.KIND, reply) for reply in context.trace.api_replies]
     found += [(tools.WISH_KIND, wish) for wish in tools.wishes_in(context.trace.learned)]
     return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from batos.memory.evidence import Evidence, Passage
-from batos.minds import answers_by_rule, computed_results, context_building, prompt, provenance
+from batos.minds import answers_by_rule, computed_results, context_building, prompt, provenance, tool_use
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination, repair
@@ -134,6 +134,29 @@ async def _recall(context: MindContext, interpreter: MindInterpreter, synthesis:
     synthesis.recalled = synthesis.evidence = recalled
 
 
+async def _use_tools(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    """Let tools bring what the question needs and nothing known carries; weaker evidence makes room for it."""
+    most = context.mission.steps.number("IDLE", "use_tools", "calls")
+    if not tool_use.may_use(context) or not most:
+        return
+    known = synthesis.recalled.passages
+    found = await tool_use.find_with_tools(context, interpreter, (0, context.mind.question), known, most)
+    if found:
+        _make_room(context, synthesis, sum(each.size for each in found))
+        _widen(context, synthesis, found)
+
+
+async def _use_tools_for_parts(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
+    """Let tools bring what the sub-queries need; calls were shown the evidence, so that all of it stays."""
+    most = context.mission.steps.number("DECOMPOSING", "use_tools_for_parts", "calls")
+    if not tool_use.may_use(context) or not most:
+        return
+    for asked in enumerate(dict.fromkeys(synthesis.queries.values()), start=1):
+        if asked[1] != context.mind.question:
+            known = synthesis.recalled.passages
+            _widen(context, synthesis, await tool_use.find_with_tools(context, interpreter, asked, known, most))
+
+
 async def _compute(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
     await computed_results.compute(context, synthesis.recalled, [context.mind.question])
 
@@ -230,6 +253,17 @@ async def recall_for_parts(context: MindContext, interpreter: MindInterpreter, s
         _widen(context, synthesis, found)
 
 
+def _make_room(context: MindContext, synthesis: Synthesis, size: int) -> None:
+    """Leave out the weakest evidence, before any call was shown it, until so many bytes are free for passages."""
+    rooms = mapping.rooms_in_window(context)
+    excess = sum(each.size for each in synthesis.recalled.passages) + size - rooms[0]
+    if excess <= 0:
+        return
+    lighter = synthesis.recalled.lighten(context.mind.question, min(excess, size))
+    kept = tuple(replace(each, number=number) for number, each in enumerate(lighter.passages, 1))
+    synthesis.recalled = synthesis.evidence = replace(lighter, passages=kept)
+
+
 def _widen(context: MindContext, synthesis: Synthesis, found: Sequence[Passage]) -> None:
     """Add passages that the evidence has not, as long as there is room for them beside it."""
     rooms = mapping.rooms_in_window(context)
@@ -257,8 +291,13 @@ def synthesis_of(cycle: UvmObject) -> Synthesis:
 
 #: The named steps of the states in which a mind works, and those that finish its answer, which `combine` made.
 WORKING: Final[Mapping[str, Mapping[str, WorkingStep]]] = {
-    "IDLE": {"recall": _recall, "compute": _compute, "rules": _rule},
-    "DECOMPOSING": {"divide": _divide, "recall_for_parts": recall_for_parts, "compute": _compute_for_parts},
+    "IDLE": {"recall": _recall, "use_tools": _use_tools, "compute": _compute, "rules": _rule},
+    "DECOMPOSING": {
+        "divide": _divide,
+        "recall_for_parts": recall_for_parts,
+        "use_tools_for_parts": _use_tools_for_parts,
+        "compute": _compute_for_parts,
+    },
     "DELEGATING": {"fit_evidence": _fit_evidence, "delegate": _delegate},
 }
 FINISHING: Final[Mapping[str, FinishingStep]] = {

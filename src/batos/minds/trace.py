@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
+from batos.agency.records.api_records import ApiReplyPayload
 from batos.agency.records.effect_records import EffectData
+from batos.agency.toolbox import JoinedTools, ToolResult
 from batos.inference.cost import LEAST_RATIO
 from batos.inference.journal import Journal
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import IndexedDocument
 from batos.objects.method import Method
-from batos.protocol.evidence_documents import FocusDocument, FocusSpan, RuleDocument, WrittenSlot
+from batos.protocol.evidence_documents import FocusDocument, FocusSpan, RuleDocument, ToolUseDocument, WrittenSlot
 from batos.protocol.method_documents import UsePayload
 from batos.protocol.mission_documents import LearntDocument, RanDocument, WithdrawnDocument
 from batos.reckoning.reckonings import Reckoning
@@ -172,6 +174,8 @@ class Trace:
     forgets: list[str] = field(default_factory=list)
     #: Effects on the world that are staged with the thought's commit: {grant, oid, operation, payload, fingerprint}.
     effects: list[EffectData] = field(default_factory=list)
+    #: Replies of described APIs whose shape is new: one for each operation.
+    api_replies: list[ApiReplyPayload] = field(default_factory=list)
     #: Every use of a method, and of an intent that may become one.
     uses: list[MethodUse] = field(default_factory=list)
     #: Writes of methods to objects that are not the mission's own: {oid, slot, had, former}.
@@ -186,6 +190,10 @@ class Trace:
     focus: dict[str, FocusDocument] = field(default_factory=dict)
     #: Decisions that a rule made in place of a model.
     rules: list[RuleDocument] = field(default_factory=list)
+    #: Calls of tools, their results by their fingerprints, and the tools themselves once they are wanted.
+    tools: list[ToolUseDocument] = field(default_factory=list)
+    tool_results: dict[str, ToolResult] = field(default_factory=dict)
+    toolbox: JoinedTools | None = None
     #: The computation for each question of its minds, None where it asks for no computation.
     computed: dict[str, Reckoning | None] = field(default_factory=dict)
     #: The find of its questions in memory.

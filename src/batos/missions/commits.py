@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from ZODB.POSException import ConflictError, POSError
 
@@ -21,9 +22,13 @@ from batos.image.records import TRUST, least_trust
 from batos.image.transactions import MissionTransaction
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, label, own_slots
-from batos.protocol.errors import Refused
+from batos.protocol.errors import BatosError, Refused
 from batos.records.memory_lineage import list_builds_on, list_methods_run
 
+#: The reason of an attempt that begins again.
+CONFLICT: Final = BatosError(
+    "another mission changed what this one changes", remedy="It runs again on the newer state."
+)
 _PROVENANCE = ("journal", "models", "methods", "recalled", "read_at")
 
 

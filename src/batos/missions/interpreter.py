@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from batos.agency.lookup import find_object
 from batos.agency.records.effect_records import EffectData
+from batos.agency.records.look_up_records import PRIMITIVES
 from batos.concurrency.threads import offload
 from batos.conversations import compaction, conversations
 from batos.image.records import least_trust
@@ -19,6 +20,7 @@ from batos.image.roots import Root
 from batos.memory.evidence import Evidence
 from batos.memory.search.recall import recall
 from batos.methods.execution import method_run, primitives
+from batos.methods.execution.api_calls import answer_message
 from batos.methods.execution.primitives import MOST_ROOM, ROOM
 from batos.methods.execution.resolution import (
     Invocation,
@@ -32,7 +34,7 @@ from batos.methods.execution.resolution import (
 from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, with_references
 from batos.methods.generation import growth
-from batos.minds import context_building, provenance, states
+from batos.minds import context_building, look_ups, provenance, states
 from batos.minds.calls import answers, questions
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
@@ -40,6 +42,7 @@ from batos.minds.results import PartResult
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, label, lookup, own_slots, send
 from batos.protocol.brief import TEXT_LIMIT, Message
 from batos.protocol.errors import CellMissing, InternalError, MessageNotUnderstood, ObjectError
+from batos.records.tools import CALL
 
 _log = structlog.get_logger("batos.object")
 
@@ -254,8 +257,13 @@ KERNEL: Final[dict[str, Kernel]] = {
     "catalog.forget": _forget,
     "llm.embed": lambda interpreter, receiver, args: primitives.embed(interpreter.context, "embed#0", args, {}),
     "traits.capability": _capability,
+    CALL: lambda interpreter, receiver, args: answer_message(interpreter.context, receiver, args),
     "effect.append": _effect("effect.append"),
     "effect.post": _effect("effect.post"),
+    **dict.fromkeys(
+        PRIMITIVES.values(),
+        lambda interpreter, receiver, args: look_ups.answer_message(interpreter.context, receiver, *args),
+    ),
     "llm.infer": lambda interpreter, receiver, args: questions.ask(interpreter.context, *args),
     "orchestrator.start_cognitive_cycle_for": _start_cycle,
     "conversation.turns": _turns,
@@ -375,6 +383,7 @@ def _whole(value: JsonValue) -> TypeGuard[int]:
 
 #: Kernel functions that a message may run, each with the function that converts its arguments from plain data.
 _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
+    CALL: _arguments,
     "traits.log": _arguments,
     "traits.recall": _query,
     "catalog.search": _query,
@@ -383,6 +392,7 @@ _ARGUMENTS: Final[Mapping[str, Callable[[Message], tuple[Any, ...]]]] = {
     "llm.embed": _arguments,
     "effect.append": _arguments,
     "effect.post": _arguments,
+    **dict.fromkeys(PRIMITIVES.values(), lambda message: (message.selector, *message.arguments)),
     START: lambda message: (_text(message),),
     "conversation.turns": _places,
     "conversation.compact": _none,

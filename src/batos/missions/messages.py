@@ -14,7 +14,9 @@ from batos.image.records import least_trust
 from batos.image.roots import Root
 from batos.inference.decide import FreeText
 from batos.memory.evidence import Evidence
+from batos.methods.execution.api_calls import ApiAnswer
 from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
+from batos.methods.execution.summoning import summon
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, list_shared, trust_of, with_references
 from batos.methods.generation import attempt, growth
 from batos.minds import context_building, prompt, provenance, states
@@ -108,7 +110,7 @@ async def deliver(context: MindContext, interpreter: MissionInterpreter, message
     root, thought = context.mission.root, context.mission.thought
     absent = attempt.absent_intent(root, message)
     if absent is not None:
-        await attempt.summon(context, message, absent)
+        await summon(context, message.receiver, absent)
     addressed = address(root, message, context.mission.brief.user)
     if context_building.is_persona(addressed.receiver):
         context = context_building.as_persona(context, addressed.receiver)
@@ -254,8 +256,18 @@ async def _run_primitive(step: _Step, name: str) -> _Result | None:
     if isinstance(answer, Evidence):
         step.synthesis.recalled = step.synthesis.evidence = answer
         return _Result(_evidence(answer), provenance.lineage_trust(answer))
+    if isinstance(answer, ApiAnswer):
+        return _api_result(step, answer)
     trust = answer.pop("trust", "model") if isinstance(answer, dict) else "model"
     return _Result(as_json(answer), trust)
+
+
+def _api_result(step: _Step, answer: ApiAnswer) -> _Result:
+    """Return the value of a described API's operation. Raises: ObjectError: it answered with a failure."""
+    if answer.failure:
+        what = f"{step.message.receiver}.{step.message.selector} answered: {answer.failure}"
+        raise ObjectError(what, remedy=f"It was asked at {answer.address}.")
+    return _Result(as_json(answer.value), "external")
 
 
 def _as_text(value: object) -> JudgedAnswer:

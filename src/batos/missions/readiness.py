@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from batos.agency.look_ups.granted import LookUps
+from batos.agency.toolbox import Toolbox
+from batos.agency.written_tools import lend_tools, open_places
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -19,8 +22,9 @@ from batos.image.writer import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
+from batos.inference.vram.card import Card
 from batos.memory.search.recollection import Recollection
-from batos.minds.context import MethodRuntime, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, Rates
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
@@ -60,6 +64,7 @@ class ReadinessParts:
     image: LivingImage
     journal: Journal
     publisher: Publisher
+    card: Card
     events: Events
     clock: Callable[[], datetime]
     methods: MethodRuntime
@@ -70,6 +75,11 @@ class ReadinessParts:
     routes_anew: bool = False
     #: The rates of the mind itself.
     rates: Rates | None = None
+    #: Looks up by grants; `reaches_out` is False in a copy of the mind.
+    look_ups: LookUps | None = None
+    reaches_out: bool = True
+    #: What gives missions their tools.
+    toolboxes: Sequence[MakesToolbox] = ()
 
 
 class Readiness:
@@ -77,6 +87,8 @@ class Readiness:
 
     def __init__(self, parts: ReadinessParts, bridge: Ollama, reconciler: Reconciler) -> None:
         self._parts = parts
+        #: The way to the programs and files whose tools missions use.
+        self.tool_places = open_places(parts.settings.home, parts.image, parts.events, parts.clock)
         #: Asked by every runner that is made from now on.
         self.bridge = bridge
         self._reconciler = reconciler
@@ -165,6 +177,7 @@ class Readiness:
 
     async def _begin_on(self, number: int, tell: OnProgress, baseline: Baseline) -> Ready:
         """Let missions begin on this baseline from now on; `number` is that of the check that found it."""
+        await self.tool_places.files.list_files()
         before = self._ready
         self._parts.digests.update(baseline.digests)
         alike = before is not None and before.baseline.codex.digest == baseline.codex.digest
@@ -188,13 +201,19 @@ class Readiness:
             events=parts.events,
             clock=parts.clock,
             digests=parts.digests,
-            parallel=limits.parallel,
+            card=parts.card,
             methods=parts.methods,
             recollection=parts.recollection,
             turns=self._turns,
             routes_anew=parts.routes_anew,
+            look_ups=parts.look_ups,
+            reaches_out=parts.reaches_out,
             rates=parts.rates,
+            toolboxes=(self._lend_tools, *parts.toolboxes),
         )
+
+    def _lend_tools(self, context: MindContext) -> Toolbox | None:
+        return lend_tools(self.tool_places, context.mission.brief, context.io.outside)
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:
         lessons = lessons_of(baseline.codex.personas.values())

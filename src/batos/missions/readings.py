@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from batos.agency import granting
+from batos.agency.look_ups.grants import add_usage
+from batos.agency.records import effect_records, look_up_records
 from batos.config import Settings
 from batos.conversations import conversations
 from batos.image.ids import utc_now
@@ -20,7 +22,9 @@ from batos.memory.search.recollection import MARKED, RecallView, Recollection
 from batos.methods.lifecycle.method_reports import MethodReader
 from batos.missions import reports
 from batos.notation import mask_passwords
-from batos.protocol.effect_documents import EffectDocument, GrantDocument
+from batos.protocol.effect_documents import EffectDocument, GrantDocument, QueryDocument
+from batos.protocol.errors import NotFound
+from batos.protocol.evidence_documents import PromptDocument
 from batos.protocol.image_documents import (
     ConversationPage,
     CountersDocument,
@@ -30,7 +34,7 @@ from batos.protocol.image_documents import (
     RootNames,
 )
 from batos.protocol.memory_documents import MemoriesPage, RecalledPage, WholeMemory
-from batos.protocol.mission_documents import MissionDocument, MissionLineDocument, PromptDocument
+from batos.protocol.mission_documents import MissionDocument, MissionLineDocument
 from batos.protocol.server_documents import JobLine, LearningStatus, MindStatus
 
 
@@ -129,6 +133,20 @@ class Readings:
         """Return the grants (of a user's), by name."""
         with self.image.snapshot() as root:
             return granting.list_grants(root, user)
+
+    def grant(self, name: str, user: str | None = None) -> GrantDocument:
+        """Return a grant (of a user's); of a look-up with its usage. Raises: NotFound."""
+        with self.image.snapshot() as root, self.journal.snapshot() as journal:
+            found = effect_records.find_capability(root, name, user)
+            if found is None:
+                raise NotFound(f"there is no grant {name!r}", field="name", remedy="`batos grants list` lists them.")
+            told = granting.grant_document(found)
+            return add_usage(told, found, journal, self.clock()) if look_up_records.is_look_up(found) else told
+
+    def queries(self, most: int, user: str | None = None) -> list[QueryDocument]:
+        """Return what was asked of the world (for a user's missions), the newest first."""
+        with self.journal.snapshot() as root:
+            return look_up_records.list_queries(root, most, user=user)
 
     def effects(self, most: int, mission: str | None = None, user: str | None = None) -> list[EffectDocument]:
         """Return the newest effects on the world, optionally of a mission, or of a user's missions."""

@@ -14,7 +14,7 @@ from batos.image.ids import tid_text
 from batos.image.records import Brief, MissionRecord, Status
 from batos.image.roots import Root
 from batos.inference.cost import cost_of
-from batos.inference.journal import Entries, Record, is_embedding
+from batos.inference.journal import Entries, Record, is_embedding, is_outside
 from batos.memory.segmentation import clip_line
 from batos.methods.generation import generation_limits
 from batos.methods.lifecycle.method_reports import provenance_for
@@ -22,6 +22,7 @@ from batos.objects.method import Method
 from batos.objects.mirror import Mirror, as_json
 from batos.objects.prototype import UvmObject, delegation, own_slots, reference
 from batos.protocol.errors import NotFound
+from batos.protocol.evidence_documents import PromptDocument, PromptPart
 from batos.protocol.image_documents import (
     CountersDocument,
     DeclaredMethod,
@@ -38,8 +39,6 @@ from batos.protocol.mission_documents import (
     LearntDocument,
     MissionDocument,
     MissionLineDocument,
-    PromptDocument,
-    PromptPart,
     ProvenanceDocument,
 )
 from batos.records import approvals, outcomes, redaction, tools
@@ -258,6 +257,8 @@ def prompts_report(records: Sequence[Record], methods: Mapping[str, str]) -> lis
 def _input_of(record: Record) -> PromptPart:
     if not record.request:
         return PromptPart(erased=True)
+    if is_outside(record):
+        return PromptPart(outside=dict(record.request))
     return PromptPart(input=record.request["input"]) if is_embedding(record) else PromptPart()
 
 

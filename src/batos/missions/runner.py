@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import structlog
 from ZODB.POSException import ConflictError
 
+from batos.agency.look_ups.granted import LookUps
 from batos.concurrency.threads import finish_despite_cancel
 from batos.conversations import conversations
 from batos.events import Events
@@ -25,26 +26,26 @@ from batos.image.records import StatusWord
 from batos.image.roots import Root
 from batos.image.transactions import MissionTransaction
 from batos.image.writer import Publisher
-from batos.inference.call_order import ALL, CallOrder
 from batos.inference.cost import SpendingLimits, cost_of, seconds_of_runs
 from batos.inference.embedder import Embeds
-from batos.inference.journal import Journal, is_embedding
-from batos.inference.placement import Looks, Watch
+from batos.inference.journal import Journal, is_of_model
+from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session, Thinks
+from batos.inference.vram.card import Card
 from batos.memory.search.recollection import Recollection
+from batos.methods.execution.summoning import Appeared
 from batos.methods.generation import generation_limits, growth
-from batos.methods.generation.attempt import Appeared
 from batos.minds import context_building, own_figures, provenance
-from batos.minds.context import MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
+from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates
 from batos.minds.machine import begin
 from batos.minds.parts import delegate
 from batos.minds.stopping import StopRequest, ended_error
 from batos.minds.trace import MissionChoices, Trace
 from batos.missions import messages
-from batos.missions.commits import CommitPlace, CommitTurns, guard_missions, name_conflict
+from batos.missions.commits import CONFLICT, CommitPlace, CommitTurns, guard_missions, name_conflict
 from batos.missions.interpreter import MissionInterpreter
 from batos.objects.prototype import own_slots, send
-from batos.protocol.errors import BatosError, InternalError, MissionFailed, ModelMissing, Refused, message_of
+from batos.protocol.errors import InternalError, MissionFailed, ModelMissing, Refused, message_of
 from batos.protocol.event_payloads import (
     MISSION_DONE,
     MISSION_FAILED,
@@ -72,15 +73,10 @@ from batos.routing.router import Router
 _log = structlog.get_logger("batos.mission")
 
 _ENDED = frozenset({"failed", "cancelled", "parked", "undone"})
-#: Statuses of missions that may begin to run.
 _RUNNABLE: Final[frozenset[StatusWord]] = frozenset({"queued", "waiting", "paused"})
 
 #: The most attempts of a mission whose commits conflict with those of other missions.
 MOST_REPLAYS: Final = 20
-
-_CONFLICT: Final = BatosError(
-    "another mission changed what this one changes", remedy="It runs again on the newer state."
-)
 
 
 @dataclass(slots=True)
@@ -116,7 +112,7 @@ class Attempt:
         return shown
 
 
-class Inference(Thinks, Looks, Embeds, Protocol):
+class Inference(Thinks, Embeds, Protocol):
     """The parts of the bridge that missions use."""
 
 
@@ -134,8 +130,8 @@ class MissionRunner:
     clock: Callable[[], datetime]
     #: The digest of each of the daemon's models, by name, read once at the start.
     digests: Mapping[str, str]
-    #: The number of concurrent calls of one mission: as many as a runner answers at once.
-    parallel: int = ALL
+    #: The card on which the calls of all missions have their turns.
+    card: Card
     #: The runtime of methods.
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: Recalls from the documents of the image; None: nothing is remembered.
@@ -146,10 +142,11 @@ class MissionRunner:
     routes_anew: bool = False
     #: The rates of the mind itself, for questions about it; None: it knows none.
     rates: Rates | None = None
-    watch: Watch = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.watch = Watch(self.bridge, self.events)
+    #: Looks up by grants. In a copy of the mind nothing outside is asked or told.
+    look_ups: LookUps | None = None
+    reaches_out: bool = True
+    #: Make what a mission has of tools beside its look-ups.
+    toolboxes: Sequence[MakesToolbox] = ()
 
     async def run(self, mission: str, stop_request: StopRequest | None = None) -> None:
         """Run a mission until it ends or `stop_request` stops it.
@@ -168,7 +165,7 @@ class MissionRunner:
                 alone = {"alone": True} if attempt.stop_request.runs_alone else {}
                 await self.image.move(mission, "running", None, _RUNNABLE, **alone)
                 began = True
-            with self.turns.place() as place:
+            with self.turns.place() as place, self.card.attend(mission):
                 await self._think_without_conflict(attempt, place)
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, Refused) and not began:
@@ -225,7 +222,7 @@ class MissionRunner:
         attempt.states.clear()
         self.events.emit(MISSION_RETRACTED, MissionRetracted(mission=attempt.mission))
         await self.journal.flush(attempt.mission)
-        await self.image.again(attempt.mission, _CONFLICT)
+        await self.image.again(attempt.mission, CONFLICT)
 
     async def _think(self, attempt: Attempt, place: CommitPlace) -> None:
         """Run the cycle, or deliver the message, in a transaction, and commit the thought."""
@@ -353,17 +350,16 @@ class MissionRunner:
         )
         mind = delegate.mind_of(root, route, brief, MindPolicy.from_brief(brief, self.methods, steps.mode))
         meanings = MissionVectors(self.router, vectors, session.cost.begin_embed)
-        note = partial(self._note, attempt)
-        asking = self.image.signals.asked
+        outside = OutsideCalls(session, (*asked.ancestors, mission), reaches_out=self.reaches_out)
         io = MissionIO(
-            session, self.events, note, transaction.doom, asking, self.methods, meanings, self.recollection, self.rates
+            session, self.events, partial(self._note, attempt), transaction.doom, self.image.signals.asked, outside,
+            self.methods, meanings, self.recollection, self.rates, self.look_ups, self.toolboxes,
         )  # fmt: skip
+        generated, learned = {}, generation_limits.read_learnt(decided.mine())
         if before is not None:
-            known = before.trace.generated.items()  # those of missions that are undone by now are left out
+            known, learned = before.trace.generated.items(), before.trace.learned
+            # Those of missions that are undone by now are left out.
             generated = {slot: each for slot, each in known if not methods.is_undone(root, each.provenance)}
-            learned = before.trace.learned
-        else:
-            generated, learned = {}, generation_limits.read_learnt(decided.mine())
         return MindContext(facts, io, mind, Trace(decided, ratios, generated, learned, computed=dict(own.computed)))
 
     def _session(
@@ -385,13 +381,13 @@ class MissionRunner:
             digests=self.digests,
             limits=context_building.limits_of(asked.brief, self.limits),
             events=self.events,
-            earlier=[record for record in paid if not is_embedding(record)],
+            earlier=[record for record in paid if is_of_model(record)],
             cost=cost_of(own),
             elapsed=seconds_of_runs(notes, own),
             clock=self.clock,
             marks=measuring.recorded_marks(root),
-            watch=self.watch,
-            turns=CallOrder(self.parallel),
+            card=self.card,
+            priority=asked.brief.priority or 0,
             check_stop=attempt.stop_request.check,
             warning=warning,
         )

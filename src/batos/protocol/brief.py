@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from batos import file_kinds
 from batos.protocol import brief_checks
 from batos.protocol.errors import BriefError
+from batos.protocol.tool_documents import TOOLS_LIMIT, ToolDeclaration, distinct_names
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
 #: As asked for: `auto` leaves it to the router, whatever is configured.
@@ -158,6 +159,12 @@ class MissionBrief(BaseModel):
     ancestor: str | None = Field(default=None, pattern=rf"^m-{_ULID}\z")
     #: The grants by whose capabilities the mission may act on the world; without one it cannot.
     grants: tuple[Annotated[_Line, Field(min_length=1, max_length=64)], ...] | None = Field(default=None, max_length=8)
+    #: Functions of the program that asks, which it runs for this mission while it waits for the end; `caller` is the
+    #: name by which it answers for them, that nobody else knows.
+    caller: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}\z")
+    tools: Annotated[tuple[ToolDeclaration, ...] | None, AfterValidator(distinct_names)] = Field(
+        default=None, max_length=TOOLS_LIMIT
+    )
     origin: Origin = Field(default_factory=Origin)
 
     @property
@@ -190,6 +197,7 @@ _STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
     "message": lambda value: Message.model_construct(**{**value, "arguments": tuple(value.get("arguments", ()))}),
     "origin": lambda value: Origin.model_construct(**value),
     "grants": tuple,
+    "tools": lambda tools: tuple(ToolDeclaration.model_construct(**each) for each in tools),
 }
 
 

@@ -53,15 +53,18 @@ def json_schema(value: object) -> object:
     return value
 
 
-def plain_json(value: object) -> object:
-    """Return a value that can be written, stored and shown. Raises: ValueError: it is too large, deep, or no JSON."""
+def plain_json(value: object, most: int = MOST_BYTES) -> object:
+    """Return a value that can be written, stored and shown, in `most` bytes.
+
+    Raises: ValueError: it is too large, too deep, or no JSON.
+    """
     level: list[object] = [value]
     for _ in range(MOST_DEPTH + 1):
         level = [inner for outer in level for inner in _inner(outer)]
         if not level:
             break
-        if len(level) > MOST_BYTES:  # each is a byte at least; an object of Python's may hold another many times
-            raise ValueError(_too_much(len(level)))
+        if len(level) > most:  # each is a byte at least; an object of Python's may hold another many times
+            raise ValueError(_too_much(len(level), most))
     else:
         raise ValueError(f"it is nested deeper than {MOST_DEPTH}")
     try:
@@ -72,13 +75,13 @@ def plain_json(value: object) -> object:
         raise ValueError(
             "it is not JSON: objects with names, lists, texts, finite numbers, true, false, null"
         ) from None
-    if size > MOST_BYTES:
-        raise ValueError(_too_much(size))
+    if size > most:
+        raise ValueError(_too_much(size, most))
     return value
 
 
-def _too_much(size: int) -> str:
-    return f"it has {size:,} bytes of JSON, at most {MOST_BYTES:,} are taken"
+def _too_much(size: int, most: int) -> str:
+    return f"it has {size:,} bytes of JSON, at most {most:,} are taken"
 
 
 def _inner(value: object) -> Iterable[object]:

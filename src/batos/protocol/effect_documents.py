@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
+
+
+class QueryDocument(TypedDict):
+    """A question to the world by a look-up: `kind` is search, fetch or list, `to` the grant's target."""
+
+    at: str
+    grant: str
+    kind: str
+    what: str
+    to: str
+    user: str
+    mission: str
+    path: str
 
 
 class GrantDocument(TypedDict):
-    """A grant: its name, what it reaches, the class of its sink, whose it is, and its object.
+    """A grant: its name, what it reaches, the class of its sink (`reads` of a look-up), whose it is, and its object.
 
     `host` is the machine on which its effects happen, of an image on a server. `unattended`: missions that nobody
-    watches, those of schedules, may act by it too.
+    watches, those of schedules, may act by it too. A look-up has all its `selectors` and its `terms` (hosts, paths,
+    ports, rate, budget, until, guests, book), and shown alone its calls of `today` and its newest `queries`.
     """
 
     name: str
@@ -23,6 +37,11 @@ class GrantDocument(TypedDict):
     selector: str
     host: str
     unattended: bool
+    selectors: NotRequired[list[str]]
+    calls: NotRequired[list[str]]
+    terms: NotRequired[dict[str, Any]]
+    today: NotRequired[int]
+    queries: NotRequired[list[QueryDocument]]
 
 
 class EffectDocument(TypedDict):
@@ -50,6 +69,12 @@ class GrantList(TypedDict):
     """All grants, by name."""
 
     grants: list[GrantDocument]
+
+
+class QueryList(TypedDict):
+    """The questions to the world, the newest first."""
+
+    queries: list[QueryDocument]
 
 
 class AddedGrant(TypedDict):

@@ -44,6 +44,8 @@ BatosError
 │   └── DiskFull                          a write did not fit
 ├── NoServer                      exit 6
 ├── TimedOut                      exit 7
+├── LookUpFailed                  exit 1  a service or page of the world is not reached, or answers nothing of use
+├── OutcomeUnknown                exit 7  it was sent to the world, and nobody knows whether it happened
 ├── ApprovalNeeded                exit 7  a person must say yes before it goes on
 ├── MethodFailed                  exit 1  a generated method did not do it: it raised, or gave what is not plain data
 │   ├── CovenantViolation                 the guardian refuses it, after the permitted repairs too
@@ -462,6 +464,19 @@ class TimedOut(BatosError):
     """The deadline passed, or a person's answer is awaited."""
 
     exit_code = 7
+
+
+class LookUpFailed(BatosError):
+    """A service or a page of the world is not reached, or what it answers is of no use."""
+
+    remedy = "Try again later, or another source: `batos grants list` lists them."
+
+
+class OutcomeUnknown(BatosError):
+    """A call that changes something in the world was sent, and nobody knows whether it happened."""
+
+    exit_code = 7
+    remedy = "Look at the other side whether it happened: the mind does not send it again by itself."
 
 
 class ApprovalNeeded(BatosError):

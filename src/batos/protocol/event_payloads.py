@@ -72,6 +72,27 @@ class MissionRule(MissionPayload, RuleDocument):
     """A decision of a rule in place of the model at `path`: division, choice, weave, answer, reply or result."""
 
 
+class MissionTool(MissionPayload):
+    """A call of a tool at `path`: so many texts came, or the failure."""
+
+    path: str
+    tool: str
+    texts: int
+    failure: str
+
+
+class MissionOutside(MissionPayload):
+    """A call to the world at `path` came to its end: `done`, `failed`, or `cut` where nobody knows what came of it.
+
+    `kind` says what it is; from_journal is true for one that was made before.
+    """
+
+    path: str
+    kind: str
+    state: str
+    from_journal: bool
+
+
 class MissionToken(MissionPayload):
     """A piece of an answer as it is streamed; `path` names the call that writes it."""
 
@@ -344,6 +365,8 @@ MISSION_ACCEPTED: Final = Event("mission.accepted", MissionAccepted)
 MISSION_ROUTED: Final = Event("mission.routed", MissionRouted)
 MISSION_STATE: Final = Event("mission.state", MissionState)
 MISSION_RULE: Final = Event("mission.rule", MissionRule)
+MISSION_TOOL: Final = Event("mission.tool", MissionTool)
+MISSION_OUTSIDE: Final = Event("mission.outside", MissionOutside)
 MISSION_TOKEN: Final = Event("mission.token", MissionToken)
 MISSION_CITATION: Final = Event("mission.citation", MissionCitation)
 MISSION_PARTIAL: Final = Event("mission.partial", MissionPartial)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NotRequired, TypeAlias, TypedDict, final
 
 
@@ -27,6 +28,44 @@ class RuleDocument(TypedDict):
     path: str
     decision: str
     why: str
+
+
+class ToolTextDocument(TypedDict):
+    """A text that a tool brought: its title and source, when it was read, its trust, and if it is only a hit."""
+
+    title: str
+    source: str
+    at: str
+    trust: str
+    hit: bool
+
+
+class ToolUseDocument(TypedDict):
+    """A call of a tool for a question: the arguments, and those of them that a model wrote; `why` it was chosen.
+
+    `failure` is "" where it brought texts or nothing. `again`: the result of an equal call before was taken.
+    """
+
+    path: str
+    tool: str
+    query: str
+    arguments: dict[str, Any]
+    why: str
+    written: list[str]
+    texts: list[ToolTextDocument]
+    failure: str
+    again: bool
+
+
+class ToolProvenance(TypedDict, total=False):
+    """What was decided by rule on the way to an answer, and what tools brought.
+
+    `about_tools` is the line before the answer where tools failed, or none was granted to who looks things up.
+    """
+
+    rules: list[RuleDocument]
+    tools: list[ToolUseDocument]
+    about_tools: str
 
 
 class SlotDocument(TypedDict):
@@ -136,3 +175,32 @@ class RecalledTurn(TypedDict):
 
 
 Recalled: TypeAlias = RecalledPassage | RecalledView | RecalledTurn
+
+
+class PromptPart(TypedDict):
+    """The keys that only some calls have: the method that is written, as RECEIVER.SELECTOR, or what is embedded.
+
+    `outside` is a call to the world: its kind and what was asked; its response has a `value`, or an `error`.
+    """
+
+    outside: NotRequired[dict[str, Any]]
+    method: NotRequired[str]
+    input: NotRequired[Any]
+    erased: NotRequired[bool]
+
+
+class PromptDocument(PromptPart):
+    """A call with its exact prompt; an embedding has an `input`, a generation's a `method`, an `erased` no words."""
+
+    path: str
+    model: str
+    digest: str
+    state: str
+    messages: list[dict[str, Any]]
+    format: Any
+    options: dict[str, Any] | None
+    response: Mapping[str, Any] | None
+    tokens: dict[str, int]
+    started: str
+    ended: str | None
+    key: str

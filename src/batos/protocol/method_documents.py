@@ -354,19 +354,6 @@ class MethodHistory(TypedDict):
     changes: list[SlotChange]
 
 
-class ToolLine(TypedDict):
-    """A tool that can be called now."""
-
-    tool: str
-    object: str
-    selector: str
-    what: str
-    signature: str
-    revision: int
-    made_at: str
-    calls: int
-
-
 class LateReport(TypedDict):
     """The methods made after answers, and the number of those still to be made; `new` of them are of one mission."""
 
@@ -391,9 +378,3 @@ class MethodList(TypedDict):
     methods: list[MethodLine]
     waiting: int
     as_of: NotRequired[AsOfDocument]
-
-
-class ToolList(TypedDict):
-    """The methods that are tools."""
-
-    tools: list[ToolLine]

@@ -9,10 +9,11 @@ from batos.protocol.evidence_documents import (
     CitationDocument,
     ComputedDocument,
     FocusDocument,
+    PromptDocument,
     Recalled,
-    RuleDocument,
     SentenceDocument,
     SlotDocument,
+    ToolProvenance,
     WrittenSlot,
 )
 from batos.protocol.motion_documents import OutcomeDocument
@@ -209,7 +210,7 @@ class LearntDocument(LearningDocument):
     mission: NotRequired[str]
 
 
-class ProvenanceDocument(TypedDict, total=False):
+class ProvenanceDocument(ToolProvenance, total=False):
     """The origin of an answer; an attempt without an answer has `placements`, `methods` and `generated` at most."""
 
     personas: list[str]
@@ -225,7 +226,6 @@ class ProvenanceDocument(TypedDict, total=False):
     omitted: OmittedDocument
     focus: list[FocusDocument]
     computed: list[ComputedDocument]
-    rules: list[RuleDocument]
     steps: dict[str, list[tuple[str, dict[str, int | str]]]]
     citations: list[CitationDocument]
     sentences: list[SentenceDocument]
@@ -292,31 +292,6 @@ class AttemptDocument(TypedDict, total=False):
     route: RouteDocument
     cost: CostDocument
     provenance: ProvenanceDocument | None
-
-
-class PromptPart(TypedDict):
-    """The keys that only some calls have: the method that is written, as RECEIVER.SELECTOR, or what is embedded."""
-
-    method: NotRequired[str]
-    input: NotRequired[Any]
-    erased: NotRequired[bool]
-
-
-class PromptDocument(PromptPart):
-    """A call with its exact prompt; an embedding has an `input`, a generation's a `method`, an `erased` no words."""
-
-    path: str
-    model: str
-    digest: str
-    state: str
-    messages: list[dict[str, Any]]
-    format: Any
-    options: dict[str, Any] | None
-    response: Mapping[str, Any] | None
-    tokens: dict[str, int]
-    started: str
-    ended: str | None
-    key: str
 
 
 class AsOfDocument(TypedDict):

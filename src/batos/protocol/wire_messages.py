@@ -32,6 +32,7 @@ class Meaning(Enum):
     ASKER = "the person who types"
     MEMORY = "a memory: its id, its source, or the path of its file"
     PLACE = "the path of a file or a folder, or an address"
+    TARGET = "what is granted: a place, or a word for a source"
 
 
 #: A name of anything: a user, a scope, a persona.
@@ -40,6 +41,8 @@ Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=128)]
 Asker: TypeAlias = Annotated[Name | None, Meaning.ASKER]
 #: The place of a file or a folder, or an address.
 Place: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.PLACE]
+#: The target of a grant: the place of a folder, an address, or a word that stands for a source.
+GrantTarget: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.TARGET]
 #: A memory by its id, the beginning of it, or its source.
 MemoryName: TypeAlias = Annotated[str, Field(min_length=1, max_length=4_096), Meaning.MEMORY]
 #: A moment with a time zone.

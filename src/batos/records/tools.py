@@ -15,13 +15,20 @@ from batos.image import roots
 from batos.image.ownership import DOOR
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
-from batos.objects.method import Behaviour, Intent
+from batos.objects.method import Behaviour, Intent, Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.mission_documents import LearntDocument, WishDocument
 
 #: The slots of a made object that say what it is.
 NAME: Final = "name"
 API: Final = "api"
+
+#: The beginnings of the selectors of a described operation's two methods, and the kernel's function that calls it.
+REQUEST: Final = "request_of_"
+READING: Final = "reading_of_"
+CALL: Final = "api.call"
+#: The slot of a grant that declares its object itself: the description.
+DECLARES: Final = "declares"
 
 #: Told of an intent before its slot changes (None: it goes); the revision of its method that is retired for it, or 0.
 ApiMethod: TypeAlias = Callable[[UvmObject, str, Intent | None], int]
@@ -31,6 +38,11 @@ def absent(root: Root, name: str) -> Intent | None:
     """Return the intent that declares an object of that name, or None if none is declared or the object exists."""
     found = _slots(root).get(name)
     return found if isinstance(found, Intent) and found.kind == "prototype" else None
+
+
+def is_described(selectors: Iterable[str]) -> bool:
+    """Test if these are the selectors of an API's methods: two for each of its operations."""
+    return any(each.startswith(REQUEST) for each in selectors)
 
 
 def find_tool(root: Root, name: str) -> UvmObject | None:
@@ -47,7 +59,8 @@ def names(root: Root) -> dict[str, UvmObject | None]:
 
 def make(root: Root, name: str, api: str, intents: Mapping[str, Intent]) -> UvmObject:
     """Put an object with these intents in the place of its declaration; it thinks and recalls as any object does."""
-    slots = {NAME: name, API: api, **intents}
+    calls = {each.removeprefix(REQUEST): Primitive(CALL) for each in intents if each.startswith(REQUEST)}
+    slots = {NAME: name, API: api, **calls, **intents}
     obj = UvmObject(slots, parents=(root["pLLM_obj"], root["traits_obj"]))
     setattr(root[roots.TOOLS], name, obj)
     if root[roots.TOOLS]._p_jar is not None:
@@ -73,11 +86,17 @@ def declare(root: Root, apis: Mapping[str, str], declared: ApiMethod) -> list[st
         setattr(root[roots.TOOLS], name, wish)
         changes.append(f"{roots.TOOLS}.{name} {'made' if known is None else 'changed'}")
     for name, obj in names(root).items():
-        if name not in apis:
+        if name not in apis and not _is_granted(root, name):
             _retire_methods(obj, declared)
             delattr(root[roots.TOOLS], name)
             changes.append(f"{roots.TOOLS}.{name} removed")
     return changes
+
+
+def _is_granted(root: Root, name: str) -> bool:
+    """Test if a grant declares this object, with a description of its own."""
+    granted = root[roots.GRANTS].get(name) if roots.GRANTS in root else None
+    return granted is not None and bool(own_slots(granted).get(DECLARES))
 
 
 def _retire_methods(obj: UvmObject | None, declared: ApiMethod) -> None:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from batos.protocol.effect_documents import AddedGrant, EffectDocument, EffectList, GrantList, RevokedGrant
-from batos.protocol.wire_messages import Asker, Name, Place, StrictModel
+from batos.protocol.effect_documents import (
+    AddedGrant,
+    EffectDocument,
+    EffectList,
+    GrantDocument,
+    GrantList,
+    QueryList,
+    RevokedGrant,
+)
+from batos.protocol.wire_messages import Asker, GrantTarget, Moment, Name, Place, StrictModel
 from batos.terminal.layout import Column, listing, plain
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 
 GRANTS_NOUN: Final = Noun(
     "grants",
-    """Let missions act on a folder or a program of this machine, and take that back.
+    """Let missions look up in the world or act on it, and take that back.
 
-    Without a grant no mission changes anything in the world. A mission reaches a grant only if its asker names it:
-    --grant NAME.""",
+    Without a grant no mission reads or changes anything in the world. A grant to look up (search, fetch, folder, kiwix,
+    searxng, wikipedia) is for every mission of its user. A grant to act (file, http) is reached by a mission only if
+    its asker names it: --grant NAME.""",
     default="list",
 )
 EFFECTS_NOUN: Final = Noun(
@@ -29,7 +38,7 @@ EFFECTS_NOUN: Final = Noun(
 
 
 class GrantsArgs(StrictModel):
-    """List the grants: what missions may be allowed to do in the world."""
+    """List the grants: what missions may be allowed to look up and to do in the world."""
 
     user: Asker = Field(default=None, description="Only those of this user.")
 
@@ -37,33 +46,75 @@ class GrantsArgs(StrictModel):
 def grants_text(told: GrantList) -> str:
     """Write a list of grants."""
     columns: Mapping[str, Column] = {
-        "grant": "name", "answers": "selector", "target": "target", "sink": "sink", "of": "user",
+        "grant": "name", "answers": lambda each: ", ".join(each.get("selectors", [each["selector"]])),
+        "target": "target", "sink": "sink", "of": "user",
         "since": lambda each: local_time(each["granted_at"]),
-        "for": lambda each: "schedules too" if each["unattended"] else "",
+        "for": _for_text,
     }  # fmt: skip
-    none = "Nothing is granted: missions cannot act on the world. `batos grants add file DIR` grants a folder."
+    none = (
+        "Nothing is granted: missions neither read nor change the world. `batos grants add folder DIR` lets them read "
+        "a folder, `batos grants add file DIR` write in one."
+    )
     return listing(told["grants"], columns, none)
 
 
-class GrantsAddArgs(StrictModel):
-    """Let missions that name the grant act on a folder, or on an address of the server's machine.
+def _for_text(each: GrantDocument) -> str:
+    terms = each.get("terms", {})
+    said = [
+        *(f"{terms[name]} a {of}" for name, of in (("rate", "minute"), ("budget", "day")) if name in terms),
+        *([f"until {local_time(terms['until'])}"] if "until" in terms else []),
+        *(["guests too"] if terms.get("guests") else []),
+        *(["schedules too"] if each["unattended"] else []),
+    ]
+    return ", ".join(said)
 
-    Such missions append to files below a folder (file DIR), or post JSON to a program of this machine (http URL). A
-    program gets each effect with an Idempotency-Key, and does what comes under one key once: so nothing happens twice
-    after a crash.
+
+class GrantsAddArgs(StrictModel):
+    """Let missions look up in a source, or let those that name the grant act on a folder or an address.
+
+    To look up: memory (search memory), pages of a site or a feed (fetch URL, or fetch any), files of a folder (folder
+    DIR, without hidden files and keys), a Kiwix server, a SearXNG of yours, or Wikipedia (wikipedia en). Or an HTTP API
+    that a text describes (api URL): the mind makes a tool of the description at its first use.
+
+    To act: missions that name the grant append to files below a folder (file DIR), or post JSON to a program of this
+    machine (http URL). A program gets each effect with an Idempotency-Key, and does what comes under one key once: so
+    nothing happens twice after a crash.
     """
 
-    kind: Literal["file", "http"] = Field(description="`file`: append to files; `http`: post to a program.")
-    target: Place = Field(description="The whole path of a folder, or an http address.")
+    kind: Literal["file", "http", "search", "fetch", "folder", "kiwix", "searxng", "wikipedia", "api"] = Field(
+        description="`file` and `http` act: append to files, post to a program; the others look up."
+    )
+    target: GrantTarget = Field(description="The whole path of a folder, an address, `any`, `memory`, or a language.")
     name: Name | None = Field(default=None, description="The grant's name; absent: made of the target's.")
     blind: bool = Field(default=False, description="The program does not know keys: after a crash a person is asked.")
-    unattended: bool = Field(default=False, description="Missions of schedules may act by it too.")
-    user: Asker = Field(default=None, description="The user whose missions may name it; absent: the server's.")
+    unattended: bool = Field(default=False, description="Missions of schedules may use it too.")
+    hosts: list[Name] = Field(default=[], max_length=64, description="fetch: a further host, `*.` for all below it.")
+    paths: list[Name] = Field(default=[], max_length=64, description="fetch: only paths below this one.")
+    ports: list[Annotated[int, Field(ge=1, le=65_535)]] = Field(
+        default=[], max_length=16, description="fetch: a further port beside 80 and 443."
+    )
+    rate: int = Field(default=0, ge=0, le=10_000, description="Most calls a minute; 0: no bound.")
+    budget: int = Field(default=0, ge=0, le=1_000_000, description="Most calls a day (UTC); 0: no bound.")
+    until: Moment | None = Field(default=None, description="The end of the grant; absent: until it is revoked.")
+    guests: bool = Field(default=False, description="Missions of guests may look up by it too.")
+    description: Place | None = Field(
+        default=None, description="api: the file in which it is described; absent: the codex declares the object."
+    )
+    secret_header: Name | None = Field(
+        default=None, description="api: the header in which it wants the secret of HOME/secrets/NAME."
+    )
+    book: Name | None = Field(default=None, description="kiwix: the name of one book of its library.")
+    user: Asker = Field(default=None, description="The user whose missions may use it; absent: the server's.")
 
 
 def granted_text(told: AddedGrant) -> str:
     """Write what a grant allows, and how it is used."""
     grant = told["grant"]
+    if grant["kind"] == "api":
+        calls = "\n".join(f"batos send {grant['name']} {plain(each)}" for each in grant.get("calls", ()))
+        return f"{grant['name']} asks {plain(grant['target'])}, for questions that need it and by messages:\n{calls}"
+    if "selectors" in grant:
+        return _look_up_text(grant)
     does, example = "posts to", '\'{"text": "Hello."}\''
     touches = "Nothing else of this machine is reached by it, and no redirection is followed."
     if grant["kind"] == "file":
@@ -77,6 +128,45 @@ def granted_text(told: AddedGrant) -> str:
         f"{grant['name']} {does} {plain(grant['target'])}, for missions that name it{whose}:\n"
         f"batos send {grant['name']} {grant['selector']} {example} --grant {grant['name']}\n{touches}"
     )
+
+
+_EXAMPLES: Final = {
+    "search_": '"words to look for"', "fetch_": '"https://..."', "read_": '"a/file.md"', "list_": '""',
+}  # fmt: skip
+
+
+def _look_up_text(grant: GrantDocument) -> str:
+    """Write how a grant of a look-up is used, with its terms, and what was asked by it."""
+    selectors = grant.get("selectors", [])
+    lines = [f"{grant['name']} looks up in {plain(grant['target'])}, for missions of {plain(grant['user'])}:"]
+    lines += [f"batos send {grant['name']} {each} {_EXAMPLES[each]}" for each in selectors]
+    lines += [f"{name}: {value}" for name, value in grant.get("terms", {}).items()]
+    if "today" in grant:
+        lines += ["", f"Calls today: {grant['today']}.", queries_text({"queries": grant.get("queries", [])})]
+    return "\n".join(lines)
+
+
+class GrantsShowArgs(StrictModel):
+    """Show one grant: what it reaches, its terms, its calls of today, and the newest things that were asked by it."""
+
+    name: Name = Field(description="The grant's name.")
+    user: Asker = Field(default=None, description="Only if it is this user's.")
+
+
+class GrantsQueriesArgs(StrictModel):
+    """List all that was asked of the world: each search and each address, when, by which grant and mission."""
+
+    limit: int = Field(default=50, ge=1, le=10_000, description="Most lines in the list.")
+    user: Asker = Field(default=None, description="Only those of this user's missions.")
+
+
+def queries_text(told: QueryList) -> str:
+    """Write a list of what was asked of the world."""
+    columns: Mapping[str, Column] = {
+        "at": lambda each: local_time(each["at"]), "grant": "grant", "asked": "kind", "what": "what",
+        "mission": "mission",
+    }  # fmt: skip
+    return listing(told["queries"], columns, "Nothing was asked of the world.")
 
 
 class GrantsRevokeArgs(StrictModel):
@@ -140,7 +230,13 @@ def settled_text(told: EffectDocument) -> str:
 GRANTS: Final = WireVerb("grants", GrantsArgs, "grants list", grants_text, reads=True)
 GRANTS_ADD: Final = WireVerb(
     "grants_add", GrantsAddArgs, "grants add KIND TARGET", granted_text, governs=True,
-    examples=("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox"),
+    examples=("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox",
+              "batos grants add wikipedia en --budget 200", "batos grants add fetch https://docs.python.org/3/",
+              "batos grants add api http://127.0.0.1:9000 --name weather --description weather.md"),
+)  # fmt: skip
+GRANTS_SHOW: Final = WireVerb("grants_show", GrantsShowArgs, "grants show NAME", granted_text, reads=True)
+GRANTS_QUERIES: Final = WireVerb(
+    "grants_queries", GrantsQueriesArgs, "grants queries", queries_text, reads=True
 )  # fmt: skip
 GRANTS_REVOKE: Final = WireVerb[GrantsRevokeArgs, RevokedGrant](
     "grants_revoke", GrantsRevokeArgs, "grants revoke NAME", "{revoked[name]} is revoked.", governs=True

@@ -14,8 +14,8 @@ from batos.protocol.method_documents import (
     MethodHistory,
     MethodList,
     MethodProvenance,
-    ToolList,
 )
+from batos.protocol.tool_documents import ToolList
 from batos.protocol.wire_messages import Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing, wrap
@@ -116,7 +116,12 @@ class MethodReparentArgs(StrictModel):
 
 
 class ToolsArgs(StrictModel):
-    """List the methods that are tools and can be called, each with its call."""
+    """List the tools: methods that can be called, functions that programs lend to missions, and files of the home.
+
+    Each stands with who wrote it. A file of the home's folder `tools` that cannot be used stands with its error.
+    """
+
+    user: Asker = Field(default=None, description="Only tools that this user's programs lend.")
 
 
 def methods_text(told: MethodList) -> str:
@@ -136,16 +141,27 @@ def methods_text(told: MethodList) -> str:
     return f"{listing(told['methods'], columns)}\n{waits}" if told["methods"] else f"There is no method yet; {waits}"
 
 
+#: The columns of tools that people wrote.
+_WRITTEN: Final[Mapping[str, Column]] = {
+    "tool": "tool", "kind": "kind", "by": "by", "from": "place",
+    "does": lambda each: "" if each["error"] else "reads" if each["reads"] else "may change something",
+    "what it does": lambda each: each["error"] or each["what"],
+}  # fmt: skip
+
+
 def tools_text(told: ToolList) -> str:
     """List tools, a line each: what it is for, and how it is called."""
     columns: Mapping[str, Column] = {
-        "tool": "tool", "called as": "signature", "uses": "calls",
+        "tool": "tool", "called as": "signature", "uses": "calls", "by": "by",
         "what it does": lambda each: " ".join(each["what"].split()),
     }  # fmt: skip
-    if not told["tools"]:
-        return "There are no tools yet: BRICK's Gadget Generation makes them."
-    note = "None of them reaches a network, a file or another program: they compute, ask and recall."
-    return f"{listing(told['tools'], columns)}\n{note}"
+    parts = []
+    if told["tools"]:
+        note = "None of them reaches a network, a file or another program: they compute, ask and recall."
+        parts.append(f"{listing(told['tools'], columns)}\n{note}")
+    if told["written"]:
+        parts.append(listing(told["written"], _WRITTEN, ""))
+    return "\n\n".join(parts) or "There are no tools yet: BRICK's Gadget Generation makes them."
 
 
 def made_text(told: LateReport) -> str:

@@ -12,6 +12,7 @@ from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
 from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
 from batos.protocol.server_documents import SentPiece
+from batos.protocol.tool_documents import RESULT_BYTES, AcceptedResult, CallOutcome
 from batos.protocol.wire_messages import PIECE_BYTES, Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, listing, table, wrap
@@ -157,6 +158,17 @@ class AttachArgs(StrictModel):
     user: Name | None = Field(default=None, description="The owner, who alone may name the file; absent: the home.")
 
 
+class ToolResultArgs(StrictModel):
+    """Answer a call that the event `mission.tool_call` asked a program for."""
+
+    caller: Name = Field(description="The name by which the brief knows the program.")
+    call: Name = Field(description="The id of the call.")
+    outcome: CallOutcome = Field(
+        description="`done`; `failed`: the function said so; `refused`: it did not run; `unknown`: it may have run."
+    )
+    text: str = Field(max_length=RESULT_BYTES, description="The result as text or JSON, or the reason in one line.")
+
+
 class MissionsArgs(StrictModel):
     """List the newest missions, a line each; --follow watches the server's."""
 
@@ -298,6 +310,7 @@ ATTACH: Final = WireVerb[AttachArgs, SentPiece]("attach", AttachArgs)
 MISSIONS: Final = WireVerb("missions", MissionsArgs, "missions", missions_text, detailed_text, reads=True)
 SHOW: Final = WireVerb[ShowArgs, MissionDocument]("show", ShowArgs, "show MISSION", reads=True)
 TURNS: Final = WireVerb[TurnsArgs, ConversationPage]("turns", TurnsArgs, reads=True)
+TOOL_RESULT: Final = WireVerb[ToolResultArgs, AcceptedResult]("tool_result", ToolResultArgs)
 DROP_FILES: Final = WireVerb[DropFilesArgs, ConversationPage]("drop_files", DropFilesArgs)
 INSPECT: Final = WireVerb("inspect", InspectArgs, "inspect [OBJECT]", inspected_text, document_text, reads=True)
 SEND: Final = WireVerb[SendArgs, MissionDocument | SubmittedMission]("send", SendArgs)

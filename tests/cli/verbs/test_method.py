@@ -22,7 +22,7 @@ def test_nothing_is_there(user: User) -> None:
     """Each list says so, and what would change it; an object that there is not is named."""
     listed, tools = user.run("method", "list"), user.run("tools", "--json")
     assert (listed.code, "There is no method yet" in listed.out) == (0, True)
-    assert tools.document["data"] == {"tools": []}
+    assert tools.document["data"] == {"tools": [], "written": []}
     assert (user.run("method").out, user.run("dream").out) == (listed.out, user.run("dream", "list").out)
     wrong = user.run("method", "show", "brick_prototype_obj.tamlnd_facet_", "--json")
     assert (wrong.code, wrong.document["error"]["code"], wrong.document["error"]["field"]) == (2, "not_found", "method")

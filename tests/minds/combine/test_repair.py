@@ -186,6 +186,35 @@ async def test_only_the_code_where_nothing_else_is_asked_for(mind: Mind, questio
         assert shown["provenance"]["withdrawn"][0]["reason"] == repair.ALONE
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "alone"),
+    [
+        ("What is Viktor's locker? Number only.", "The locker of Viktor is 28.", "28"),
+        ("Wie viele Gäste kommen? Nur die Zahl bitte.", "Es kommen 1.250,5 Gäste.", "1.250,5"),
+        ("Combien de jours ? Uniquement le nombre.", "Il faut −3 jours.", "−3"),
+        ("¿Cuántos años tiene Iván? Solo el número.", "Iván tiene 34 años.", "34"),
+        ("有几个人？只要数字。", "一共有12个人。", "12"),
+        ("Of 12 guests, how many stay? Just the number.", "Of 12 guests, 7 stay.", "7"),
+        ("What is Viktor's locker? Number only.", "Either 28 or 29.", ""),
+        ("What is Viktor's locker? Number only.", "No document says it.", ""),
+        ("Why does it print only the number?", "It has 1 argument.", ""),
+        ("Give only the number and the name.", "28, Viktor", ""),
+        ("What is Viktor's locker?", "The locker of Viktor is 28.", ""),
+    ],
+)
+def test_only_the_number_where_nothing_else_is_asked_for(question: str, answer: str, alone: str) -> None:
+    """The one number that the question does not have itself; where there are two, nobody chooses."""
+    assert repair.number_alone(answer, question) == alone
+
+
+async def test_an_answer_that_is_only_the_number(mind: Mind) -> None:
+    """The sentence around it is kept with the reason for which it was left out."""
+    mind.bridge.respond = lambda request: "The answer is 42."
+    shown = await mind.uvm.missions.ask({"text": "What is six times seven? Number only.", "effort": "reflex"})
+    assert shown["answer"] == "42"
+    assert shown["provenance"]["withdrawn"][0]["reason"] == repair.NUMBER_ALONE
+
+
 @given(st.lists(st.sampled_from(["```", "```python", "x = 1", "", "Text.", "  ```"]), max_size=12))
 @example(["```", "```python", "```", "```"])
 @example(["```", "```", "```", "```"])

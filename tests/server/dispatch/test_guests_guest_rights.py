@@ -92,7 +92,7 @@ def test_every_verb_that_tells_of_missions_takes_a_user(verb: str) -> None:
         "slots",
         "trials",
         "pack",
-        "tools",
+        "tool_result",
     }
     assert ("user" in VERBS[verb].args.model_fields) != (verb in of_none)
 

@@ -58,7 +58,7 @@ async def said(door: Dispatcher) -> tuple[str, str]:
 async def test_nothing_was_learnt_yet(door: Dispatcher) -> None:
     """The lists are empty; of one intent it is said what would make it a method."""
     assert await ask(door, "method_list") == {"methods": [], "waiting": 0}
-    assert await ask(door, "tools") == {"tools": []}
+    assert await ask(door, "tools") == {"tools": [], "written": []}
     with pytest.raises(NotFound, match="nothing was ever made") as raised:
         await ask(door, "method_show", method=NAME)
     assert "redefine" in raised.value.remedy

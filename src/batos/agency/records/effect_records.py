@@ -52,8 +52,7 @@ def add_capability(
 
     Raises: Refused: an object has this name already.
     """
-    if name in root[roots.GRANTS] or name in roots.OBJECTS or tools.find_tool(root, name) or tools.absent(root, name):
-        raise Refused(f"there is an object {name!r} already", field="name", remedy=f"Choose another name. {_LIST}")
+    check_free(root, name)
     user, at = told
     selector, primitive = SELECTORS[kind]
     slots: dict[str, Any] = {
@@ -62,6 +61,13 @@ def add_capability(
     }  # fmt: skip
     root[roots.GRANTS][name] = made = UvmObject(slots)
     return made
+
+
+def check_free(root: Root, name: str, *, is_made: bool = False) -> None:
+    """Raise Refused where an object has this name already; `is_made`: one that is declared, or made, may have it."""
+    made = None if is_made else tools.find_tool(root, name) or tools.absent(root, name)
+    if name in root[roots.GRANTS] or name in roots.OBJECTS or made is not None:
+        raise Refused(f"there is an object {name!r} already", field="name", remedy=f"Choose another name. {_LIST}")
 
 
 def bind_capability(capability: UvmObject, host: HostIdentity) -> None:

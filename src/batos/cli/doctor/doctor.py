@@ -1,4 +1,4 @@
-"""The doctor checks Ollama, models, memory, codex, image, home and cell in turn. Nothing is loaded or changed."""
+"""The doctor checks Ollama, models, memory, codex, image, home, cell and look-ups. Nothing is loaded or changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import MessageAnswer
 from batos.cell.program import prepare
-from batos.cli.doctor import home_checks, residency
+from batos.cli.doctor import home_checks, look_up_checks, residency
 from batos.config import Settings
 from batos.conversations import compaction
 from batos.genesis import adapter_check, budget_check, home_files, integrity, persona_models
@@ -96,6 +96,7 @@ async def examine(settings: Settings, environ: Mapping[str, str] | None = None) 
         findings += [*found, *unasked, *read]
         if plan is not None and bridge is not None:
             findings += await _memory(plan, settings, bridge, asked.runners)
+    findings += await look_up_checks.findings(settings)
     return tuple(findings)
 
 

@@ -12,7 +12,7 @@ from batos.image.roots import Root
 from batos.inference.ollama import opening
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.catalogue import RunnerRow
-from batos.inference.placement import Bases, Where, place_of
+from batos.inference.vram.placement import Bases, Where, place_of
 from batos.missions import reports
 from batos.protocol.errors import ModelMissing
 from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from batos.protocol.evidence_documents import RecalledPassage
 from batos.protocol.mission_documents import (
     CombinedDocument,
     LearningDocument,
@@ -159,6 +161,7 @@ def notes_text(mission: MissionDocument, *, voices: bool, named: bool = False) -
     lines = [*voices_lines(mission.get("voices", ()), whole=voices), *_combination_lines(provenance)]
     lines += [
         *withdrawn_lines(provenance),
+        *_tools_lines(provenance),
         *_sources(provenance),
         *(f"computed {line}" for line in computed_lines(provenance)),
         *_gate(provenance),
@@ -236,8 +239,27 @@ def computed_lines(provenance: ProvenanceDocument) -> Iterator[str]:
             yield f"  from {'; '.join(rows)}{more}"
 
 
+def tool_text(keys: Mapping[str, object]) -> str:
+    """Tell what a call of a tool brought."""
+    if keys["failure"]:
+        return f"{keys['tool']} failed: {keys['failure']}"
+    return f"{keys['tool']} brought {count_text(int(str(keys['texts'])), 'text')}"
+
+
+def _tools_lines(provenance: ProvenanceDocument) -> list[str]:
+    """Write each call of a tool, with what it was given and what it brought."""
+    lines = []
+    for each in provenance.get("tools", ()):
+        given = ", ".join(
+            f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in each["arguments"].items()
+        )
+        told = tool_text({"tool": each["tool"], "failure": each["failure"], "texts": len(each["texts"])})
+        lines.append(f"tool     {told} ({given}){' as before' if each['again'] else ''}")
+    return lines
+
+
 def _sources(provenance: ProvenanceDocument) -> list[str]:
-    names = {each["document"]: each["name"] for each in provenance["recalled"] if "document" in each}
+    names = {each["document"]: _name_of(each) for each in provenance["recalled"] if "document" in each}
     lines = [
         f"memory   [{each['document']}] {each['name']} ({each['memory']}; {each['why']}){_mark_of(each)}"
         for each in provenance["recalled"]
@@ -253,6 +275,12 @@ def _sources(provenance: ProvenanceDocument) -> list[str]:
     if left:
         lines.append(f"left out {' and '.join(left)}, for lack of room")
     return lines
+
+
+def _name_of(told: RecalledPassage) -> str:
+    """Return a document's name, with the address where a tool brought it from."""
+    is_brought = "memory" not in told and told.get("source")
+    return f"{told['name']} ({told['source']})" if is_brought else told["name"]
 
 
 def _gate(provenance: ProvenanceDocument) -> list[str]:

@@ -21,6 +21,7 @@ from batos.cli.render.mission import (
     retracted_text,
     route_text,
     state_text,
+    tool_text,
     voices_lines,
     withdrawn_lines,
 )
@@ -254,6 +255,9 @@ class MissionPrinter:
             self.console.say(f"{keys['step']}: {'done' if keys['status'] == 'success' else keys['status']}", dim=True)
         elif event == "mission.rule" and keys["decision"] == "mapping":
             self.console.say(f"{str(keys['why'])[:1].upper()}{str(keys['why'])[1:]}.", dim=True)
+        elif event == "mission.tool":
+            self._close_line()
+            self.console.say(f"{tool_text(keys)}.", dim=True)
         elif event == "connection.lost":
             self._close_line()
             self.console.say("The server is gone; the mission is in the image, and this command waits for the server.")

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from batos.cli.render.mission import changes_lines, cost_text, moment, notes_text, placements, states_text
 from batos.protocol.errors import NotFound
-from batos.protocol.evidence_documents import FocusDocument
+from batos.protocol.evidence_documents import FocusDocument, PromptDocument
 from batos.protocol.image_documents import ConversationPage, WhyNode
-from batos.protocol.mission_documents import MissionDocument, PromptDocument, ProvenanceDocument, StateDocument
+from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument, StateDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import cut, lay_out, reveal, table, wrap
 from batos.terminal.short_names import local_time, moment_text
@@ -129,7 +129,7 @@ def _calls(calls: Sequence[PromptDocument]) -> Iterator[str]:
                 str(tokens.get("prompt", "?")),
                 str(tokens.get("answer", "?")),
                 "?" if seconds is None else f"{seconds:.1f}",
-                call["model"],
+                call["model"] or "outside",
             ]
         )
     yield ""
@@ -139,6 +139,10 @@ def _calls(calls: Sequence[PromptDocument]) -> Iterator[str]:
 def call_name(call: PromptDocument) -> str:
     """Return a call's path, after the selector of the method that it writes if there is one."""
     return f"{call['method'].rpartition('.')[2]}: {call['path']}" if "method" in call else call["path"]
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def find_calls(calls: Sequence[PromptDocument], name: str) -> list[PromptDocument]:
@@ -155,7 +159,9 @@ def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument]
     omitted = {each["path"]: each["omitted"] for each in focus if each["omitted"]}
     lines = []
     for call in calls:
-        lines.append(f"\n=== {call_name(call)} ({call['state']}, {call['model']}{_tokens(call['tokens'])})")
+        lines.append(
+            f"\n=== {call_name(call)} ({call['state']}, {call['model'] or 'outside'}{_tokens(call['tokens'])})"
+        )
         lines += [f"--- {message['role']}\n{message['content']}" for message in call["messages"]]
         if call.get("erased"):
             lines.append("--- the words of this call are erased; their digests are in the journal")
@@ -163,6 +169,11 @@ def prompts_text(calls: Sequence[PromptDocument], focus: Sequence[FocusDocument]
         path = call["path"].partition("/again")[0]
         if path in omitted and "method" not in call:
             lines.append(f"--- not shown: {count_text(omitted[path], 'further sentence')} of the documents")
+        if "outside" in call:
+            lines.append(
+                f"--- asked of the world\n{_as_json(call['outside'])}\n--- what came\n{_as_json(call['response'])}"
+            )
+            continue
         if "input" in call:
             lines.append(f"--- embedded\n{call['input']}")
             continue

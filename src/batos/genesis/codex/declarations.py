@@ -13,6 +13,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict
 
+from batos.agency.apis.description import read_description
+from batos.agency.apis.operations import Operation, signature_of
+from batos.agency.apis.sources import describe
 from batos.genesis.codex.value_checks import (
     CLOSED,
     Flag,
@@ -26,6 +29,7 @@ from batos.genesis.codex.value_checks import (
 from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.image import roots
+from batos.records.tools import READING, REQUEST
 
 EFFORTS = ("reflex", "cycle", "council")
 
@@ -248,8 +252,11 @@ def api_of(text: str) -> tuple[tuple[ApiMethod, ...], tuple[tuple[str, str], ...
     """Parse the text of an API: return its methods, and each fault as (what, remedy).
 
     A line that begins with a call, `often_(text, part)`, declares a method. The rest of that line and the indented
-    lines below it describe the method. All other lines apply to every method and are added to each description.
+    lines below it describe the method. All other lines apply to every method and are added to each description. A text
+    without such a line that names the requests of an HTTP API declares two methods for each of them.
     """
+    if not re.search(r"(?m)^\w+\(", text) and (described := read_description(text).operations):
+        return tuple(_methods_of(described)), ()
     found: list[tuple[str, str, list[str]]] = []
     general: list[str] = []
     faults: list[tuple[str, str]] = []
@@ -269,6 +276,13 @@ def api_of(text: str) -> tuple[tuple[ApiMethod, ...], tuple[tuple[str, str], ...
         faults += why if said or why else [silent]
         methods.append(ApiMethod(selector, made, "\n".join((*said, *general))))
     return tuple(methods), (*faults, *_between([selector for selector, _, _ in found]))
+
+
+def _methods_of(operations: Iterable[Operation]) -> Iterator[ApiMethod]:
+    """Yield the two methods of each operation of an HTTP API."""
+    for each in operations:
+        for selector in (REQUEST + each.name, READING + each.name):
+            yield ApiMethod(selector, signature_of(selector), describe(each, selector))
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from batos.agency.look_ups.granted import order_of
 from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.values import Plain, Ref, Value, same
 from batos.image import ownership
 from batos.image.records import least_trust
 from batos.methods.execution import primitives, receiver_view
+from batos.methods.execution.api_calls import call_api
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import (
     DEEPEST,
@@ -25,9 +27,10 @@ from batos.methods.execution.resolution import (
     ToMethod,
     resolve,
 )
+from batos.methods.execution.summoning import summon
 from batos.methods.execution.usage import interpret_intent
 from batos.methods.execution.write_buffer import BufferedSlot, Data, WriteBuffer, data_of
-from batos.minds import provenance
+from batos.minds import look_ups, provenance
 from batos.minds.calls import questions
 from batos.minds.context import MindContext
 from batos.objects.method import Intent, Method, Primitive
@@ -41,6 +44,7 @@ from batos.protocol.errors import (
     NotFound,
     ObjectError,
 )
+from batos.records.tools import CALL
 
 #: Runs an invocation to its end.
 Runner: TypeAlias = Callable[[Invocation[ToMethod]], Awaitable[InvocationResult]]
@@ -135,6 +139,8 @@ class MethodHost:
         kept = self._buffer.find(target, name)
         if kept is None:
             raise MessageNotUnderstood(label(target), name)
+        if kept.value == Primitive(CALL):
+            return await self._call_api(target, name, given)
         if isinstance(kept.value, Primitive):
             return await self._kernel(target, name, kept.value, given)
         if isinstance(kept.value, Intent | Method):
@@ -145,7 +151,11 @@ class MethodHost:
 
     async def _read(self, of: Ref, slot: str) -> MessageAnswer:
         """Check the slot's name and return its value."""
-        return self._value(self._other(of), receiver_view.check_read(slot))
+        owner, name = self._other(of), receiver_view.check_read(slot)
+        kept = self._buffer.read(owner, name)
+        if kept is not None and isinstance(kept.value, Intent) and kept.value.kind == "prototype":
+            await summon(self._invocation.context, name, kept.value)
+        return self._value(owner, name)
 
     def _other(self, ref: Ref) -> UvmObject:
         """Return the object of a number.
@@ -186,16 +196,10 @@ class MethodHost:
             found = await primitives.recall(self._invocation, *given)
             self._lower_trust(provenance.lineage_trust(found))
             return MessageAnswer([*primitives.recalled_texts(found)])
-        if primitive.name == "catalog.index":
-            is_evidence = not self.thoughts  # no model's word becomes what is known
-            primitives.index_document(self._invocation.context, *given, self.trust, is_evidence=is_evidence)
-            return MessageAnswer()
-        if primitive.name == "catalog.forget":
-            return MessageAnswer(primitives.forget(self._invocation.context, *given))
+        if primitive.name in ("catalog.index", "catalog.forget"):
+            return MessageAnswer(self._remember(primitive.name, given))
         if primitive.name == "llm.embed":
-            path = questions.path_within(self._invocation.path, selector, self._places[selector])
-            self._places[selector] += 1
-            vectors: list[Any] = await primitives.embed(self._invocation.context, f"{path}#0", *given)
+            vectors: list[Any] = await primitives.embed(self._invocation.context, self._place(selector), *given)
             return MessageAnswer(vectors)
         if primitive.name == "traits.capability":
             capability = primitives.find_capability(self._invocation.context, given.args)
@@ -204,10 +208,39 @@ class MethodHost:
             context, staged, message = self._invocation.context, self._buffer.effects, self._invocation.message
             asked_by = f"{label(message.receiver)}.{message.selector} at {self._invocation.path}"
             return MessageAnswer(primitives.stage(context, target, primitive.name, given.args, staged, asked_by))
+        if primitive.name.startswith(look_ups.LOOK_UP):
+            self._lower_trust("external")
+            order = order_of(selector, given.args, by_person=False)
+            looked_up: Any = await look_ups.look_up(self._invocation.context, target, order, self._place(selector))
+            return MessageAnswer(looked_up)
         if primitive.name == "traits.log":
             primitives.log(self._invocation, *given)
             return MessageAnswer()
         raise ObjectError(f"{selector!r} of {label(target)} is the kernel's own ({primitive.name}): no method sends it")
+
+    async def _call_api(self, target: UvmObject, selector: str, given: _PlainArguments) -> MessageAnswer:
+        """Call an operation of a described API. Raises: ObjectError: it answered with a failure; and as `call_api`."""
+        path = self._place(selector)
+        args = [dict(given.kwargs)] if given.kwargs else [*given.args]
+        answer = await call_api(self._invocation.context, target, selector, args, path)
+        self._lower_trust("external")
+        if answer.failure:
+            raise ObjectError(f"{selector!r} of {label(target)} answered: {answer.failure}")
+        return MessageAnswer(self._view.table.to_cell(answer.value))
+
+    def _place(self, selector: str) -> str:
+        """Return the place in the journal of the next call by this selector."""
+        path = questions.path_within(self._invocation.path, selector, self._places[selector])
+        self._places[selector] += 1
+        return f"{path}#0"
+
+    def _remember(self, name: str, given: _PlainArguments) -> str | None:
+        """Note a document that is remembered, or documents of which a person is asked whether they are forgotten."""
+        if name == "catalog.forget":
+            return primitives.forget(self._invocation.context, *given)
+        is_evidence = not self.thoughts  # no model's word becomes what is known
+        primitives.index_document(self._invocation.context, *given, self.trust, is_evidence=is_evidence)
+        return None
 
     async def _behave(
         self, target: UvmObject, selector: str, kept: BufferedSlot, given: _PlainArguments, pending: Writes

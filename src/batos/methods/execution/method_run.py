@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from batos.cell.cell import MethodCall
-from batos.cell.program import Program, prepare
-from batos.concurrency.threads import offload
+from batos.cell.program import Program
 from batos.gate.attribution import attribute, citations_of, gist_of, locate_citation
 from batos.gate.evidence_index import index_of
 from batos.gate.quotations import Quotation
-from batos.guardian.audit import Context, audit
 from batos.memory.evidence import Evidence
+from batos.methods.execution.compiling import program_of
 from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import Invocation, InvocationResult, ToMethod
@@ -25,14 +23,9 @@ from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MethodCell, MindContext
 from batos.minds.results import PartResult
 from batos.minds.trace import Trace
-from batos.objects.method import Method
 from batos.objects.prototype import label
-from batos.protocol.errors import CellMissing, CovenantViolation, MethodFailed
+from batos.protocol.errors import CellMissing, MethodFailed
 
-#: The work of auditing and lowering a character, as a multiple of reading one.
-_WORK: Final = 8
-#: The number of cached programs.
-_KEPT: Final = 512
 #: The most runs of a method while other parts change slots that it read; a repeated run pays for no call again.
 MOST_RUNS: Final = 12
 #: Raises MethodFailed if the sender of the message cannot use the result.
@@ -123,38 +116,6 @@ def _seed(invocation: Invocation[ToMethod]) -> str:
     The seed is equal in every attempt and retry.
     """
     return hashlib.sha256(f"{invocation.context.mission.shared.asked_at} {invocation.path}".encode()).hexdigest()
-
-
-# -- compilation: the source, audited by today's policy and lowered to the program that the cell runs
-
-
-async def program_of(method: Method) -> Program:
-    """Return the program of a method for the cell.
-
-    Programs are cached in memory by source, and never stored in the image.
-
-    The verdict that is stored with a method records the policy of the day on which it was made. This function audits
-    the source again, so only methods that the guardian accepts now are run.
-
-    Raises: CovenantViolation: the guardian refuses the source now. MethodFailed: the source cannot be lowered to a
-    program.
-    """
-    source, selector = method.source, method.selector
-    return await offload(_WORK * len(source), lambda: _program(source, selector))
-
-
-@lru_cache(maxsize=_KEPT)
-def _program(source: str, selector: str) -> Program:
-    """Audit and lower a source. Raises: CovenantViolation; MethodFailed."""
-    verdict = audit(source, Context(selector=selector))
-    if not verdict.accepted:
-        faults = tuple(fault.as_dict() for fault in verdict.faults)
-        raise CovenantViolation(
-            f"the guardian refuses the method {selector!r}: {verdict.faults[0]}",
-            faults=faults,
-            remedy="It was accepted by another policy: generate it again, or roll back (`batos method rollback`).",
-        )
-    return prepare(source, verdict.slots, selector)
 
 
 #: The most characters of a method's answer; the code that combines parts shortens further where needed.

@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from batos.agency.payloads import payload_of
-from batos.agency.records import effect_records
+from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.effect_records import EffectData
 from batos.agency.records.schedule_records import DOOR
 from batos.gate import attribution
@@ -283,6 +283,10 @@ def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
     name = args[0] if len(args) == 1 else None
     if not isinstance(name, str):
         raise ObjectError("`capability_` takes the name of a grant")
+    found = effect_records.find_capability(context.mission.root, name)
+    unattended = context.mission.brief.origin.door == DOOR
+    if found is not None and look_up_records.is_usable(found, context.mission.brief.user, unattended=unattended):
+        return found
     found = effect_records.find_capability(context.mission.root, name, context.mission.brief.user)
     if name not in (context.mission.brief.grants or ()) or found is None:
         raise _not_granted_error(name)

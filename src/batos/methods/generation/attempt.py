@@ -8,33 +8,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal, NoReturn
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from batos.agency.apis.description import read_description
 from batos.cell.cell import Cell
 from batos.events import Events
 from batos.genesis.codex.declarations import ApiMethod, api_of
-from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
-from batos.inference.call_order import CallOrder
 from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Thinks
+from batos.inference.vram.card import Card
 from batos.methods.generation import dialogue, lean_request
 from batos.methods.generation import method_checks as checking
+from batos.methods.generation.described_methods import ExampleDialogue, draft, operation_of
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_limits import GenerationLimits, Round
 from batos.methods.generation.lean_request import LeanDialogue
 from batos.methods.generation.method_checks import LEAST_CHECKS, MOST_CHECKS, REPLY, SOURCE, CheckText
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.trial import Trial, TrialResult
-from batos.minds.context import MindContext
 from batos.minds.prompt import Message, with_guide
 from batos.objects.method import Intent
-from batos.objects.prototype import FoundSlot
 from batos.protocol import brief as briefs
 from batos.protocol.errors import DecisionInvalid, GenerationFailed, MessageNotUnderstood
 from batos.protocol.event_payloads import METHOD_TRIED, MethodTried
@@ -181,10 +180,6 @@ def join_sources(sources: Iterable[str]) -> str:
 # -- an object that is declared and does not exist yet, when a mission sends it a message
 
 
-class Appeared(Exception):
-    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
-
-
 def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
     """Return the intent of a message's receiver if it is declared and does not exist; None for any other receiver.
 
@@ -193,29 +188,13 @@ def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
     intent = tools.absent(root, message.receiver)
     if intent is None:
         return None
-    declared = api_of(intent.text)[0]
-    if message.selector not in {each.selector for each in declared}:
-        signatures = ", ".join(each.signature for each in declared)
+    declared = {each.selector: each.signature for each in api_of(intent.text)[0]}
+    for each in read_description(intent.text).operations if tools.is_described(declared) else ():
+        declared[each.name] = f"{each.name}({', '.join(each.required)})"
+    if message.selector not in declared:
+        signatures = ", ".join(declared.values())
         raise MessageNotUnderstood(message.receiver, message.selector).advise(f"Its API declares {signatures}.")
     return intent
-
-
-async def summon(context: MindContext, message: briefs.Message, intent: Intent) -> NoReturn:
-    """Make the object of this intent, unless another mission has made it meanwhile; then raise Appeared. Never returns.
-
-    Nothing else could answer the message, so the intent is never interpreted.
-
-    Raises: Appeared: the object exists now. GenerationFailed, CovenantViolation: the object was not made, or policy
-    forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
-    """
-    name, holder = message.receiver, context.mission.root[roots.TOOLS]
-    if context.io.methods.generator is None or context.mind.policy.install == "never":
-        raise GenerationFailed(
-            f"{name} is declared and does not exist, and policy lets nothing be made",
-            remedy="Ask with `--install now` or `--install ask`.",
-        )
-    await context.io.methods.generator.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
-    raise Appeared(name)
 
 
 @dataclass(slots=True)
@@ -233,6 +212,8 @@ class GenerationDeps:
     allowance: GenerationLimits
     #: The description of the language of methods for the coder (guardian/dialect).
     dialect: str
+    #: The card on which the coder's calls have their turns; None: each goes to the daemon at once.
+    card: Card | None = None
 
     @property
     def dialect_digest(self) -> str:
@@ -247,12 +228,13 @@ class GenerationDeps:
         wanted: MethodSpec,
         opened: Round,
         check_stop: Callable[[], None],
-        turns: CallOrder | None = None,
+        priority: int = 0,
         read_at: bytes | None = None,
     ) -> Session:
-        """Open the session of one round, with calls ordered by `turns`; paid answers are served from the journal.
+        """Open the session of one round; paid answers are served from the journal.
 
-        `read_at` is a commit of the image before which `wanted` was read, where no open mission guards that.
+        `priority` is that of the mission that waits for it. `read_at` is a commit of the image before which `wanted`
+        was read, where no open mission guards that.
         """
         return Session(
             mission=opened.log,
@@ -265,7 +247,8 @@ class GenerationDeps:
             marks={wanted.coder.model: wanted.coder.marks},
             clock=self.clock,
             check_stop=check_stop,
-            turns=turns or CallOrder(),
+            card=self.card,
+            priority=priority,
         )
 
     async def make(self, wanted: MethodSpec, opened: Round, session: Session, about: MethodProvenance) -> Candidate:
@@ -274,6 +257,8 @@ class GenerationDeps:
         Raises: as `Dialogue.run`.
         """
         parts = parts_of(wanted)
+        if any(map(operation_of, (wanted, *parts))):
+            return await self._make_described(wanted, parts, opened, session, about)
         if not parts:
             trial = self.trial(wanted)
             dialogue = self._dialogue(wanted, opened, session, trial)
@@ -308,6 +293,24 @@ class GenerationDeps:
             found.append(await self.candidate(part, self.trial(part), tried[-1], made))
         return candidate(wanted, TrialResult((), parts=tuple(tried)), found)
 
+    async def _make_described(
+        self, wanted: MethodSpec, parts: Sequence[MethodSpec], opened: Round, session: Session, about: MethodProvenance
+    ) -> Candidate:
+        """Make the methods of an API's operations; a reading for which nothing is known is left out of an object.
+
+        Raises: GenerationFailed: there is none.
+        """
+        found: list[Candidate] = []
+        for part in parts or (wanted,):
+            writing = ExampleDialogue(part, session, opened.path)
+            judged = await draft(part, self.trial(part), writing.ask)
+            if not judged.faults:
+                made = self._provenance(writing, opened, about)
+                found.append(await self.candidate(part, self.trial(part), judged, made))
+            elif part.selector.startswith(tools.REQUEST) or not parts:
+                raise GenerationFailed(f"{part.selector!r} of {part.name} cannot be made: {'; '.join(judged.faults)}")
+        return candidate(wanted, TrialResult(()), found) if parts else found[0]
+
     def _dialogue(self, wanted: MethodSpec, opened: Round, session: Session, trial: Trial) -> Dialogue:
         """Return the dialogue about one method, in the form that suits the coder."""
         if wanted.coder.form == "lean":
@@ -316,7 +319,9 @@ class GenerationDeps:
         first = opened.first_messages or dialogue.messages(wanted, self.dialect, REPLY.guide)
         return Dialogue(wanted, session, trial, self.events, opened.path, first)
 
-    def _provenance(self, dialogue: Dialogue, opened: Round, about: MethodProvenance) -> MethodProvenance:
+    def _provenance(
+        self, dialogue: Dialogue | ExampleDialogue, opened: Round, about: MethodProvenance
+    ) -> MethodProvenance:
         """Return the provenance of a candidate: its log, model, prompt, dialect, attempts and trust class."""
         wanted, session, begun = dialogue.wanted, dialogue.session, dialogue.begun
         return {

@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 from batos.approvals import documents
 from batos.approvals.desk import Approvals
 from batos.image.ids import iso
-from batos.inference.call_order import CallOrder
 from batos.inference.journal import Journal
 from batos.methods.generation import generation_limits
 from batos.methods.generation.attempt import GenerationDeps, cost_of
@@ -54,8 +53,8 @@ class GenerationRequest:
     insists: bool
     #: The mission's accounts of earlier generations; those that it began count against its limit.
     learned: Sequence[LearntDocument] = ()
-    #: The order of the mission's calls, in which the calls of the generation take their turns.
-    turns: CallOrder = field(default_factory=CallOrder)
+    #: How much the mission's calls matter, and so those of the generation.
+    priority: int = 0
     #: A commit that was the newest before the image was read for this; None: an open mission keeps it from erasure.
     read_at: bytes | None = None
     #: Raises if the mission was asked to stop.
@@ -228,7 +227,9 @@ class Generations:
     async def _fly(self, flight: Flight[GenerationOutcome], request: GenerationRequest) -> GenerationOutcome:
         """Run one generation in its own session, and install its candidate if a waiting request may install."""
         opened = self.current(request.log)
-        session = self.deps.session(request.wanted, opened, flight.raise_if_abandoned, request.turns, request.read_at)
+        session = self.deps.session(
+            request.wanted, opened, flight.raise_if_abandoned, request.priority, request.read_at
+        )
         about = MethodProvenance(missions=[request.owner])
         if request.sender:
             about["mission"] = request.mission

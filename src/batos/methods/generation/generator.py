@@ -236,7 +236,7 @@ def _request_of(context: MindContext, wanted: MethodSpec, told: LearntDocument) 
         installs=context.mind.policy.install != "ask" and wanted.trust != "external",
         insists=context.mind.policy.interpret == "never",
         learned=context.trace.learned,
-        turns=context.io.session.turns,
+        priority=context.io.session.priority,
         check_stop=context.io.session.check_stop,
     )
 

@@ -27,9 +27,9 @@ from batos.protocol.method_documents import (
     MethodProvenance,
     RevisionLine,
     SlotChange,
-    ToolLine,
     no_use,
 )
+from batos.protocol.tool_documents import ToolLine
 from batos.records import methods
 from batos.records.tools import count_wishes
 
@@ -211,6 +211,7 @@ def tools(root: Root) -> list[ToolLine]:
                     "revision": lineage.active,
                     "made_at": method.provenance["at"],
                     "calls": _account(lineage, lineage.active)["calls"],
+                    "by": method.provenance.get("by") or method.provenance.get("model", ""),
                 }
             )
     return sorted(found, key=lambda line: line["tool"])

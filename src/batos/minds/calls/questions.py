@@ -30,7 +30,8 @@ class Question:
     `on_token` gets the reply as it grows, `on_again` the reason if that text is withdrawn. `shorter` returns the task
     with so many bytes less, and the number of shortened parts; None if nothing may be shortened. A question that
     `is_short` is the task alone: no persona, form of the reply or time. Beside passages the words of one that
-    `is_exact` are the likeliest ones. `fault` returns the reason why a valid reply is of no use, "" if it is of use.
+    `is_exact` are the likeliest ones, and always those of one that `is_choice`. `fault` returns the reason why a valid
+    reply is of no use, "" if it is of use.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Question:
     shorter: Callable[[int], tuple[Task, int]] | None = None
     is_short: bool = False
     is_exact: bool = False
+    is_choice: bool = False
     fault: Callable[[Any], str] = no_fault
 
 
@@ -161,7 +163,7 @@ def _deciding(context: MindContext, evidence: Evidence, question: Question, deci
     limit = thinking.needed_tokens(decision) if is_limited else thinking.answer_tokens(decision)
     options = {**thinking.options, "num_predict": limit}
     # A small model decides best by its likeliest words, and what documents say is no matter of chance.
-    is_decided = decision.format is not None and context.mind.voice.form == "lean"
+    is_decided = decision.format is not None and (context.mind.voice.form == "lean" or question.is_choice)
     if context.mission.brief.temperature is None and (is_decided or (question.is_exact and evidence.passages)):
         options["temperature"] = 0.0
     request = ChatRequest(

@@ -38,8 +38,9 @@ LEAST_LEFT, LEAST_KEPT = 0.5, 0.8
 #: Reasons for which an answer is withdrawn.
 LEFT_OUT, REVISING = "sentences at fault are left out", "the gate found a fault; it is being revised"
 CORRECTED: Final = "a sum is worked out again"
-#: The reason for which what is said around code is left out.
+#: The reasons for which what is said around code, or around a number, is left out.
 ALONE: Final = "only the code was asked for"
+NUMBER_ALONE: Final = "only the number was asked for"
 #: The reason for which an answer is withheld.
 WITHHELD: Final = "no document says it"
 #: The fault of a revision that says less than the answer, and its reason.
@@ -59,6 +60,19 @@ _ONLY_CODE = re.compile(
     r"(?=\W*(?:please|bitte|aus|zurück|s['’]il (?:te|vous) pla[iî]t|por favor)?\W*(?:$|[.!?;,:。！？、(をで書出示返]))",
     re.IGNORECASE,
 )
+#: Words by which a person wants a number and nothing beside it; they end what is asked.
+_ONLY_NUMBER = re.compile(
+    r"(?:\b(?:only|just|nothing but) (?:the |a |one |as a )?(?:bare )?(?:number|figure|digits?)"
+    r"|\b(?:number|figure|digits?) only|\b(?:nur|ausschließlich) (?:die |eine |als )?(?:zahl|ziffern?)"
+    r"|\b(?:uniquement|seulement|rien que) (?:le |un )?(?:nombre|chiffre)"
+    r"|\b(?:solo|sólo|solamente|únicamente) (?:el |un )?número|\b(?:solo|soltanto) (?:il )?numero"
+    r"|\b(?:só|somente|apenas) (?:o )?número|\balleen (?:het )?getal|\bтолько (?:число|цифр[ауы])"
+    r"|(?:只|仅)(?:要|给|写|输出|返回|回答)?数字|数字(?:だけ|のみ))"
+    r"(?=\W*(?:please|bitte|s['’]il (?:te|vous) pla[iî]t|por favor)?\W*(?:$|[.!?;,:。！？、(をで書答]))",
+    re.IGNORECASE,
+)
+#: A number as it is written, with its sign, its thousands and its decimals.
+_NUMBER = re.compile(r"(?:(?<!\S)[-−])?\d+(?:[.,'’\u00a0\u202f]\d+)*")
 #: Signs that an explanation is wanted as well.
 _EXPLAINS = re.compile(
     r"\b(?:explain|describe|understand|why|erklär(?!ung)|erläuter(?!ung)|beschreib|versteh|warum|weshalb|wieso|expliqu|pourquoi"
@@ -85,13 +99,13 @@ async def mend(
 ) -> None:
     """Put a better answer in the place of one that is not final: its sums are corrected, the other faults repaired.
 
-    Where only code was asked for, only code is left. The answer of one call has no question that a revision could go
-    on from: words of the prompt are left out of it.
+    Where only code or only a number was asked for, only that is left. The answer of one call has no question that a
+    revision could go on from: words of the prompt are left out of it.
     """
     if question is None:
         await leave_out(context, synthesis, ground, FOREIGN)
     await correct_sums(context, synthesis, ground)
-    await keep_code_alone(context, synthesis, ground)
+    await keep_alone(context, synthesis, ground)
     if question is not None and not synthesis.standing.verdict.ok:
         await repair(interpreter, context, synthesis, question, ground)
 
@@ -126,15 +140,17 @@ async def correct_sums(context: MindContext, synthesis: Synthesis, ground: Groun
         await _stand_if_better(context, synthesis, ground, right, "answer", CORRECTED)
 
 
-async def keep_code_alone(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
-    """Let the code of an answer stand without what is said around it, where a person asked for nothing else."""
-    before, path = synthesis.standing, answers.revising_path(context)
-    code = code_alone(before.answer.answer) if wants_code_alone(context.mind.question) else ""
-    if code and code != before.answer.answer.strip():
-        context.decide_by_rule(path, "answer", ALONE)
+async def keep_alone(context: MindContext, synthesis: Synthesis, ground: Ground) -> None:
+    """Let the code or the number of an answer stand without what is said around it, where only that was asked for."""
+    before, asked, path = synthesis.standing, context.mind.question, answers.revising_path(context)
+    said = before.answer.answer
+    code = code_alone(said) if wants_code_alone(asked) else ""
+    alone, why = (code, ALONE) if code else (number_alone(said, asked), NUMBER_ALONE)
+    if alone and alone != said.strip():
+        context.decide_by_rule(path, "answer", why)
         synthesis.revised = before.verdict
-        synthesis.drafts.append(await answers.judge(context, synthesis, replace(before.answer, answer=code), ground))
-        answers.tell_again(context, path, code, ALONE)
+        synthesis.drafts.append(await answers.judge(context, synthesis, replace(before.answer, answer=alone), ground))
+        answers.tell_again(context, path, alone, why)
 
 
 def wants_code_alone(question: str) -> bool:
@@ -143,12 +159,30 @@ def wants_code_alone(question: str) -> bool:
     >>> wants_code_alone("Write mean(x). Only the code."), wants_code_alone("Why does it return only the code?")
     (True, False)
     """
-    found = _ONLY_CODE.search(question)
+    return _is_ordered(_ONLY_CODE, question)
+
+
+def _is_ordered(alone: re.Pattern[str], question: str) -> bool:
+    """Test if a question orders one thing alone: by these words, and not in a question about them."""
+    found = alone.search(question)
     if found is None or _EXPLAINS.search(question):
         return False
     end = re.compile(r"[.!?。！？\n]|$").search(question, found.end())
     begin = max(question.rfind(each, 0, found.start()) for each in ".!?。！？\n") + 1
     return end is None or end[0] not in "?？" or not end[0] or _POLITE.match(question, begin) is not None
+
+
+def number_alone(answer: str, question: str) -> str:
+    """Return the one number that an answer says beyond the question, where a number alone was asked for; else "".
+
+    >>> number_alone("The locker number of Viktor is 28.", "What is the locker number of Viktor? Number only.")
+    '28'
+    """
+    if not _is_ordered(_ONLY_NUMBER, question):
+        return ""
+    asked = set(_NUMBER.findall(question))
+    said = {each for each in _NUMBER.findall(answer) if each not in asked}
+    return said.pop() if len(said) == 1 else ""
 
 
 def code_alone(answer: str) -> str:

@@ -111,7 +111,7 @@ async def think_as_part(
     slot, query = asked
     orchestrator = context.mission.root["orchestrator_obj"]
     within = council_mind(context, slot, query, synthesis.evidence)
-    async with context.io.session.minds.turn(()):
+    async with context.io.session.minds:
         for _ in range(MOST_THOUGHTS):
             cycle = begin(orchestrator)
             inner = interpreter.within(within, cycle)

@@ -41,6 +41,7 @@ from batos.server.dispatch import (
     background_genesis,
     erasing,
     history_changes,
+    lending,
     memory_changes,
     method_changes,
     motion_changes,
@@ -139,6 +140,7 @@ class Dispatcher:
             **motion_changes.verbs(uvm, shield),
             **trial_changes.verbs(uvm, self._past, shield),
             **scheduling.changes(uvm, shield),
+            **lending.changes(uvm.readiness.tool_places.callers),
             **erasing.verbs(uvm, shield, self._past.leave),
             **memory_changes.correction_verbs(uvm, shield),
             **MemoryChanges(uvm, self._reader, self._sent, shield).verbs(),
@@ -195,9 +197,10 @@ class Dispatcher:
         brief = await self._reader.with_missions(given.brief)
         files = await self._files(brief.pop("attachments", None) or (), given.user)
         told = EventRelay(on_event, on_acknowledged, follow=given.follow)
-        if given.as_of is not None:
-            return await self._past.ask(PastQuestion(given.as_of, brief, files, given.user), told)
-        return await self._accept_and_follow(brief, files, told, given.user)
+        with lending.attach(self.uvm.readiness.tool_places.callers, given, on_event):
+            if given.as_of is not None:
+                return await self._past.ask(PastQuestion(given.as_of, brief, files, given.user), told)
+            return await self._accept_and_follow(brief, files, told, given.user)
 
     async def _accept_and_follow(
         self, brief: Mapping[str, object], files: Sequence[File], told: EventRelay, user: str | None = None
@@ -250,8 +253,7 @@ class Dispatcher:
         """Fetch the files that a brief's attachments name: sent before, or in the image and this user's. BriefError."""
         if not isinstance(refs, list | tuple):
             raise BriefError("attachments: it must be a list", field="attachments", remedy="Send a list of files.")
-        limit = self.uvm.settings.attachment_bytes
-        files = []
+        files, limit = list[File](), self.uvm.settings.attachment_bytes
         # The brief's own rules, before bytes are looked for.
         for ref in parse_brief({"text": "-", "user": "-", "attachments": refs}).attachments:
             data = await self._content(ref, user)
@@ -338,11 +340,9 @@ class Dispatcher:
 
     async def _hello(self, _given: HelloArgs, *_told: object) -> HelloDocument:
         limits = LimitsDocument(
-            message_bytes=wire_messages.MESSAGE_BYTES,
-            depth=wire_messages.DEPTH,
-            piece_bytes=PIECE_BYTES,
+            message_bytes=wire_messages.MESSAGE_BYTES, depth=wire_messages.DEPTH, piece_bytes=PIECE_BYTES,
             attachment_bytes=self.uvm.settings.attachment_bytes,
-        )
+        )  # fmt: skip
         return {"batos": __version__, "pid": os.getpid(), "verbs": list(VERBS), "limits": limits, **self._about}
 
     async def _status(self, given: StatusArgs, *_told: object) -> StatusDocument:

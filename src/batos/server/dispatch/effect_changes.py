@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from batos.agency import granting
+from batos.agency import granting, written_tools
+from batos.agency.api_transport import ApiSender
 from batos.agency.granting import effect_document
-from batos.agency.records import effect_records
+from batos.agency.look_ups import grants
+from batos.agency.records import api_records, call_records, effect_records, look_up_records
+from batos.agency.records.effect_records import GrantKind
+from batos.agency.records.look_up_records import GrantTerms, LookUpKind
 from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
+from batos.inference import outside_calls
+from batos.objects.prototype import own_slots
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
 from batos.protocol.errors import BriefError
+from batos.records import tools
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 from batos.verbs.effect_verbs import (
@@ -25,6 +33,8 @@ from batos.verbs.effect_verbs import (
 )
 
 T = TypeVar("T")
+#: Terms of a grant that only one of an API has.
+_API: Final = ("description", "secret_header")
 
 
 class EffectChanges:
@@ -44,17 +54,25 @@ class EffectChanges:
         )
 
     async def _add(self, given: GrantsAddArgs, *_told: object) -> AddedGrant:
-        if given.blind and given.kind == "file":
+        match given.kind:
+            case "file" | "http" as acts:
+                return await self._add_sink(given, acts)
+            case reads:
+                return await self._add_look_up(given, reads)
+
+    async def _add_sink(self, given: GrantsAddArgs, kind: GrantKind) -> AddedGrant:
+        if given.blind and kind == "file":
             raise BriefError("a file can be read back", field="args.blind", remedy="Leave --blind out.")
+        self._refuse_terms(given)
         settings, host = self._uvm.settings, self._uvm.image.publishing.host
         data, ports = granting.data_places(settings), granting.own_ports(settings)
-        target, usual = granting.check_target(given.kind, given.target, settings.home, data, ports)
-        name = granting.check_name(given.name or granting.name_for(given.kind, target))
+        target, usual = granting.check_target(kind, given.target, settings.home, data, ports)
+        name = granting.check_name(given.name or granting.name_for(kind, target))
         told = given.user or settings.asker, iso(self._uvm.clock())
         sink = "blind" if given.blind else usual
 
         def change(root: Root) -> AddedGrant:
-            made = effect_records.add_capability(root, name, given.kind, target, sink, told)
+            made = effect_records.add_capability(root, name, kind, target, sink, told)
             if given.unattended:
                 made.unattended = True
             if host is not None:
@@ -64,9 +82,51 @@ class EffectChanges:
 
         return await self._shield(self._uvm.image.shared.apply(change))
 
+    def _refuse_terms(self, given: GrantsAddArgs) -> None:
+        """Raise BriefError for a term of a look-up in a grant of effects."""
+        for name in ("hosts", "paths", "ports", "rate", "budget", "until", "guests", "book", *_API):
+            if getattr(given, name):
+                remedy = "Leave it out: it is for grants to look up."
+                raise BriefError(f"--{name} is not for {given.kind}", field=f"args.{name}", remedy=remedy)
+
+    async def _add_look_up(self, given: GrantsAddArgs, kind: LookUpKind) -> AddedGrant:
+        if given.blind:
+            raise BriefError("a look-up changes nothing", field="args.blind", remedy="Leave --blind out.")
+        settings = self._uvm.settings
+        terms = GrantTerms(
+            tuple(given.hosts), tuple(given.paths), tuple(given.ports), given.rate, given.budget, given.until or "",
+            given.guests, given.book or "",
+        )  # fmt: skip
+
+        def check_folder(target: str) -> str:
+            return granting.check_target("file", target, settings.home, granting.data_places(settings))[0]
+
+        for field in [each for each in _API if kind != "api" and getattr(given, each)]:
+            raise BriefError(f"--{field.replace('_', '-')} is for api", field=f"args.{field}", remedy="Leave it out.")
+        target, terms = grants.check_look_up(kind, given.target, terms, check_folder, granting.own_ports(settings))
+        name = granting.check_name(given.name or grants.name_of_look_up(kind, target))
+        told = given.user or settings.asker, iso(self._uvm.clock())
+        if given.secret_header:
+            await asyncio.to_thread(ApiSender(settings.home).read_secret, name)
+        text = await asyncio.to_thread(api_records.read_file, given.description) if given.description else ""
+
+        def change(root: Root) -> AddedGrant:
+            made = look_up_records.add_look_up(root, name, kind, target, terms, told)
+            if given.unattended:
+                made.unattended = True
+            if kind == "api":
+                api_records.describe_grant(root, made, text, given.secret_header or "")
+            roots.connection_of(root).add(made)
+            return {"grant": granting.grant_document(made)}
+
+        return await self._shield(self._uvm.image.shared.apply(change))
+
     async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> RevokedGrant:
         def change(root: Root) -> RevokedGrant:
-            return {"revoked": granting.grant_document(effect_records.revoke_capability(root, given.name, given.user))}
+            gone = effect_records.revoke_capability(root, given.name, given.user)
+            if own_slots(gone).get(tools.DECLARES):
+                api_records.withdraw(root, given.name, iso(self._uvm.clock()))
+            return {"revoked": granting.grant_document(gone)}
 
         found = await self._shield(self._uvm.image.shared.apply(change))
         self._uvm.releaser.job.wake()
@@ -82,4 +142,8 @@ class EffectChanges:
             settled = effect_records.settle(root, given.effect, done=given.outcome == "done", by=by, at=at)
             return effect_document(root, settled)
 
-        return await self._shield(self._uvm.image.shared.apply(change))
+        found = await self._shield(self._uvm.image.shared.apply(change))
+        if found["operation"] == call_records.OPERATION:  # what a retry of its mission finds in the journal
+            value = written_tools.settled_result(at) if given.outcome == "done" else None
+            await self._shield(outside_calls.settle(self._uvm.journal, found["mission"], found["key"], value, at))
+        return found

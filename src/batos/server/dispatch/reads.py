@@ -38,17 +38,16 @@ from batos.protocol.method_documents import (
 )
 from batos.protocol.mission_documents import AsOfDocument, MissionDocument
 from batos.protocol.trial_documents import TrialDocument
-from batos.server.dispatch import motion_reads, scheduling
+from batos.server.dispatch import lending, motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
-from batos.verbs.effect_verbs import EFFECTS, GRANTS, EffectsArgs
+from batos.verbs.effect_verbs import EFFECTS, GRANTS, GRANTS_QUERIES, GRANTS_SHOW, EffectsArgs
 from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
 from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.verbs.method_verbs import (
     METHOD_HISTORY,
     METHOD_LIST,
     METHOD_SHOW,
-    TOOLS,
     MethodListArgs,
     MethodShowArgs,
 )
@@ -109,6 +108,7 @@ class Reader:
         return {
             **motion_reads.verbs(self._of, self.read),
             **scheduling.reads(self._of, self.read),
+            **lending.reads(self._of, self.read),
             **self._own_verbs(),
         }
 
@@ -133,9 +133,13 @@ class Reader:
                 bind(METHOD_LIST, self._methods),
                 bind(METHOD_SHOW, self._method),
                 bind(METHOD_HISTORY, lambda given, *_told: read(of.lifecycle.history, given.method, given.user)),
-                bind(TOOLS, lambda _given, *_told: read(lambda: {"tools": of.lifecycle.tools()})),
                 bind(WHY, self._explain),
                 bind(GRANTS, lambda given, *_told: read(lambda: {"grants": of.grants(given.user)})),
+                bind(GRANTS_SHOW, lambda given, *_told: read(lambda: {"grant": of.grant(given.name, given.user)})),
+                bind(
+                    GRANTS_QUERIES,
+                    lambda given, *_told: read(lambda: {"queries": of.queries(given.limit, given.user)}),
+                ),
                 bind(EFFECTS, lambda given, *_told: read(self._effects_document, given)),
                 bind(
                     DREAM_LIST,

@@ -81,13 +81,13 @@ class Bases:
         own = next((row for row in rows if row.digest == digest), None)
         if own is not None or not rows:
             return own
-        kin = await self._kin_of(model, digest)
+        kin = await self.kin(model, digest)
         for row in rows:
-            if kin and await self._kin_of(row.name, row.digest) == kin:
+            if kin and await self.kin(row.name, row.digest) == kin:
                 return row
         return None
 
-    async def _kin_of(self, model: str, digest: str) -> tuple[str, ...]:
+    async def kin(self, model: str, digest: str) -> tuple[str, ...]:
         """Return base blob and adapters of a model, () if the daemon names none. Asks once, since a digest never
         changes.
         """
@@ -106,10 +106,10 @@ class Watch:
     A look is one request, made when a call took long to load or is the first of this process on its model.
     """
 
-    def __init__(self, daemon: Looks, events: Events) -> None:
+    def __init__(self, daemon: Looks, events: Events, bases: Bases) -> None:
         self._daemon = daemon
         self._events = events
-        self._bases = Bases(daemon)
+        self._bases = bases
         self._seen: set[str] = set()
 
     async def look(self, model: str, digest: str, options: Mapping[str, object], loaded: float) -> Placement | None:

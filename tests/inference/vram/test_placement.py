@@ -15,7 +15,8 @@ from tests.inference.still_clock import on_still_clock
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
-from batos.inference.placement import LOADED, Bases, Watch, place_of, wants_card
+from batos.inference.vram.card import Card
+from batos.inference.vram.placement import LOADED, Bases, Watch, place_of, wants_card
 from batos.protocol.errors import ModelMissing, OllamaUnreachable
 from batos.protocol.event_payloads import EVENTS
 from ollama_emulator.emulator import Emulator, Options
@@ -70,7 +71,7 @@ class EventList(list[tuple[str, Mapping[str, Any]]]):
 async def looked(daemon: Daemon, options: Mapping[str, Any] | None = None, load: float = 1.0) -> tuple[EventList, str]:
     """What is told of robin after a call, and where it lies."""
     told = EventList()
-    found = await Watch(daemon, Events(told)).look("robin", "digest of robin", options or {}, load)
+    found = await Watch(daemon, Events(told), Bases(daemon)).look("robin", "digest of robin", options or {}, load)
     return told, found.where if found else ""
 
 
@@ -102,7 +103,7 @@ async def test_what_is_an_alarm(
 async def test_it_is_looked_once_and_after_loads() -> None:
     """One request at the first call on a model and after each load; a call that found its model there costs none."""
     daemon = Daemon([runner()])
-    watch = Watch(daemon, Events())
+    watch = Watch(daemon, Events(), Bases(daemon))
     assert await watch.look("robin", "digest of robin", {}, WARM)
     assert await watch.look("robin", "digest of robin", {}, WARM) is None
     assert await watch.look("robin", "digest of robin", {}, LOADED)
@@ -157,7 +158,9 @@ async def test_a_card_that_is_too_small() -> None:
         (row,) = await bridge.list()
         options = {"num_ctx": 512, "num_predict": 4}
         answer = await bridge.think(ChatRequest(row.name, ({"role": "user", "content": "Why?"},), options=options))
-        found = await Watch(bridge, Events(told)).look(row.name, row.digest, options, answer.load_seconds)
+        found = await Watch(bridge, Events(told), Bases(bridge)).look(
+            row.name, row.digest, options, answer.load_seconds
+        )
     assert found is not None
     assert 0 < found.size_vram < found.size
     assert told.names == ["vram.sample", "vram.spill"]
@@ -169,19 +172,19 @@ async def test_a_paid_answer_is_written_before_it_is_looked() -> None:
     daemon = Daemon([runner(digest=DIGEST, vram=40)], hangs=True)
     async with desk() as at:
         bridge = CountedBridge()
-        session = at.session(bridge, watch=Watch(daemon, Events()))
+        session = at.session(bridge, card=Card(daemon, Events()))
         asking = asyncio.ensure_future(session.think(asked(), step()))
-        await until(lambda: daemon.asked == ["ps"])
+        await until(lambda: "ps" in daemon.asked)
         assert [record.state for record in at.records()] == ["done"]
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
         at.open()
         daemon.hangs = False
-        again = at.session(bridge, watch=Watch(daemon, Events()))
+        again = at.session(bridge, card=Card(daemon, Events()))
         await again.think(asked(), step())
         assert sum(bridge.begun.values()) == 1
         # What comes from the journal loads nothing.
-        assert (daemon.asked, again.placements) == (["ps"], {})
+        assert (daemon.asked, again.placements) == (["show robin", "ps"], {})
         await again.think(asked("And now?"), step())
         assert again.placements["robin"].where == "spilled"

@@ -1,0 +1,85 @@
+"""The checks of granted look-ups: one real request of each kind, within the terms of its grant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Final, NamedTuple
+
+from batos.agency.granting import refuse_places
+from batos.agency.look_ups.feeds import PageLookUp
+from batos.agency.look_ups.folders import FolderLookUp
+from batos.agency.look_ups.granted import HITS, open_look_ups
+from batos.agency.look_ups.look_up import MOST_HITS, LookUp
+from batos.agency.look_ups.page_fetching import Fetcher
+from batos.agency.records import effect_records, look_up_records
+from batos.config import Settings
+from batos.genesis.integrity import Finding
+from batos.image.ids import iso, utc_now
+from batos.image.read_only import is_there, open_read_only
+from batos.image.transactions import snapshot
+from batos.objects.prototype import own_slots
+from batos.protocol.errors import BatosError
+from batos.terminal.console import count_text
+
+#: The word that is looked for; nobody said it.
+_WORD: Final = "water"
+
+
+class _Check(NamedTuple):
+    """A look-up that is tried: its kind and name; or the reason why it is not."""
+
+    kind: str
+    name: str
+    look_up: LookUp | None
+    reason: str = ""
+
+
+async def findings(settings: Settings, fetcher: Fetcher | None = None) -> list[Finding]:
+    """Return a finding for the first grant of each kind; none where nothing is granted to look up."""
+    checks: Sequence[_Check] = ()
+    with suppress(BatosError):  # what keeps the image from being read has a finding of its own
+        checks = await asyncio.to_thread(lambda: list(_checks(settings, utc_now(), fetcher)))
+    return [await _try(each) for each in checks]
+
+
+def _checks(settings: Settings, now: datetime, fetcher: Fetcher | None) -> Iterator[_Check]:
+    if not is_there(settings.image_uri):
+        return
+    with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
+        look_ups = open_look_ups(settings, None, _keep_nothing, partial(refuse_places, settings), utc_now, fetcher)
+        tried = {"search"}  # memory is in the image, which was read
+        for each in filter(look_up_records.is_look_up, effect_records.list_all_capabilities(root)):
+            kind, terms, slots = look_up_records.kind_of(each), look_up_records.terms_of(each), own_slots(each)
+            if kind in tried or slots["target"] == look_up_records.ANY:
+                continue
+            tried.add(kind)
+            with snapshot(faces.journal) as journal:
+                made = look_up_records.count_today(journal, effect_records.nonce_of(each), now)
+            used = f"its {terms.budget} calls of today are used up" if terms.budget and made >= terms.budget else ""
+            over = f"it ended at {terms.until}" if terms.until and iso(now) >= terms.until else ""
+            yield _Check(kind, str(slots["name"]), None if used or over else look_ups.open(each), used or over)
+
+
+async def _keep_nothing(_change: object) -> None:
+    """Write nothing: the journal is open for reading."""
+
+
+async def _try(check: _Check) -> Finding:
+    """Make one request, of whose result nothing is kept."""
+    named = f"the grant {check.name} ({check.kind})"
+    if check.look_up is None:
+        return Finding(f"look_ups.{check.kind}", True, f"{named} was not tried: {check.reason}")
+    try:
+        if isinstance(check.look_up, PageLookUp):
+            what = f"reads {(await check.look_up.fetch('')).title!r}"
+        elif isinstance(check.look_up, FolderLookUp):
+            what = f"lists {count_text(len(await check.look_up.list('', MOST_HITS)), 'file')}"
+        else:
+            what = f"finds {count_text(len(await check.look_up.search(_WORD, HITS)), 'page')} about {_WORD}"
+    except BatosError as error:
+        return Finding(f"look_ups.{check.kind}", False, f"{named}: {error.message}", error.remedy)
+    return Finding(f"look_ups.{check.kind}", True, f"{named} {what}")

@@ -1,0 +1,1 @@
+"""The card: what fits on it, what lies there, and in which order calls to one daemon are made."""
