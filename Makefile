@@ -41,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your Ollama; REAL=1: with a very small real model; MOTION=1: how the mind changes itself)
+demo: $(STAMP) ## a real mission about a text, on the emulator (LIVE=1: on your Ollama; REAL=1: with a very small real model; MOTION=1: how the mind changes itself; AGENCY=1: an API that it never saw)
 	@scripts/demo.sh
 
 test: $(STAMP) ## the whole test suite, side by side (ARGS="tests/image -k undo": those, in one process; WORKERS=1: all, in order)

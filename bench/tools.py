@@ -9,8 +9,8 @@ Native: the model is shown the tools as its template shows them, once all of the
 Each figure of the better one counts. Its answers are kept in the user's cache by the digest of the request, and are not
 asked again. Without --gguf and --url the emulator answers: shape, not figures.
 
-    python bench/tools.py [--data FILE] [--catalogue FILE] [--gguf FILE|NAME | --url URL] [--shown N] [--n N]
-                          [--quick] [--json FILE]
+    python bench/tools.py [--data FILE] [--catalogue FILE] [--gguf FILE|NAME | --url URL] [--native all,family]
+                          [--shown N] [--n N] [--quick] [--json FILE]
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ HERE: Final = Path(__file__).parent
 INVENTED: Final = "llama3.2:1b-instruct-q8_0"
 #: Requests of a quick run, of which a third needs no tool.
 QUICK: Final = 6
-#: How much more the kernel's calls are to be right, and the most requests in 40 that get a call and need none.
+#: The lead of the kernel's calls in the share that is right, and the share of needless calls at most.
 LEAD, MOST_WRONG = 0.10, 1 / 40
 _OPTIONS: Final[Mapping[str, Any]] = {"num_ctx": 4096, "temperature": 0.0, "seed": 1}
 _DAY_TOLD: Final = f"{date.fromisoformat(DAY):%A}, {DAY}"
 
 
 @dataclass(slots=True)
-class Counted:
+class CallCounts:
     """The right calls and the wrong ones of an arm."""
 
     right: int = 0
@@ -73,8 +73,8 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Asked:
-    """Asks a model for the decisions of a call, and counts what they cost."""
+class CallingModel:
+    """A model that is asked for the decisions of a call, with what they cost."""
 
     bridge: Bridge
     model: str
@@ -116,16 +116,17 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     async with daemon(given) as url, Bridge(url) as bridge:
         model = await _model_of(bridge)
         billions = (await bridge.show(model)).parameter_count / 1e9
-        own, asked, shown = Counted(), Asked(bridge, model), given.shown or shown_tools(billions)
-        natives = {"all": Counted(), "family": Counted()}
+        own, asked, shown = CallCounts(), CallingModel(bridge, model), given.shown or shown_tools(billions)
+        natives = {arm: CallCounts() for arm in given.native.split(",")}
         for number, request in enumerate(requests):
             called = await decide_call(request.text, [*map(tool_of, rows)], date.fromisoformat(DAY), asked, most=shown)
             name, arguments = (called.tool.name, called.arguments) if isinstance(called, ToolCall) else (None, {})
             good = own.add(request, name, arguments)
             marks = [f"{request.id} own {good}"]
-            for arm, tools in (("family", family_of(rows, request, number)), ("all", rows)):
+            for arm, counted in natives.items():
+                tools = rows if arm == "all" else family_of(rows, request, number)
                 native = await ask_natively(bridge, model, kept, tools, request.text, _DAY_TOLD)
-                marks.append(f"{arm} {natives[arm].add(request, native.tool, native.arguments)}")
+                marks.append(f"{arm} {counted.add(request, native.tool, native.arguments)}")
             print(", ".join(marks), file=sys.stderr, flush=True)
     of = sum(each.tool is not None for each in requests)
     best = max(each.right for each in natives.values())
@@ -184,6 +185,7 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("--url", metavar="URL", help="the Ollama that answers")
     model.add_argument("--gguf", metavar="FILE|NAME", help="the real model of an emulator that answers")
     found.add_argument("--shown", type=int, default=0, metavar="N", help="tools to pick from; 0: by the model's size")
+    found.add_argument("--native", default="all,family", metavar="A,B", help="tools that native calls are shown")
     found.add_argument("--n", type=int, default=0, metavar="N", help="requests; 0: all")
     found.add_argument("--quick", action="store_true", help="a few requests: shape, not figures")
     found.add_argument("--json", type=Path, default=None, metavar="FILE")

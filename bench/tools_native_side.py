@@ -12,8 +12,8 @@ from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.protocol.errors import BatosError, OllamaUnreachable, Runaway
 from tasks_data_side import KeptLines, digest_of
 
-#: What the template of Qwen2.5 writes of tools behind the system text: to a daemon that passes `tools` on, the prompt
-#: is the same. The emulator's real voice passes none on.
+#: The words that the template of Qwen2.5 writes behind the system text where it is given tools: the prompt is the same
+#: as by a daemon that passes `tools` on, which the emulator's real voice does not.
 _TOOLS: Final = (
     "{system}\n\n# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with "
     "function signatures within <tools></tools> XML tags:\n<tools>\n{tools}\n</tools>\n\nFor each function call, return"

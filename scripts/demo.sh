@@ -3,6 +3,7 @@
 #   LIVE=1            use the Ollama at OLLAMA_HOST instead of the emulator (asks before it pulls; YES=1 does not ask)
 #   REAL=1            let the emulator answer with a real and very small model (fetches it: scripts/real.sh)
 #   MOTION=1          tell another story: voices that begin to say the same, and what the mind does by itself
+#   AGENCY=1          tell another story: a service that ten lines of prose describe, made a tool, and made again
 #   QUESTION="..."    ask something else of examples/harbour.txt
 set -euo pipefail
 
@@ -15,11 +16,13 @@ batos=$PWD/.venv/bin/batos
 question=${QUESTION:-"How did Maud Okafor close the breach in the pier, and why did she refuse the first plan?"}
 work=$(mktemp -d)
 emulator=
+service=
 finish() {
     local status=$?
     # A verb may have started a server of the demo's home, which thinks with this emulator.
     [ "${BATOS_HOME:-}" != "$PWD/.batos/demo" ] || "$batos" stop >/dev/null 2>&1 || true
     [ -z "$emulator" ] || kill "$emulator" 2>/dev/null || true
+    [ -z "$service" ] || kill "$service" 2>/dev/null || true
     rm -rf "$work"
     exit "$status"
 }
@@ -81,6 +84,11 @@ else
         step "This demo thinks with the emulator at $OLLAMA_HOST: the wire is Ollama's, the words are no model's"
         echo "(REAL=1 make demo answers with a very small real model, LIVE=1 make demo uses your Ollama.)"
     fi
+fi
+
+if [ "${AGENCY:-}" = 1 ]; then
+    . scripts/demo_agency.sh
+    exit 0
 fi
 
 step "1. Genesis: the codex becomes prototypes in the image, and models in the daemon"

@@ -153,7 +153,7 @@ async def test_a_mission_tells_by_name(tmp_path: Path) -> None:
     pages = tmp_path / "pages"
     pages.mkdir()
     tools = FolderTools(pages)
-    seams = Seams(toolboxes=(lambda context: tools if context.mission.brief.persona == "BABS" else None,))
+    seams = Seams(tools=(lambda context: tools if context.mission.brief.persona == "BABS" else None,))
     async with scripted_uvm(tmp_path / "home", bridge, memory=False, events=Events(heard), seams=seams) as uvm:
         await uvm.missions.ask({"text": "Look up who built the tower.", "persona": "BABS", "effort": "reflex"})
         report = as_file("report.txt", b"The pier was made of granite.", 100)

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from batos.client.clients import Client
     from batos.config import Settings
-    from batos.protocol.tool_documents import CallReply
+    from batos.protocol.lent_tools import CallReply
     from batos.uvm import UVM
     from ollama_emulator.emulator import Emulator, Options
 

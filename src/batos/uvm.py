@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 
 from batos.agency.granting import open_sink, refuse_places
-from batos.agency.look_ups.granted import open_look_ups
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
 from batos.agency.schedules import ScheduleParts, Schedules
@@ -91,8 +90,8 @@ class Seams:
     effects: EffectSeams = field(default_factory=EffectSeams)
     #: Fetches pages of the world.
     fetcher: Fetcher | None = None
-    #: What gives missions tools beside those that were granted.
-    toolboxes: Sequence[MakesToolbox] = ()
+    #: Functions that give missions tools beside their look-ups.
+    tools: Sequence[MakesToolbox] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +282,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
         routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
-        look_ups=open_look_ups(
-            settings, image, opened.journal.change, partial(refuse_places, settings), clock, seams.fetcher
-        ), toolboxes=(MadeTools, *seams.toolboxes),
+        fetcher=seams.fetcher, toolboxes=(MadeTools, *seams.tools),
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)

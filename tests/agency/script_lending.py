@@ -22,7 +22,7 @@ from batos.cli.verbs.serve import open_server
 from batos.client import addresses
 from batos.config import Settings
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.protocol.tool_documents import CallReply, ToolCallDocument
+from batos.protocol.lent_tools import CallReply, ToolCallDocument
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from batos.agency.callers import Callers, CallerTimes
-from batos.protocol.tool_documents import CallReply, ToolCallDocument
+from batos.protocol.lent_tools import CallReply, ToolCallDocument
 
 CALL = ToolCallDocument(
     mission="m-1", call="x-1", tool="look", arguments={}, reads=True, from_external=False, is_file=False, seconds=9.0

@@ -18,7 +18,7 @@ from batos.agency.callers import CallerTimes
 from batos.agency.toolbox import ToolResult
 from batos.agency.written_tools import MOST_CALLS
 from batos.client.tool_functions import declare, read
-from batos.protocol.tool_documents import CallOutcome
+from batos.protocol.lent_tools import CallOutcome
 from batos.testing import scripted_uvm
 from batos.uvm import UVM
 
@@ -188,7 +188,7 @@ async def test_a_program_that_is_not_there_was_never_asked(tmp_path: Path) -> No
             assert "the program that asked is gone" in said(await tools.call(name, {"city": "Rome"}, PATH))
         program = Program(uvm, "refused", "failed")
         with uvm.readiness.tool_places.callers.attach(CALLER, program.tell):
-            assert said(await tools.call("fire", {"city": "Rome"}, PATH)) == "fire was not called: it refused"
+            assert "fire was not called: it refused. Ask anew" in said(await tools.call("fire", {"city": "Rome"}, PATH))
             assert said(await tools.call("fire", {"city": "Rome"}, PATH)) == "it failed"
             assert said(await tools.call("fire", {"city": "Rome"}, PATH)) == "it failed"
         assert len(program.calls) == 2
@@ -282,5 +282,5 @@ async def test_files_of_the_home_are_tools_of_the_home_and_no_guests(tmp_path: P
             assert said(await tools.call("switch_lamp", {"on": True}, PATH)) == "the lamp is on"
         assert [(each["tool"], each["is_file"]) for each in program.calls] == [("switch_lamp", True)] * 2
         alone = await lend(uvm, [await accept(uvm, tools=None, caller=None)])
-        assert "its asker gave no approve=" in said(await alone.call("switch_lamp", {"on": True}, PATH))
+        assert "it needs a yes, and nobody is asked" in said(await alone.call("switch_lamp", {"on": True}, PATH))
         assert await effects(uvm) == [("released", 'call switch_lamp {"on": true}')]

@@ -21,7 +21,7 @@ import batos
 from batos.client.tool_functions import CallFailed, CallTimedOut, as_text, declare, is_marked
 from batos.protocol.brief import parse
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_documents import FAILURE_LIMIT, RESULT_BYTES
+from batos.protocol.lent_tools import FAILURE_LIMIT, RESULT_BYTES
 
 
 class Unit(enum.Enum):

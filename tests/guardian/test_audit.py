@@ -148,3 +148,24 @@ def test_a_stricter_policy_is_another_policy() -> None:
     verdict = audit(source, Context(policy=stricter))
     assert [fault.rule for fault in verdict.faults] == ["unknown-name"]
     assert verdict.policy == stricter.version != SHIPPED.version
+
+
+def test_the_grants_and_made_objects_that_a_source_reaches_for_are_listed() -> None:
+    """A grant and a made object are listed by their names, and the verdict's document has them."""
+    source = """async def note_(self, text):
+    found = await self.tools.weather.forecast_(text)
+    notes = await self.capability_("notes")
+    await notes.append_("a.txt", str(found))
+"""
+    verdict = audit(source)
+    assert verdict.accepted, verdict.faults
+    assert verdict.as_dict()["capabilities"] == ["notes", "weather"]
+
+
+def test_the_name_of_a_grant_is_a_literal_text() -> None:
+    """A name that is computed cannot be listed before the source runs, and is refused."""
+    source = """async def note_(self, name):
+    notes = await self.capability_(name)
+    await notes.append_("a.txt", name)
+"""
+    assert [fault.rule for fault in audit(source).faults] == ["computed-name"]

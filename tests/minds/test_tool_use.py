@@ -48,7 +48,7 @@ def answering(text: str, pick: str = "none") -> ScriptedBridge:
 async def mind_with(tmp_path: Path, giver: Giver, bridge: ScriptedBridge) -> AsyncIterator[UVM]:
     """A mind whose missions have the giver's tools."""
     events = Events(lambda name, keys: giver.told.append((name, dict(keys))), log=False)
-    seams = Seams(toolboxes=(lambda context: giver.toolbox,))
+    seams = Seams(tools=(lambda context: giver.toolbox,))
     async with scripted_uvm(tmp_path / "home", bridge, events=events, seams=seams) as uvm:
         yield uvm
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from batos.client.pending import OnEvent
-from batos.protocol.tool_documents import CallReply, ToolCallDocument
+from batos.protocol.lent_tools import CallReply, ToolCallDocument
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from batos.agency import tool_process
-from batos.protocol.tool_documents import FAILURE_LIMIT, RESULT_BYTES, CallReply, ToolDeclaration
+from batos.protocol.lent_tools import FAILURE_LIMIT, RESULT_BYTES, CallReply, ToolDeclaration
 
 #: The folder of the home that the files are in.
 FOLDER: Final = "tools"

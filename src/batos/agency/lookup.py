@@ -65,7 +65,8 @@ def by_name(root: Root, name: str, user: str | None = None) -> UvmObject | None:
     elif name.startswith("oid:0x"):
         found = _by_oid(root, name)
     else:
-        found = tools.find_tool(root, name) or effect_records.find_capability(root, name)
+        granted = None if tools.absent(root, name) is not None else effect_records.find_capability(root, name)
+        found = tools.find_tool(root, name) or granted
     if not isinstance(found, UvmObject) or _is_forgotten(root, found):
         return None
     return found if user is None or ownership.owner(root, found) in (None, user) else None

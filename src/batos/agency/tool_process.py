@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from batos.client.tool_functions import CallFailed, CallTimedOut, ToolFunction, declare, is_marked
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_documents import TOOLS_LIMIT
+from batos.protocol.lent_tools import TOOLS_LIMIT
 
 #: Bytes of memory of the process.
 MEMORY: Final = 1024**3

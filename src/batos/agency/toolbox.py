@@ -48,7 +48,7 @@ class ToolText:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of one call: texts, or the failure in one line of at most 300 characters."""
+    """The result of one call: texts, or the failure in one line of at most 300 characters."""
 
     texts: Sequence[ToolText] = ()
     failure: str = ""

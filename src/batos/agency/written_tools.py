@@ -29,7 +29,7 @@ from batos.protocol import answer_schemas, brief_checks
 from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import OutcomeUnknown, Refused, TimedOut
 from batos.protocol.event_payloads import EFFECT_RELEASED, EFFECT_UNKNOWN, EffectReleased, EffectUnknown
-from batos.protocol.tool_documents import (
+from batos.protocol.lent_tools import (
     ARGUMENT_BYTES,
     FAILURE_LIMIT,
     CallReply,
@@ -123,7 +123,7 @@ class WrittenTools:
             settle = f" Look, then: batos effects settle {effect} done (or undone)." if effect else ""
             return _failure(f"{error.message}.{settle}")
         except (Refused, TimedOut) as error:
-            return _failure(error.message)
+            return _failure(f"{error.message}. {error.remedy}")
         text = str(value["text"])
         if not use.tool.reads:
             await self._record(use, path, "released", "done" if value["outcome"] == "done" else text)
@@ -143,25 +143,28 @@ class WrittenTools:
         reply = next(filter(None, replies), None) or await run(use, call, again=again)
         if reply is None or reply["outcome"] == "unknown":
             why = _NO_ANSWER if reply is None else reply["text"]
-            raise TimedOut(f"{use.tool.name}: {why}") if use.tool.reads else OutcomeUnknown(f"{use.tool.name}: {why}")
+            what, remedy = f"{use.tool.name}: {why}", "Ask again."
+            raise TimedOut(what, remedy=remedy) if use.tool.reads else OutcomeUnknown(what)
         if reply["outcome"] == "refused":
-            raise Refused(f"{use.tool.name} was not called: {reply['text']}"[:FAILURE_LIMIT])
+            raise _refusal(use, reply["text"])
         at = iso(self._places.clock())
         return {"outcome": reply["outcome"], "text": reply["text"], "external": use.from_external, "at": at}
 
     async def _run_function(self, use: _Use, call: str, *, again: bool) -> CallReply | None:
         caller = self._brief.caller or ""
         if not await self._places.callers.is_there(caller) and not again:
-            raise Refused(f"{use.tool.name} was not called: the program that asked is gone")
+            raise _refusal(use, "the program that asked is gone")
         return await self._ask_program(use, call)
 
     async def _run_file(self, use: _Use, call: str, *, again: bool) -> CallReply | None:
         if _wants_yes(use):
             if self._brief.caller is None:
-                raise Refused(f"{use.tool.name} was not called: it needs a yes, and its asker gave no approve=")
+                raise _refusal(
+                    use, "it needs a yes, and nobody is asked", "Ask from Python: client.ask(..., approve=...)."
+                )
             said = await self._ask_program(use, f"{call}?")
             if said is None or said["outcome"] != "done":
-                raise Refused(f"{use.tool.name} was not called: {_NO_ANSWER if said is None else said['text']}")
+                raise _refusal(use, _NO_ANSWER if said is None else said["text"])
         return await self._places.files.run(use.tool.name, use.arguments)
 
     async def _ask_program(self, use: _Use, call: str) -> CallReply | None:
@@ -199,6 +202,10 @@ class WrittenTools:
 def settled_result(at: str) -> Result:
     """Return the result of a call that a person says was done: nobody knows what it brought."""
     return {"outcome": "failed", "text": "it was done, and what it brought is not known", "external": False, "at": at}
+
+
+def _refusal(use: _Use, why: str, remedy: str = "Ask anew, if it is to be called after all.") -> Refused:
+    return Refused(f"{use.tool.name} was not called: {why}", remedy=remedy)
 
 
 def _wants_yes(use: _Use) -> bool:

@@ -15,7 +15,7 @@ from batos.client.pending import OnEvent, nobody
 from batos.client.sending import Asks
 from batos.client.tool_functions import CallFailed, CallTimedOut, declare
 from batos.protocol.errors import BatosError, BriefError
-from batos.protocol.tool_documents import CallOutcome
+from batos.protocol.lent_tools import CallOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_documents import (
+from batos.protocol.lent_tools import (
     FAILURE_LIMIT,
     KEYWORDS,
     PURPOSE_LIMIT,

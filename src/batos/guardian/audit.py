@@ -242,6 +242,7 @@ def _judge(read: SourceText, context: Context) -> Verdict:
         is_async=isinstance(method, ast.AsyncFunctionDef),
         slots=slots,
         sends=frozenset(forms.sends),
+        capabilities=frozenset(forms.capabilities),
     )
 
 

@@ -152,6 +152,7 @@ class Uses(Walk):
 
     def _called_attribute(self, node: ast.Call, called: ast.Attribute, scope: Scope, depth: int) -> None:
         base, name = called.value, called.attr
+        self._capability(node, base, name)
         if isinstance(base, ast.Name) and base.id == self.policy.receiver:
             self._selector(name, called, to_self=True)
             return
@@ -175,6 +176,19 @@ class Uses(Walk):
             why = f"`{name}` makes, changes or approves methods: only people and the kernel send it"
             self.fault(node, "kernel-selector", why, "leave it to a person")
         self.sends.add(name)
+
+    def _capability(self, node: ast.Call, base: ast.expr, name: str) -> None:
+        """List the grant or the made object that a message reaches for; the name of a grant is a literal text."""
+        if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Attribute) and base.value.attr == "tools":
+            self.capabilities.add(base.attr)
+        if name != "capability_":
+            return
+        given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if isinstance(given, ast.Constant) and isinstance(given.value, str):
+            self.capabilities.add(given.value)
+        else:
+            why = "the name of the grant is not a literal text, so the audit cannot list it"
+            self.fault(node, "computed-name", why, 'write `await self.capability_("name")`')
 
     def _by_name(self, node: ast.Call, called: ast.Name, scope: Scope, depth: int) -> bool:
         """Check `getattr(x, "name")` and its kin; return True if this function queued the remaining arguments."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.protocol.method_documents import GuardianDocument, SlotUseDocument, SourceFaultDocument
+from batos.protocol.method_documents import GuardianDocument, GuardianReach, SlotUseDocument, SourceFaultDocument
 
 #: Rules whose breach means that the slots a method uses cannot be listed: no cell may run such a source.
 UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "computed-name", "audit"})
@@ -58,6 +58,7 @@ class Verdict:
 
     `policy` is the policy's name and the digest of its content, `digest` the SHA-256 of the source's UTF-8 bytes (hex),
     `parameters` the parameter list as Python text, `sends` the selectors that the source sends to any object.
+    `capabilities` are the grants and the made objects that it reaches for.
     """
 
     accepted: bool
@@ -69,6 +70,7 @@ class Verdict:
     is_async: bool = False
     slots: SlotUse = field(default_factory=SlotUse)
     sends: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
 
     @property
     def listable(self) -> bool:
@@ -77,7 +79,9 @@ class Verdict:
 
     def as_dict(self) -> GuardianDocument:
         """Return the verdict as data that JSON can hold."""
+        reaches: GuardianReach = {"capabilities": sorted(self.capabilities)} if self.capabilities else {}
         return {
+            **reaches,
             "accepted": self.accepted,
             "faults": [fault.as_dict() for fault in self.faults],
             "policy": self.policy,

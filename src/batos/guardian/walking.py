@@ -127,6 +127,7 @@ class Walk:
         self.writes: set[str] = set()
         self.deletes: set[str] = set()
         self.sends: set[str] = set()
+        self.capabilities: set[str] = set()
         self.imports: dict[str, tuple[str, str]] = {}
         self.scopes: list[Scope] = []
         self.bound: frozenset[str] = frozenset()

@@ -184,7 +184,7 @@ class MissionIO:
     rates: Rates | None = None
     #: None: nothing can be looked up.
     look_ups: LookUps | None = None
-    #: What gives the mission tools beside its look-ups.
+    #: Functions that give the mission tools beside its look-ups.
     toolboxes: Sequence[MakesToolbox] = ()
 
 

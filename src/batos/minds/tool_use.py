@@ -26,7 +26,7 @@ from batos.memory.passages import passages
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
 from batos.minds.results import Task
-from batos.minds.tools import calling, choice, forms
+from batos.minds.tools import calling, choice, question_forms
 from batos.minds.tools.arguments import query_of
 from batos.minds.tools.calling import NoCall, ToolCall, decide_call
 from batos.minds.tools.telling import SEEKER
@@ -192,14 +192,14 @@ def fetcher_of(tools: Sequence[Tool], search: str, source: str) -> Tool | None:
     """Return what fetches a hit of a search: of the same look-up, else any tool that takes addresses; None: nothing."""
     fetchers = [each for each in tools if each.reads and list(_address_arguments(each))]
     own = [each for each in fetchers if each.name.rpartition(".")[0] == search.rpartition(".")[0] != ""]
-    return next(iter(own or (fetchers if forms.ADDRESS.fullmatch(source) else ())), None)
+    return next(iter(own or (fetchers if question_forms.ADDRESS.fullmatch(source) else ())), None)
 
 
 def _address_arguments(tool: Tool) -> Iterator[str]:
     """Yield the argument of a tool that takes an address, or a path, and needs nothing else."""
-    properties = forms.properties_of(tool)
-    needed = forms.required_of(tool)
-    if len(needed) == 1 and forms.form_of(needed[0], properties.get(needed[0], {})) in ("address", "path"):
+    properties = question_forms.properties_of(tool)
+    needed = question_forms.list_required(tool)
+    if len(needed) == 1 and question_forms.form_of(needed[0], properties.get(needed[0], {})) in ("address", "path"):
         yield needed[0]
 
 

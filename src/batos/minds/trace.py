@@ -210,6 +210,11 @@ class Trace:
     #: The places that were cited in what is streamed and not withdrawn: (document, start).
     stream_cited: set[tuple[int, int]] = field(default_factory=set)
 
+    def keep_tools(self, tools: JoinedTools) -> JoinedTools:
+        """Keep the tools of the mission, and return them."""
+        self.toolbox = tools
+        return tools
+
     def note_told(self, told: ToldAnswer | None) -> None:
         """Note the answer of a mission that only tells something, None for any other."""
         self.told = told

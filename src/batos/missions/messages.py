@@ -267,7 +267,8 @@ def _api_result(step: _Step, answer: ApiAnswer) -> _Result:
     if answer.failure:
         what = f"{step.message.receiver}.{step.message.selector} answered: {answer.failure}"
         raise ObjectError(what, remedy=f"It was asked at {answer.address}.")
-    return _Result(as_json(answer.value), "external")
+    value = "\n".join(filter(None, (answer.body, answer.note))) if answer.is_raw else as_json(answer.value)
+    return _Result(value, "external")
 
 
 def _as_text(value: object) -> JudgedAnswer:

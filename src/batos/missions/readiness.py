@@ -9,7 +9,9 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from batos.agency.look_ups.granted import LookUps
+from batos.agency.granting import refuse_places
+from batos.agency.look_ups.granted import open_look_ups
+from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.toolbox import Toolbox
 from batos.agency.written_tools import lend_tools, open_places
 from batos.config import Settings
@@ -75,10 +77,10 @@ class ReadinessParts:
     routes_anew: bool = False
     #: The rates of the mind itself.
     rates: Rates | None = None
-    #: Looks up by grants; `reaches_out` is False in a copy of the mind.
-    look_ups: LookUps | None = None
+    #: Fetches pages of the world; None: as the kernel does. `reaches_out` is False in a copy of the mind.
+    fetcher: Fetcher | None = None
     reaches_out: bool = True
-    #: What gives missions their tools.
+    #: Functions that give missions tools.
     toolboxes: Sequence[MakesToolbox] = ()
 
 
@@ -87,6 +89,8 @@ class Readiness:
 
     def __init__(self, parts: ReadinessParts, bridge: Ollama, reconciler: Reconciler) -> None:
         self._parts = parts
+        guard, change = partial(refuse_places, parts.settings), parts.journal.change
+        self._look_ups = open_look_ups(parts.settings, parts.image, change, guard, parts.clock, parts.fetcher)
         #: The way to the programs and files whose tools missions use.
         self.tool_places = open_places(parts.settings.home, parts.image, parts.events, parts.clock)
         #: Asked by every runner that is made from now on.
@@ -206,7 +210,7 @@ class Readiness:
             recollection=parts.recollection,
             turns=self._turns,
             routes_anew=parts.routes_anew,
-            look_ups=parts.look_ups,
+            look_ups=self._look_ups,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
             toolboxes=(self._lend_tools, *parts.toolboxes),

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from batos import file_kinds
 from batos.protocol import brief_checks
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_documents import TOOLS_LIMIT, ToolDeclaration, distinct_names
+from batos.protocol.lent_tools import TOOLS_LIMIT, ToolDeclaration, distinct_names
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
 #: As asked for: `auto` leaves it to the router, whatever is configured.

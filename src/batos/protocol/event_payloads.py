@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar, get_origin, get_type_hints
 
-from batos.protocol.evidence_documents import CitationDocument, RuleDocument
+from batos.protocol.evidence_documents import CitationDocument, RuleDocument, ToolCallDocument
 from batos.protocol.mission_documents import CostDocument, ErrorDocument, GateDocument, PlacementDocument, RouteDocument
 
 Payload = TypeVar("Payload", bound=Mapping[str, object])
@@ -72,20 +72,12 @@ class MissionRule(MissionPayload, RuleDocument):
     """A decision of a rule in place of the model at `path`: division, choice, weave, answer, reply or result."""
 
 
-class MissionTool(MissionPayload):
-    """A call of a tool at `path`: so many texts came, or the failure."""
-
-    path: str
-    tool: str
-    texts: int
-    failure: str
+class MissionTool(MissionPayload, ToolCallDocument):
+    """A call of a tool for a question of a mission."""
 
 
 class MissionOutside(MissionPayload):
-    """A call to the world at `path` came to its end: `done`, `failed`, or `cut` where nobody knows what came of it.
-
-    `kind` says what it is; from_journal is true for one that was made before.
-    """
+    """The end of a call to the world at `path`: `done`, `failed`, or `cut` where nobody knows what came of it."""
 
     path: str
     kind: str

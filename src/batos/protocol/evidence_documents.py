@@ -30,6 +30,15 @@ class RuleDocument(TypedDict):
     why: str
 
 
+class ToolCallDocument(TypedDict):
+    """A call of a tool at `path`: so many texts came, or the failure."""
+
+    path: str
+    tool: str
+    texts: int
+    failure: str
+
+
 class ToolTextDocument(TypedDict):
     """A text that a tool brought: its title and source, when it was read, its trust, and if it is only a hit."""
 
@@ -58,7 +67,7 @@ class ToolUseDocument(TypedDict):
 
 
 class ToolProvenance(TypedDict, total=False):
-    """What was decided by rule on the way to an answer, and what tools brought.
+    """The decisions of rules on the way to an answer, and the calls of tools.
 
     `about_tools` is the line before the answer where tools failed, or none was granted to who looks things up.
     """

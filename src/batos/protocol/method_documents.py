@@ -33,7 +33,13 @@ class SlotUseDocument(TypedDict):
     deletes: list[str]
 
 
-class GuardianDocument(TypedDict):
+class GuardianReach(TypedDict, total=False):
+    """The grants and made objects that a source reaches for, where it reaches for any."""
+
+    capabilities: list[str]
+
+
+class GuardianDocument(GuardianReach):
     """The guardian's verdict on one source."""
 
     accepted: bool

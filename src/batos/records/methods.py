@@ -186,20 +186,22 @@ def retire(lineage: Lineage, reason: str, at: str, by: str = "the ledger") -> in
     return gone
 
 
-def redeclare(root: Root, holder: UvmObject, selector: str, intent: Intent | None, at: str) -> int:
-    """Tell a lineage that the codex changed its slot's intent (None: removed); return the revision retired for it, or
-    0.
+def redeclare(
+    root: Root, holder: UvmObject, selector: str, intent: Intent | None, at: str, told: tuple[str, str] = ("", "")
+) -> int:
+    """Tell a lineage that its slot's intent changed (None: removed); return the revision retired for it, or 0.
 
-    Changes the slot to the new intent. Does nothing for a slot that never had a method.
+    `told` are who changed it and why; absent: genesis, by the codex. The slot gets the new intent. Does nothing for a
+    slot that never had a method.
     """
     lineage = lineage_of(root, holder, selector)
     if lineage is None:
         return 0
     gone = lineage.active
-    reason = NO_MORE if intent is None else ANEW
+    by, reason = told if told[0] else ("genesis", NO_MORE if intent is None else ANEW)
     if gone:
         lineage.retired = {**lineage.retired, gone: {"at": at, "reason": reason}}
-    _point_at(lineage, 0, intent, {"event": "declared", "at": at, "by": "genesis", "reason": reason})
+    _point_at(lineage, 0, intent, {"event": "declared", "at": at, "by": by, "reason": reason})
     return gone
 
 

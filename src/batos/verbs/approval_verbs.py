@@ -188,6 +188,8 @@ def _verdict(verdict: Mapping[str, Any], whose: str) -> Iterator[str]:
     for name in ("reads", "writes", "mutates", "deletes"):
         if slots.get(name):
             yield f"{name.ljust(8)} {', '.join(map(visible, sorted(slots[name])))}"
+    if verdict.get("capabilities"):
+        yield f"reaches  {', '.join(map(visible, sorted(verdict['capabilities'])))}"
     if verdict.get("sends"):
         yield f"sends    {', '.join(map(visible, sorted(verdict['sends'])))}"
 

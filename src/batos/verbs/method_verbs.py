@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import Field, JsonValue
 
+from batos.protocol.lent_tools import ToolList
 from batos.protocol.method_documents import (
     AccountDocument,
     LateReport,
@@ -15,7 +16,6 @@ from batos.protocol.method_documents import (
     MethodList,
     MethodProvenance,
 )
-from batos.protocol.tool_documents import ToolList
 from batos.protocol.wire_messages import Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing, wrap

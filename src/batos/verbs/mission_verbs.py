@@ -10,9 +10,9 @@ from pydantic import Field, JsonValue
 
 from batos.protocol.brief import ARGUMENTS_LIMIT, MissionPolicy
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
+from batos.protocol.lent_tools import RESULT_BYTES, AcceptedResult, CallOutcome
 from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
 from batos.protocol.server_documents import SentPiece
-from batos.protocol.tool_documents import RESULT_BYTES, AcceptedResult, CallOutcome
 from batos.protocol.wire_messages import PIECE_BYTES, Asker, AsOf, Name, StrictModel
 from batos.terminal.console import count_text
 from batos.terminal.layout import Column, listing, table, wrap

@@ -138,7 +138,9 @@ async def test_a_change_is_seen_and_the_reading_made_again(mind: UVM, service: S
     await send(mind, "Skarv")
     service.replies["/v1/fares/Skarv"] = (200, NEW)
     raw = await send(mind, "Skarv")
-    assert json.loads(str(raw)) == NEW  # the document as it came
+    document, _, told = str(raw).partition("\n")  # the document as it came, and what is told
+    assert json.loads(document) == NEW
+    assert "have changed: adult is missing" in told
     kept = slots(mind)
     assert isinstance(kept["reading_of_fares_"], Intent)
     assert "adult is missing" in kept[api_records.FIXTURES]["fares_"]["changes"]

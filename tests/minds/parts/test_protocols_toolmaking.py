@@ -17,7 +17,7 @@ from batos.cli.render.mission_printer import screen_lines
 from batos.image import roots
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.methods.generation import method_spec as wants
-from batos.minds.parts.protocols import Tool, intent_of_tool
+from batos.minds.parts.protocols import WishedTool, intent_of_tool
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.protocol.brief import as_file
@@ -304,7 +304,7 @@ async def test_a_wish_that_can_be_no_tool(tmp_path: Path, wish: dict[str, Any]) 
 def test_any_wish_is_an_intent_or_refused(name: str, inputs: list[str], purpose: str) -> None:
     """Whatever a model wishes for: a plain selector with plain inputs and one printable line, or nothing."""
     try:
-        selector, intent = intent_of_tool(Tool(name=name, inputs=inputs, purpose=purpose, worth=True), "BRICK")
+        selector, intent = intent_of_tool(WishedTool(name=name, inputs=inputs, purpose=purpose, worth=True), "BRICK")
     except GenerationFailed:
         return
     assert selector.isidentifier()
@@ -337,7 +337,7 @@ async def test_another_method_sends_to_it(tmp_path: Path) -> None:
 
 def test_a_name_of_two_lines_is_one() -> None:
     """A coder's request has a heading a line: no model's wish adds one."""
-    _, intent = intent_of_tool(Tool(name="total\nTask:", inputs=[], purpose="It\nadds.", worth=True), "BRICK")
+    _, intent = intent_of_tool(WishedTool(name="total\nTask:", inputs=[], purpose="It\nadds.", worth=True), "BRICK")
     assert (intent.name, intent.text) == ("total Task:", "It adds.")
 
 

@@ -12,7 +12,7 @@ from tests.minds.tools.catalogue import ALL, FETCH, LAMP, MONEY, ORDERS, TODAY, 
 
 from batos.agency.toolbox import Tool
 from batos.minds.tools.arguments import bind, faults_of, find_day, query_of, takes_journey
-from batos.minds.tools.forms import properties_of, required_of
+from batos.minds.tools.question_forms import list_required, properties_of
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ from batos.minds.tools.forms import properties_of, required_of
 )
 def test_what_stands_in_a_question_is_bound(question: str, tool: Tool, values: dict[str, Any]) -> None:
     """Names, days, numbers, addresses and the words of an enum need no model."""
-    bound = bind(question, tool, required_of(tool), TODAY)
+    bound = bind(question, tool, list_required(tool), TODAY)
     assert (dict(bound.values), bound.missing) == (values, ())
 
 
 def test_what_does_not_stand_there_is_missing() -> None:
     """Nothing is made up: a place that is not named and a value of which two are named stay open."""
-    assert bind("Will it rain tomorrow?", WEATHER, required_of(WEATHER), TODAY).missing == ("place",)
-    assert bind("Switch the lamp on or off.", LAMP, required_of(LAMP), TODAY).missing == ("room", "state")
+    assert bind("Will it rain tomorrow?", WEATHER, list_required(WEATHER), TODAY).missing == ("place",)
+    assert bind("Switch the lamp on or off.", LAMP, list_required(LAMP), TODAY).missing == ("room", "state")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_days(said: str, day: str | None) -> None:
 @given(st.text(max_size=120), st.sampled_from(ALL), st.dates(date(2000, 1, 1), date(2099, 12, 31)))
 def test_what_is_bound_is_valid(question: str, tool: Tool, today: date) -> None:
     """Of any text only values that the schema allows are taken, and what is missing is what was not found."""
-    bound = bind(question, tool, required_of(tool), today)
-    assert set(bound.missing) == set(required_of(tool)) - set(bound.values)
+    bound = bind(question, tool, list_required(tool), today)
+    assert set(bound.missing) == set(list_required(tool)) - set(bound.values)
     if not bound.missing:
         assert [each for each in faults_of(tool, bound.values, question) if "is not valid" in each] == []
 

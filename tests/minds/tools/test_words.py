@@ -24,7 +24,7 @@ def test_every_list_of_the_table_is_in_plain_form() -> None:
     """A word with an accent or a capital in the table would never be found."""
     for section in words.sections() - {each for each in words.sections() if each.startswith("said_")} - {"journey"}:
         for name in words.keys_of(section):
-            text = words.listed(section, name)
+            text = words.read_list(section, name)
             assert text == words.plain(text), (section, name)
             words.phrases(section, name)
 

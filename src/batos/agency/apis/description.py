@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
 from batos.agency.apis.blocks import CALLS, Block, blocks_of
-from batos.agency.apis.examples import inline_examples, read_example
+from batos.agency.apis.examples import inline_examples, read_example, value_in
 from batos.agency.apis.operations import (
     MOST_OPERATIONS,
     ApiDescription,
@@ -227,7 +227,7 @@ def _joined(one: Sequence[Parameter], other: Sequence[Parameter]) -> tuple[Param
 
 def _sections(blocks: Sequence[Block], calls: Sequence[_Call]) -> list[_Section]:
     """Return what the blocks say of each operation: those from its heading, or its call, to the next one's."""
-    starts = [_start(blocks, call.block, calls[at - 1].block if at else -1) for at, call in enumerate(calls)]
+    starts = [_start(blocks, calls, at) for at in range(len(calls))]
     ends = [*starts[1:], len(blocks)][: len(calls)]
     found = []
     for call, begin, end in zip(calls, starts, ends, strict=True):
@@ -238,10 +238,13 @@ def _sections(blocks: Sequence[Block], calls: Sequence[_Call]) -> list[_Section]
     return found
 
 
-def _start(blocks: Sequence[Block], call: int, before: int) -> int:
-    """Return the first block of a section: the heading over the call, if no other call stands between."""
+def _start(blocks: Sequence[Block], calls: Sequence[_Call], at: int) -> int:
+    """Return the first block of a section: the heading over the call, if no other call stands under it."""
+    call, before = calls[at].block, calls[at - 1].block if at else -1
+    until = calls[at + 1].block if at + 1 < len(calls) else len(blocks)
+    is_shared = until < len(blocks) and not any(each.kind == "heading" for each in blocks[call + 1 : until + 1])
     part = 0
-    for number in range(call, before, -1):
+    for number in () if is_shared else range(call, before, -1):
         if blocks[number].kind == "heading":
             if not _PART.fullmatch(blocks[number].text):
                 return number
@@ -331,7 +334,8 @@ def _operation(section: _Section) -> Operation:
     made: dict[str, Parameter] = {}
     for name in variables(call.path):
         kept = told.get(name.casefold(), Parameter(name))
-        made[name] = replace(kept, name=name, place="path", is_required=True)
+        shown_as = kept.example or value_in(section.replies, name)
+        made[name] = replace(kept, name=name, place="path", is_required=True, example=shown_as)
     for shown in call.query:
         if not _SECRET_PARAMETER.fullmatch(shown.name):
             before = told.get(shown.name.casefold())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from batos.agency.apis.operations import Json
@@ -60,3 +60,16 @@ def _decode(text: str) -> tuple[Json, int]:
     except (ValueError, RecursionError):
         return None, 0
     return value, end
+
+
+def value_in(replies: Sequence[Json], name: str) -> str:
+    """Return the value that an example of a reply has under a parameter's name, or in an only object below it."""
+    for each in replies:
+        inner = each.get(name) if isinstance(each, dict) else None
+        if isinstance(inner, str | int) and not isinstance(inner, bool):
+            return str(inner)
+        if isinstance(each, dict) and (
+            found := value_in([one for one in each.values() if isinstance(one, dict)], name)
+        ):
+            return found
+    return ""

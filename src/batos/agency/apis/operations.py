@@ -43,8 +43,9 @@ class Parameter:
         made: dict[str, object] = {"type": self.kind}
         if self.choices:
             made["enum"] = list(self.choices)
-        if self.text:
-            made["description"] = self.text[:120]
+        said = [self.text[:100], f"such as {self.example}" if self.example else ""]
+        if any(said):
+            made["description"] = ", ".join(filter(None, said))
         return made
 
 

@@ -100,7 +100,7 @@ def _made(name: str, told: str) -> Parameter:
     words = " ".join(told.replace("\t", " ").split()).strip(" -:–—")
     required, optional = _REQUIRED.search(words), _NOT_REQUIRED.search(words)
     is_required = required is not None and (optional is None or required.start() < optional.start())
-    plain = re.sub(r"[`*]", "", words)
+    plain = "" if re.match(r"(?i)(?:the )?parameters?\b", words) else re.sub(r"[`*]", "", words)
     return Parameter(name, "query", _kind(words), is_required, tuple(_choices(words)), _example(words), plain[:120])
 
 

@@ -108,7 +108,7 @@ def withdraw(root: Root, name: str, at: str) -> None:
     obj = tools.find_tool(root, name)
     for selector, value in own_slots(obj).items() if obj is not None else ():
         if obj is not None and isinstance(value, Intent | Method):
-            methods.redeclare(root, obj, selector, None, at)
+            methods.redeclare(root, obj, selector, None, at, ("a person", "its grant is revoked"))
     if obj is not None or tools.absent(root, name) is not None:
         delattr(root[roots.TOOLS], name)
 
@@ -144,7 +144,7 @@ def fold(root: Root, mission: str, payload: ApiReplyPayload) -> None:
     if broken and len(again) < MOST_AGAIN and _wish_anew(root, obj, operation, payload):
         again.append(payload["at"])
     elif broken and selector in own_slots(obj):
-        methods.redeclare(root, obj, selector, None, payload["at"])
+        methods.redeclare(root, obj, selector, None, payload["at"], _told(payload))
     fixtures[operation.name] = Fixture(
         shape=payload["shape"], digest=payload["digest"], at=payload["at"], mission=mission,
         changes=[*payload["changes"]], made_again=again,
@@ -165,10 +165,15 @@ def _wish_anew(root: Root, obj: UvmObject, operation: Operation, payload: ApiRep
     text = describe(replace(operation, replies=tuple(examples)), selector)
     signature = f"{selector}(self, status, headers, body)"
     wish = Intent(text=text, signature=signature, may_learn=True, kind="tool")
-    methods.redeclare(root, obj, selector, wish, payload["at"])
+    methods.redeclare(root, obj, selector, wish, payload["at"], _told(payload))
     setattr(obj, selector, wish)
     setattr(obj, SLOT_TRUST, {**(own_slots(obj).get(SLOT_TRUST) or {}), selector: "external"})
     return True
+
+
+def _told(payload: ApiReplyPayload) -> tuple[str, str]:
+    """Return who withdrew a reading, and why."""
+    return "the service", f"its replies have changed: {'; '.join(payload['changes'][:3])}"
 
 
 def _within(moment: str, now: str) -> bool:

@@ -61,9 +61,9 @@ class ApiAnswer:
 
     @property
     def text(self) -> str:
-        """Return the value as lines that a model can quote."""
+        """Return the value as lines that a model can quote: all of it stands in the reply."""
         lines = [self.body] if self.is_raw else lines_of(self.value)
-        return "\n".join([*lines[:_MOST_LINES], *([self.note] if self.note else [])])
+        return "\n".join(lines[:_MOST_LINES])
 
 
 @dataclass(slots=True)

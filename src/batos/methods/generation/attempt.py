@@ -25,7 +25,7 @@ from batos.inference.session import Session, Thinks
 from batos.inference.vram.card import Card
 from batos.methods.generation import dialogue, lean_request
 from batos.methods.generation import method_checks as checking
-from batos.methods.generation.described_methods import ExampleDialogue, draft, operation_of
+from batos.methods.generation.described_methods import BY_DESCRIPTION, ExampleDialogue, draft, operation_of
 from batos.methods.generation.dialogue import Dialogue
 from batos.methods.generation.generation_limits import GenerationLimits, Round
 from batos.methods.generation.lean_request import LeanDialogue
@@ -306,6 +306,8 @@ class GenerationDeps:
             judged = await draft(part, self.trial(part), writing.ask)
             if not judged.faults:
                 made = self._provenance(writing, opened, about)
+                if not writing.attempts:  # no model wrote any of it
+                    made = {**made, "model": "", "model_digest": "", "prompt_digest": "", "by": BY_DESCRIPTION}
                 found.append(await self.candidate(part, self.trial(part), judged, made))
             elif part.selector.startswith(tools.REQUEST) or not parts:
                 raise GenerationFailed(f"{part.selector!r} of {part.name} cannot be made: {'; '.join(judged.faults)}")

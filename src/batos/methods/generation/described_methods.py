@@ -30,6 +30,8 @@ from batos.records.tools import READING, REQUEST
 #: The words of the provenance for a source, and for an example.
 COMPUTED: Final = "its source was computed from the description"
 SHOWN: Final = "the coder wrote the example of a reply, with words of the description alone"
+#: Who made a method of which no model wrote anything.
+BY_DESCRIPTION: Final = "its description"
 #: The most times that the coder is asked for an example.
 ATTEMPTS: Final = 4
 _HEAD: Final = "You write an example of the JSON reply that an HTTP API gives. Answer with the JSON alone."

@@ -67,7 +67,8 @@ class MadeTools:
         if answer.failure:
             return ToolResult(failure=answer.failure)
         asked = "; ".join(lines_of(given))
-        title = f"{answer.operation.purpose or name} ({asked})" if asked else answer.operation.purpose or name
+        about = "; ".join(filter(None, (asked, answer.note.strip("()"))))
+        title = f"{answer.operation.purpose or name} ({about})" if about else answer.operation.purpose or name
         return ToolResult((ToolText(title[:200], answer.text, answer.address, answer.at),))
 
     async def _make(self, name: str, intent: Intent) -> ToolResult:

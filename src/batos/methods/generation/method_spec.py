@@ -12,6 +12,7 @@ from BTrees.OOBTree import OOBTree
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
+from batos.agency.apis.description import read_description
 from batos.config import Settings
 from batos.genesis import measuring
 from batos.genesis.codex import graph_names, value_checks
@@ -324,10 +325,21 @@ def _messages(holder: UvmObject) -> Iterator[str]:
 def _tools(holder: UvmObject) -> Iterator[str]:
     """Yield the tools that the object's methods can send messages to, as a method writes them."""
     found = lookup(holder, "tools")
-    tools = None if found is None else found.value
-    for name, value in own_slots(tools).items() if isinstance(tools, UvmObject) and tools is not holder else ():
+    shelf = None if found is None else found.value
+    for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
         if isinstance(value, Method):
             yield f"tools.{_call_form(name, value)}"
+        text = _api_of(name, value)
+        for each in read_description(text).operations if text else ():
+            yield _line(f"tools.{name}.{each.name}({', '.join(each.required)}): {each.purpose}")
+
+
+def _api_of(name: str, value: object) -> str:
+    """Return the description of an API, also of one whose object does not exist yet; "" of anything else."""
+    if isinstance(value, Intent) and value.kind == "prototype":
+        return value.text
+    made = own_slots(value) if isinstance(value, UvmObject) else {}
+    return str(made.get(tools.API, "")) if made.get(tools.NAME) == name else ""
 
 
 def _call_form(name: str, value: object) -> str:

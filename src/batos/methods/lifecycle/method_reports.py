@@ -17,6 +17,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference
 from batos.protocol.errors import NotFound
+from batos.protocol.lent_tools import ToolLine
 from batos.protocol.method_documents import (
     AccountDocument,
     ChangeReason,
@@ -29,7 +30,6 @@ from batos.protocol.method_documents import (
     SlotChange,
     no_use,
 )
-from batos.protocol.tool_documents import ToolLine
 from batos.records import methods
 from batos.records.tools import count_wishes
 

@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{1,39}")
 _NOT: Final = re.compile(r"[^a-z0-9]+")
 
 
-class Tool(BaseModel):
+class WishedTool(BaseModel):
     """The description of a tool: a model's wish, which becomes an intent only if it is valid."""
 
     inputs: Annotated[
@@ -57,7 +57,7 @@ class Tool(BaseModel):
     worth: Annotated[bool, Field(description="whether this answer did anything that a small method could do again")]
 
 
-TOOL: Final = Decision(Tool)
+TOOL: Final = Decision(WishedTool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ async def forge_tool(
     return _make_tool(context, generator, selector, intent, trust)
 
 
-def intent_of_tool(wish: Tool, persona: str) -> tuple[str, Intent]:
+def intent_of_tool(wish: WishedTool, persona: str) -> tuple[str, Intent]:
     """Return the selector and the intent that a wish of this persona means; GenerationFailed if it can be none."""
     name = _NOT.sub("_", wish.name.casefold()).strip("_")
     selector = f"{name}_"

@@ -1,7 +1,7 @@
 """Bind the arguments of a tool by rule, from the words of a question: what is there needs no model.
 
 Addresses, numbers, dates, hours, quoted texts, names behind a preposition and the words of an enum are taken as they
-stand. A `query` is the content words of the question. What is not found is left open.
+stand. A `query` is the content words of the question. The rest is left open.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from batos.gate import dates
 from batos.gate.languages import SMALL_WORDS
 from batos.memory.words_by_language import MONTH
 from batos.minds.tools import words
-from batos.minds.tools.forms import (
+from batos.minds.tools.question_forms import (
     NAME,
-    accented,
+    accent_pattern,
     bare,
-    described,
+    describe_argument,
     find_enum,
     find_form,
     find_journey,
@@ -37,7 +37,7 @@ SOURCES: Final = ("encyclopedia", "web", "news", "note")
 LONGEST: Final = 200
 _QUOTED: Final = re.compile(r"[\"“„«‹']\s?(?P<text>[^\"“”„«»‹›]{2,400}?)\s?[\"”“»›'](?!\w)")
 _MONTHLY: Final = re.compile(r"(?<!\w)(?P<name>[^\W\d_]+)\.?\s(?:de\s|del\s|of\s)?(?P<year>\d{4})(?!\d)")
-#: What an argument is, by the words of its name and description.
+#: The kinds of arguments, by the words of their names and descriptions.
 _KINDS: Final[Mapping[str, re.Pattern[str]]] = {
     "start": re.compile(r" (?:origin|departure|start|source|from) "),
     "goal": re.compile(r" (?:destination|arrival|goal|target|to) "),
@@ -73,7 +73,7 @@ def bind(question: str, tool: Tool, required: tuple[str, ...], today: date) -> B
 
 def takes_journey(properties: Mapping[str, Mapping[str, Any]]) -> bool:
     """Test if arguments have a start and a goal."""
-    said = [described(name, schema) for name, schema in properties.items()]
+    said = [describe_argument(name, schema) for name, schema in properties.items()]
     return all(any(_KINDS[kind].search(each) for each in said) for kind in ("start", "goal"))
 
 
@@ -127,7 +127,7 @@ def _value(name: str, schema: Mapping[str, Any], question: str, today: date, tak
     form = form_of(name, schema)
     if form:
         return _form_value(form, schema, question, taken)
-    said = described(name, schema)
+    said = describe_argument(name, schema)
     if schema.get("type") == "boolean":
         return None
     for kind, find in _TIMES.items():
@@ -239,8 +239,8 @@ def _text_value(kinds: list[str], question: str, taken: Mapping[str, Any]) -> st
 
 def _behind(kind: str, question: str, what: str, *, article: bool = False) -> str | None:
     """Return what stands last behind a preposition, with or without an article between them; None if nothing does."""
-    before = "|".join(accented(each.strip()) for each in words.listed("before", kind).split(","))
-    articles = "|".join(accented(each.strip()) for each in words.listed("before", "articles").split(","))
+    before = "|".join(accent_pattern(each.strip()) for each in words.read_list("before", kind).split(","))
+    articles = "|".join(accent_pattern(each.strip()) for each in words.read_list("before", "articles").split(","))
     if article:
         lead = rf"(?:(?:{before}|de|of|von)(?:\s(?:{articles}))*[\s'’]|(?:im|beim|du|del|au)\s)(?:l['’])?"
     else:

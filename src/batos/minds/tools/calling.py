@@ -1,7 +1,7 @@
 """Decide on the call of a tool in at most two calls of a model: which tool, and the arguments that no rule found.
 
 The kernel decides whether; the model picks one of a few by an enum with `none`, and fills what is missing by that
-tool's schema. What it filled is checked; a fault is named once, and then there is no call.
+tool's schema. The arguments are checked; a fault that comes again ends in no call.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pydantic import BaseModel, Field, create_model
 from batos.agency.toolbox import Tool
 from batos.concurrency.threads import offload
 from batos.inference.schema import Decision
-from batos.minds.tools import arguments, choice, forms
+from batos.minds.tools import arguments, choice, question_forms
 from batos.minds.tools.choice import Need
 from batos.protocol.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 
-#: What is said before both questions.
+#: The line before both questions.
 ORDER: Final = "Choose a tool for the request, and take what it is given from the request alone."
-#: What says that no tool fits; it stands last among those that are shown.
+#: The choice of no tool; it stands last among those that are shown.
 NONE: Final = "none"
 #: Errors that say only that a model's words were of no use.
 _USELESS: Final = (AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway)
@@ -77,7 +77,7 @@ async def decide_call(
         if picked is None:
             return NoCall("the model found that no tool fits")
         tool, why = picked, "the model picked it"
-    bound = arguments.bind(question, tool, forms.required_of(tool), today)
+    bound = arguments.bind(question, tool, question_forms.list_required(tool), today)
     values = dict(bound.values)
     if bound.missing:
         try:
@@ -120,7 +120,7 @@ def _pick_of(names: tuple[str, ...]) -> Decision[BaseModel]:
 
 async def _fill(question: str, tool: Tool, bound: arguments.BoundArguments, ask: AsksModel) -> Mapping[str, Any]:
     """Return the arguments that no rule found, as a model writes them. Raises: DecisionInvalid: it gave none valid."""
-    properties = forms.properties_of(tool)
+    properties = question_forms.properties_of(tool)
     decision = Decision(_model_of({name: properties[name] for name in bound.missing}))
 
     def fault(value: BaseModel) -> str:

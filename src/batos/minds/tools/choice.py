@@ -1,8 +1,8 @@
 """Choose the tool of a question by rule: whether it wants one at all, and which come into question, ranked on the CPU.
 
 A small model calls a tool for nearly every question, so none is asked whether to. A question that asks for a text, an
-opinion or a sum wants none. A tool whose arguments can not be in the question, such as an address, is none for it. What
-is left is ranked by the words that question and tool share; a table of meanings joins those of several languages.
+opinion or a sum wants none. A tool whose arguments cannot be in the question, such as an address, is none for it. The
+other tools are ranked by the words that they share with the question; a table of meanings joins several languages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batos.gate.languages import SMALL_WORDS
 from batos.minds.question_kind import kind_of
 from batos.minds.tools import words
 from batos.minds.tools.arguments import SOURCES, bind, takes_journey
-from batos.minds.tools.forms import (
+from batos.minds.tools.question_forms import (
     ADDRESS,
     MAIL,
     PATH,
@@ -28,11 +28,11 @@ from batos.minds.tools.forms import (
     find_form,
     find_journey,
     form_of,
+    list_required,
     properties_of,
-    required_of,
 )
 
-#: What is known of a question before: it was carried by evidence, it was not, or whoever looks things up was asked.
+#: The state of a question before: carried by evidence, open, or asked of whoever looks things up.
 Need: TypeAlias = Literal["carried", "open", "look_up"]
 
 #: A score from which on a tool may be shown to a model, and one from which on it is taken unasked if it leads MARGIN
@@ -101,7 +101,7 @@ def choose(question: str, tools: Sequence[Tool], today: date, need: Need = "open
 def _near(question: str, ranked: Sequence[tuple[float, Tool]], today: date, most: int) -> ToolChoice | None:
     """Return the choice among the tools whose words are those of the question; None where no tool's are.
 
-    One that leads is taken unasked if its words say much, or if all of its arguments are in the question.
+    A tool that leads is taken unasked if its words say much, or if all of its arguments are in the question.
     """
     near = [(score, tool) for score, tool in ranked if score >= LEAST][:most]
     if not near or (kind_of(question) in ("code", "rewrite") and near[0][0] < SURE):
@@ -109,7 +109,7 @@ def _near(question: str, ranked: Sequence[tuple[float, Tool]], today: date, most
     first, tool = near[0]
     second = next((score for score, each in ranked[1:] if not _searches_for(tool, each)), 0.0)
     leads = first >= MARGIN * second
-    is_clear = leads and (first >= SURE or not bind(question, tool, required_of(tool), today).missing)
+    is_clear = leads and (first >= SURE or not bind(question, tool, list_required(tool), today).missing)
     return ToolChoice(tuple(each for _, each in near), "their words are those of the question", is_clear=is_clear)
 
 
@@ -151,8 +151,8 @@ def _wants_none(question: str, line: str) -> bool:
 def _may_answer(tool: Tool, question: str, line: str) -> bool:
     """Test if a tool may be what a question asks for.
 
-    A question that orders nothing changes nothing in the world. An order to do a thing is for a tool that does it. What
-    must be taken word for word, such as an address or a number, has to be in the question.
+    A question that orders nothing changes nothing in the world. An order to do a thing is for a tool that does it. An
+    argument that is taken word for word, such as an address or a number, has to be in the question.
     """
     if not tool.reads and question.rstrip(" \"'”»").endswith("?") and not _POLITE.match(line):
         return False
@@ -162,7 +162,7 @@ def _may_answer(tool: Tool, question: str, line: str) -> bool:
     if deeds and not any(words.phrases("deeds", each).search(said) for each in deeds):
         return False
     properties = properties_of(tool)
-    needed = (form_of(name, properties[name]) for name in required_of(tool) if name in properties)
+    needed = (form_of(name, properties[name]) for name in list_required(tool) if name in properties)
     return all(find_form(form, question) for form in needed if form and form != "path")
 
 
@@ -178,7 +178,9 @@ def _asks_fact(question: str, line: str) -> bool:
 def _rank(question: str, tools: Sequence[Tool]) -> list[tuple[float, Tool]]:
     """Return the tools by how well their words match a question, the best first; of equal ones searches, by name."""
     wanted = _terms(words.plain_line(question))
-    described = [_described(tool.name, tool.purpose, tuple(tool.examples), _said_of_parameters(tool)) for tool in tools]
+    described = [
+        _weigh_terms(tool.name, tool.purpose, tuple(tool.examples), _describe_arguments(tool)) for tool in tools
+    ]
     scored = []
     for tool, has in zip(tools, described, strict=True):
         score = sum(has[term] * _rarity(term, described) for term in wanted if term in has)
@@ -211,11 +213,11 @@ def _meanings(line: str) -> Iterator[str]:
         if words.phrases("meanings", name).search(line):
             yield f"@{name}"
             if name in words.keys_of("within"):
-                yield f"@{words.listed('within', name)}"
+                yield f"@{words.read_list('within', name)}"
 
 
 @lru_cache(maxsize=256)
-def _described(name: str, purpose: str, examples: tuple[str, ...], parameters: str) -> Mapping[str, float]:
+def _weigh_terms(name: str, purpose: str, examples: tuple[str, ...], parameters: str) -> Mapping[str, float]:
     """Return the weight of each term of a tool's description."""
     found: dict[str, float] = {}
     parts = ((f"{name} {purpose}", _NAMED), (" ".join(examples), _EXAMPLE), (parameters, _PARAMETER))
@@ -225,7 +227,7 @@ def _described(name: str, purpose: str, examples: tuple[str, ...], parameters: s
     return found
 
 
-def _said_of_parameters(tool: Tool) -> str:
+def _describe_arguments(tool: Tool) -> str:
     told = []
     for name, schema in properties_of(tool).items():
         told += [name, str(schema.get("description", "")), *map(str, schema.get("enum", ()))]

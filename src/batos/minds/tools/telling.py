@@ -22,12 +22,12 @@ def lead_of(context: MindContext) -> str:
         failed = {each["tool"]: each["failure"] for each in trace.tools if each["failure"]}
         if has_brought(context) or not failed:
             return ""
-        return " ".join(words.listed(said, "failed").format(tool=tool, why=why) for tool, why in failed.items())
+        return " ".join(words.read_list(said, "failed").format(tool=tool, why=why) for tool, why in failed.items())
     has_other = context.mission.passages or trace.memory.state == "found" or trace.told
     if context.mission.route.personas[0] != SEEKER or has_other or context.mission.brief.message:
         return ""
     is_wanted = choice.asks_for_look(asked) and tools_of(context) is None
-    return words.listed(said, "none") if is_wanted else ""
+    return words.read_list(said, "none") if is_wanted else ""
 
 
 def has_brought(context: MindContext) -> bool:

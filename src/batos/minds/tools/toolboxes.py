@@ -8,9 +8,9 @@ from batos.minds.context import MindContext
 
 
 def tools_of(context: MindContext) -> JoinedTools | None:
-    """Return all tools of a mission as one toolbox; None where it has none. They are joined at first and then kept."""
+    """Return all tools of a mission as one toolbox; None where it has none. The first call joins them."""
     joined = context.trace.toolbox
     if joined is None:
         made = (make(context) for make in (look_ups.toolbox_of, *context.io.toolboxes))
-        joined = context.trace.toolbox = JoinedTools(each for each in made if each is not None)
+        joined = context.trace.keep_tools(JoinedTools(each for each in made if each is not None))
     return joined if joined.tools() else None

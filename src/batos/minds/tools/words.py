@@ -33,7 +33,7 @@ def plain(text: str) -> str:
     return "".join(each for each in decomposed if not unicodedata.combining(each))
 
 
-def listed(section: str, name: str) -> str:
+def read_list(section: str, name: str) -> str:
     """Return a list of the table as it is written."""
     return str(_table()[section][name])
 
@@ -51,7 +51,7 @@ def keys_of(section: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def phrases(section: str, name: str) -> re.Pattern[str]:
     """Return the pattern of a list's phrases in a line of plain words; group 1 is the phrase."""
-    return re.compile(f"(?<= )({'|'.join(_entries(listed(section, name)))})(?= )")
+    return re.compile(f"(?<= )({'|'.join(_entries(read_list(section, name)))})(?= )")
 
 
 def is_listed(section: str, name: str, word: str) -> bool:
@@ -62,7 +62,7 @@ def is_listed(section: str, name: str, word: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _single_words(section: str, name: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    entries = [each.strip() for each in listed(section, name).replace("\n", " ").split(",")]
+    entries = [each.strip() for each in read_list(section, name).replace("\n", " ").split(",")]
     single = [each for each in entries if each and " " not in each]
     begun = tuple(each.rstrip("*") for each in single if each.endswith("*"))
     return frozenset(each for each in single if not each.endswith("*")), begun
@@ -71,7 +71,7 @@ def _single_words(section: str, name: str) -> tuple[frozenset[str], tuple[str, .
 @lru_cache(maxsize=16)
 def beginning(section: str, name: str) -> re.Pattern[str]:
     """Return the pattern of a list's phrases where a line begins."""
-    return re.compile(f" (?:{'|'.join(_entries(listed(section, name)))}) ")
+    return re.compile(f" (?:{'|'.join(_entries(read_list(section, name)))}) ")
 
 
 def _entries(text: str) -> Iterator[str]:

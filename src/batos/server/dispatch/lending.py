@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 from batos.agency.callers import Callers
@@ -14,7 +15,7 @@ from batos.image.ownership import is_guest
 from batos.image.roots import Root
 from batos.missions.readings import Readings
 from batos.protocol.errors import BriefError
-from batos.protocol.tool_documents import AcceptedResult, CallReply, ToolList, WrittenToolLine
+from batos.protocol.lent_tools import AcceptedResult, CallReply, ToolList, WrittenToolLine
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.method_verbs import TOOLS, ToolsArgs
 from batos.verbs.mission_verbs import TOOL_RESULT, SubmitArgs, ToolResultArgs
@@ -48,7 +49,10 @@ def changes(callers: Callers) -> Mapping[str, Handler]:
 
 def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str, Handler]:
     """Return the function of the verb that lists tools; `in_thread` runs what reads the image."""
-    files = FileTools(of.settings.home / FOLDER)
+
+    @cache
+    def files() -> FileTools:
+        return FileTools(of.settings.home / FOLDER)
 
     def list_tools(found: list[ToolFile], user: str | None) -> ToolList:
         with of.image.snapshot() as root:
@@ -56,7 +60,7 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
         return {"tools": of.lifecycle.tools(), "written": lent}
 
     async def answer(given: ToolsArgs, *_told: object) -> ToolList:
-        found = [] if is_guest(given.user) else await files.list_files()
+        found = [] if is_guest(given.user) else await files().list_files()
         told: ToolList = await in_thread(list_tools, found, given.user)
         return told
 

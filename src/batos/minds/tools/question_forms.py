@@ -27,7 +27,7 @@ def properties_of(tool: Tool) -> Mapping[str, Mapping[str, Any]]:
     return found if isinstance(found, dict) else {}
 
 
-def required_of(tool: Tool) -> tuple[str, ...]:
+def list_required(tool: Tool) -> tuple[str, ...]:
     """Return the names of the arguments that a call must have; all where the tool names none."""
     named = tool.parameters.get("required")
     return tuple(map(str, named)) if isinstance(named, (list, tuple)) else tuple(properties_of(tool))
@@ -36,7 +36,7 @@ def required_of(tool: Tool) -> tuple[str, ...]:
 def form_of(name: str, schema: Mapping[str, Any]) -> str:
     """Return the form that an argument must have in a question: address, mail, path, code, number, or ""."""
     kind, form = schema.get("type"), schema.get("format")
-    said = described(name, schema)
+    said = describe_argument(name, schema)
     if form == "email" or " e mail address " in said:
         return "mail"
     if kind in ("number", "integer"):
@@ -49,7 +49,7 @@ def form_of(name: str, schema: Mapping[str, Any]) -> str:
     return "code" if is_plain and re.search(r" (?:number|id|code|identifier) ", said) else ""
 
 
-def described(name: str, schema: Mapping[str, Any]) -> str:
+def describe_argument(name: str, schema: Mapping[str, Any]) -> str:
     """Return the plain words of an argument's name and description in one line."""
     return words.plain_line(f"{name.replace('_', ' ')} {schema.get('description', '')}")
 
@@ -98,18 +98,18 @@ def find_journey(question: str) -> tuple[str, str] | None:
     >>> find_journey("Is there a train from Kiel to Ulm?")
     ('Kiel', 'Ulm')
     """
-    for pair in words.listed("journey", "pairs").split("\n"):
+    for pair in words.read_list("journey", "pairs").split("\n"):
         first, _, second = (each.strip() for each in pair.partition("|"))
         if not first:
             continue
-        forms = [accented(each) for each in (first, second)]
+        forms = [accent_pattern(each) for each in (first, second)]
         found = re.search(rf"(?<!\w){forms[0]}\s(?P<a>{NAME})\s{forms[1]}\s(?P<b>{NAME})", question)
         if found is not None:
             return bare(found["a"]), bare(found["b"])
     return None
 
 
-def accented(word: str) -> str:
+def accent_pattern(word: str) -> str:
     """Return the pattern of a plain word in a text with accents, whatever its case."""
     letters = {"a": "[aàâáA]", "u": "[uùüúU]", "e": "[eéèE]", " ": "[ '’]"}
     return "".join(letters.get(each, f"[{each}{each.upper()}]" if each.isalpha() else each) for each in word)

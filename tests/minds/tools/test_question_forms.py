@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.minds.tools.forms import find_enum, find_form, find_journey, find_number
+from batos.minds.tools.question_forms import find_enum, find_form, find_journey, find_number
 
 
 @pytest.mark.parametrize(
