@@ -89,8 +89,7 @@ class Readiness:
 
     def __init__(self, parts: ReadinessParts, bridge: Ollama, reconciler: Reconciler) -> None:
         self._parts = parts
-        guard, change = partial(refuse_places, parts.settings), parts.journal.change
-        self._look_ups = open_look_ups(parts.settings, parts.image, change, guard, parts.clock, parts.fetcher)
+        self._look_ups = open_look_ups(parts, partial(refuse_places, parts.settings), parts.fetcher)
         #: The way to the programs and files whose tools missions use.
         self.tool_places = open_places(parts.settings.home, parts.image, parts.events, parts.clock)
         #: Asked by every runner that is made from now on.

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from batos.agency.look_ups.page_fetching import Connection, Fetcher, FetchLimits
+from batos.agency.look_ups.page_fetching import CheckedConnection, Fetcher, FetchLimits
 
 #: What a site answers: a path and headers become raw bytes of HTTP.
 Site = Callable[[str, Mapping[str, str]], bytes]
@@ -52,11 +52,11 @@ class StubWeb:
             return list(found())
         return found
 
-    async def connect(self, ip: str, port: int, name: str) -> Connection:
+    async def connect(self, ip: str, port: int, name: str) -> CheckedConnection:
         """A connection to the stub server, whatever address is asked for."""
         self.connected.append(ip)
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        return Connection(reader, writer, self.peer or ip)
+        return CheckedConnection(reader, writer, self.peer or ip)
 
     def fetcher(self, **changes: float) -> Fetcher:
         """A fetcher in this web."""

@@ -113,7 +113,7 @@ class FolderLookUp:
             raise LookUpFailed(f"{path} has no text{f': {left_out[0]}' if left_out else ''}")
         if len(text) > MOST_TEXT:
             left_out = (*left_out, f"all behind the first {MOST_TEXT:,} of {len(text):,} characters")
-        digest, source = hashlib.sha256(data).hexdigest(), f"{self.folder.name}, changed {iso(when)[:10]}"
+        digest, source = hashlib.sha256(data).hexdigest(), f"{self.folder.name}/{path}, changed {iso(when)[:10]}"
         return Document(
             title, text[:MOST_TEXT], path, iso(self.clock()), digest=digest, source=source, left_out=left_out
         )

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from batos import __version__
 from batos.agency.look_ups import leaving
@@ -29,6 +29,7 @@ from batos.agency.sinks import Guard, guard_nothing
 from batos.config import Settings
 from batos.image.readable import ReadableImage
 from batos.image.roots import JournalRoot, Root
+from batos.inference.journal import Journal
 from batos.inference.outside_calls import OutsideCall, OutsideCalls, Result
 from batos.memory.segmentation import words
 from batos.objects.prototype import UvmObject, own_slots, reference
@@ -258,15 +259,37 @@ def gate_of(address: WebAddress | None, terms: GrantTerms) -> PublicGate:
     return PublicGate(hosts, paths, terms.ports if address is None else (address.port, *terms.ports))
 
 
-def open_look_ups(
-    settings: Settings,
-    image: ReadableImage | None,
-    change: ChangeJournal,
-    guard: Guard,
-    clock: Callable[[], datetime],
-    fetcher: Fetcher | None = None,
-) -> LookUps:
-    """Return what looks up for the missions of a mind, by `fetcher` or over the network."""
+def make_fetcher(settings: Settings) -> Fetcher:
+    """Return what fetches over the network, with the name and the contact that sites are told."""
     contact = f" (+{settings.look_up_contact})" if settings.look_up_contact else ""
-    fetcher = fetcher or Fetcher(f"{PRODUCT}/{__version__}{contact}")
-    return LookUps(WebReader(fetcher, clock), change, clock, guard, image)
+    return Fetcher(f"{PRODUCT}/{__version__}{contact}")
+
+
+class OpenMind(Protocol):
+    """The parts of an open mind that look-ups need."""
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings."""
+        ...
+
+    @property
+    def image(self) -> ReadableImage:
+        """Return the image."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """Return the journal."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """Return the clock."""
+        ...
+
+
+def open_look_ups(mind: OpenMind, guard: Guard, fetcher: Fetcher | None = None) -> LookUps:
+    """Return what looks up for the missions of a mind, by `fetcher` or over the network."""
+    reader = WebReader(fetcher or make_fetcher(mind.settings), mind.clock)
+    return LookUps(reader, mind.journal.change, mind.clock, guard, mind.image)

@@ -62,7 +62,8 @@ class LookUpTools:
             return ToolResult(failure=error.message[:_TOLD])
         if "document" in found:
             told = found["document"]
-            source = " ".join(filter(None, (told["address"], told["source"])))
+            is_web = "://" in told["address"]
+            source = ", ".join(filter(None, (told["address"] if is_web else "", told["source"])))
             return ToolResult([ToolText(told["title"], told["text"], source, told["at"])])
         now = iso(self.look_ups.clock())
         hits = [ToolText(each["title"], each["snippet"], each["address"], now, is_hit=True) for each in found["hits"]]

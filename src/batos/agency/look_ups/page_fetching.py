@@ -39,7 +39,7 @@ class FetchLimits:
     redirections: int = 5
 
 
-class Connection(NamedTuple):
+class CheckedConnection(NamedTuple):
     """An open connection, with the IP address that it leads to."""
 
     reader: asyncio.StreamReader
@@ -50,7 +50,7 @@ class Connection(NamedTuple):
 #: Returns the IP addresses of a host.
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 #: Connects to an IP address and port; with TLS for the named host unless that is "".
-Connect: TypeAlias = Callable[[str, int, str], Awaitable[Connection]]
+Connect: TypeAlias = Callable[[str, int, str], Awaitable[CheckedConnection]]
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -59,11 +59,11 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
-async def connect(ip: str, port: int, name: str) -> Connection:
+async def connect(ip: str, port: int, name: str) -> CheckedConnection:
     """Connect to an IP address, and to no other; a certificate must be of `name`. Raises: OSError, ssl.SSLError."""
     tls = await asyncio.to_thread(ssl.create_default_context) if name else None
     reader, writer = await asyncio.open_connection(ip, port, ssl=tls, server_hostname=name or None)
-    return Connection(reader, writer, str(writer.get_extra_info("peername")[0]))
+    return CheckedConnection(reader, writer, str(writer.get_extra_info("peername")[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Fetcher:
         finally:
             await _close(connection)
 
-    async def _connect_checked(self, address: WebAddress, gate: AddressGate) -> Connection:
+    async def _connect_checked(self, address: WebAddress, gate: AddressGate) -> CheckedConnection:
         """Connect to an address that the host resolves to: resolved once, each checked, and the peer compared.
 
         Raises: Refused: one of them is not public. TimeoutError, OSError: none is reached.
@@ -185,7 +185,7 @@ class Fetcher:
             raise Refused(what, field="address", remedy="See to the network's proxy.")
         return connection
 
-    async def _connect_first(self, found: Sequence[str], port: int, name: str) -> Connection:
+    async def _connect_first(self, found: Sequence[str], port: int, name: str) -> CheckedConnection:
         for ip in found[:-1]:
             with suppress(OSError):
                 return await self.connect(ip, port, name)
@@ -265,7 +265,7 @@ class _Decoder:
         return b"".join(self._pieces)
 
 
-async def _close(connection: Connection) -> None:
+async def _close(connection: CheckedConnection) -> None:
     connection.writer.close()
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(1):

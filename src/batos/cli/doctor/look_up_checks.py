@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 from batos.agency.granting import refuse_places
 from batos.agency.look_ups.feeds import PageLookUp
 from batos.agency.look_ups.folders import FolderLookUp
-from batos.agency.look_ups.granted import HITS, open_look_ups
+from batos.agency.look_ups.granted import HITS, LookUps, make_fetcher
 from batos.agency.look_ups.look_up import MOST_HITS, LookUp
 from batos.agency.look_ups.page_fetching import Fetcher
+from batos.agency.look_ups.web_reading import WebReader
 from batos.agency.records import effect_records, look_up_records
 from batos.config import Settings
 from batos.genesis.integrity import Finding
@@ -50,7 +51,8 @@ def _checks(settings: Settings, now: datetime, fetcher: Fetcher | None) -> Itera
     if not is_there(settings.image_uri):
         return
     with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
-        look_ups = open_look_ups(settings, None, _keep_nothing, partial(refuse_places, settings), utc_now, fetcher)
+        reader = WebReader(fetcher or make_fetcher(settings), utc_now)
+        look_ups = LookUps(reader, _keep_nothing, utc_now, partial(refuse_places, settings))
         tried = {"search"}  # memory is in the image, which was read
         for each in filter(look_up_records.is_look_up, effect_records.list_all_capabilities(root)):
             kind, terms, slots = look_up_records.kind_of(each), look_up_records.terms_of(each), own_slots(each)
