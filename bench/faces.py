@@ -1,7 +1,8 @@
 """The HTTP door beside our own wire: checks by real clients, first frames and words, processor time, memory, the end.
 
 `openai`, `ollama` and `replayed` are the shares of the checks in tests/server/http/test_clients.py that pass, by the
-unmodified clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos serve`
+unmodified clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos
+serve`
 in a process of its own, over an emulator that answers at once, by requests through HTTP and through ZeroMQ in turn,
 eight at a time, over connections that are open, as clients keep theirs: `accepted_ms` until the first frame (which
 follows the accepting commit), `first_word_over_zmq` the ratio of the times until a first word; `cpu_over_zmq` the ratio of the
