@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
+from batos.agency import asking
 from batos.agency.granting import open_sink, refuse_places
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
@@ -64,7 +65,6 @@ from batos.missions.workers import Workers
 from batos.protocol.event_payloads import MEMORY_VECTORS, MemoryVectors
 from batos.protocol.motion_documents import RatesDocument
 from batos.protocol.server_documents import MindStatus, StandingStatus
-from batos.records import approval_subjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +273,9 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     sharing, store = Sharing(image, workers, missions.recovery, events), DocumentStore(image, clock)
-    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively)
+    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively, asking.settle)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
-    publisher.register(approval_subjects.FORGET_KIND, approvals.fold_forgetting)
+    asking.register(publisher, approvals, clock)
     making = _runtime_parts(opened, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(

@@ -15,8 +15,9 @@ from tests.image.installing import install
 from tests.waiting import HANG
 
 from batos.agency.granting import open_sink, refuse_places
+from batos.agency.http_sink import HttpSink
 from batos.agency.releaser import Hold, Point, go_on
-from batos.agency.sinks import HttpSink, Sink, SinkFactory
+from batos.agency.sinks import Sink, SinkFactory
 from batos.config import Settings
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
@@ -44,12 +45,22 @@ class Acting:
     ask: Door
     folder: Path
 
-    async def send(self, grant: str, *arguments: Any, **fields: Any) -> dict[str, Any]:
-        """A mission that is one message to a capability."""
-        selector = "append_" if grant == "notes" else "post_"
+    async def send(
+        self, grant: str, *arguments: Any, selector: str = "", yes: bool = True, **fields: Any
+    ) -> dict[str, Any]:
+        """A mission that is one message to a capability; a person says yes to what asks, unless told not to."""
+        selector = selector or ("append_" if grant == "notes" else "post_")
         message = {"receiver": grant, "selector": selector, "arguments": list(arguments)}
         brief = {"message": message, "user": "tester", "grants": [grant], **fields}
-        return dict(await self.uvm.missions.ask(brief))
+        sent = dict(await self.uvm.missions.ask(brief))
+        if yes and (asked := await self.asked()):
+            await self.ask("approve", approvals=asked)
+        return sent
+
+    async def asked(self) -> list[str]:
+        """The questions about effects that wait for a person, the oldest first."""
+        waiting = (await self.ask("approvals", status="asked"))["approvals"]
+        return [each["id"] for each in sorted(waiting, key=lambda each: str(each["id"]))]
 
     async def states(self, **of: Any) -> list[str]:
         """The states of all effects, the oldest first, once what can be released is."""

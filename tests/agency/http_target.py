@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +28,8 @@ class Target:
 
 
 @contextmanager
-def listening() -> Iterator[Target]:
-    """A program that listens on a free port of this machine."""
+def listening(tls: ssl.SSLContext | None = None) -> Iterator[Target]:
+    """A program that listens on a free port of this machine; `tls`: in that way alone."""
     target = Target()
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,6 +61,8 @@ def listening() -> Iterator[Target]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     target.url = f"http://127.0.0.1:{server.server_port}/inbox"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,4 +1,7 @@
-"""A process that acts on the world and is killed at a point of an effect's life: PLACE URL POINT GRANT."""
+"""A process that acts on the world and is killed at a point of an effect's life: PLACE URL POINT GRANT.
+
+GRANT is one of `acting`, or `new` for a whole new file.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,9 @@ async def main(place: Path, url: str, point: str, grant: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     async with acting(place, url=url, hold=die, memory=False) as mind:
-        given = ("log.txt", "A line.") if grant == "notes" else ({"text": "A line."},)
-        await mind.send(grant, *given)
+        given = ("log.txt", "A line.") if grant in ("notes", "new") else ({"text": "A line."},)
+        selector = "write_" if grant == "new" else ""
+        await mind.send("notes" if grant == "new" else grant, *given, selector=selector)
         await mind.uvm.releaser.release_all()
 
 

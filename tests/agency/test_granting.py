@@ -19,6 +19,7 @@ from tests.image.open_image import open_image
 from tests.waiting import HANG
 
 from batos.agency import granting
+from batos.agency.asking import find_reason_to_ask
 from batos.agency.payloads import append_payload, is_order
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import EffectData
@@ -133,7 +134,12 @@ async def test_an_effect_whose_grant_the_brief_does_not_name_is_not_staged(tmp_p
             record = roots.mission_record(root, sent["id"])
             record.brief.drop_grants()
             (first,) = effect_records.list_all_effects(root, sent["id"])
-            effect_records.fold(root, sent["id"], cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}))
+            effect_records.fold(
+                root,
+                sent["id"],
+                cast("EffectData", {**first, "number": 9, "fingerprint": "1" * 64}),
+                find_reason_to_ask,
+            )
             return str(root[roots.EFFECTS][f"e-{sent['id'][2:]}-09"]["state"])
 
         assert await mind.uvm.image.shared.apply(change) == "failed"
@@ -328,7 +334,9 @@ async def _lineage(steps: list[tuple[str, int]]) -> None:
                 fingerprint = effect_records.fingerprint_of("oid:0x1", "effect.append", payload)
                 effect = EffectData(grant="g", oid="oid:0x1", operation="effect.append", payload=payload)
                 for _ in range(2):  # a publication that is repeated adds nothing
-                    effect_records.fold(root, mission, {**effect, "fingerprint": fingerprint, "number": 1})
+                    effect_records.fold(
+                        root, mission, {**effect, "fingerprint": fingerprint, "number": 1}, lambda *_: ""
+                    )
                 made = effect_records.find_effect(root, f"e-{mission[2:]}-01")
                 key = effect_records.lineage_of(root, mission), fingerprint
                 if made["state"] == "staged":

@@ -13,8 +13,9 @@ from tests.agency.http_target import Target, listening
 from tests.image.servers import zeo_server, zeo_uri
 from tests.waiting import HANG, until
 
+from batos.agency.http_sink import HttpSink
 from batos.agency.releaser import Point
-from batos.agency.sinks import HttpSink, Sink
+from batos.agency.sinks import Sink
 from batos.image.nodes.lease import NodeLease
 from batos.objects.prototype import UvmObject, own_slots
 from batos.uvm import EffectSeams, Seams

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.history.test_as_of_past_questions import Door
 
 from batos.agency import schedule_rules
 from batos.agency.records import effect_records, schedule_records
@@ -330,20 +330,16 @@ async def test_somebody_who_asks_while_a_folder_is_looked_at_is_noted(tmp_path: 
         assert told.missions() == {}
 
 
-async def test_nobody_acts_without_a_grant_for_it(tmp_path: Path) -> None:
-    """A schedule names only grants for missions that nobody watches; one that is taken back parks it."""
+async def test_nobody_acts_without_a_grant(tmp_path: Path) -> None:
+    """A schedule names only grants that its user has; one that is taken back parks it."""
     async with world(tmp_path) as told:
+        with pytest.raises(NotFound, match="notes"):
+            await told.add(grants=["notes"])
 
-        def grant(root: Root, *, unattended: bool) -> None:
-            made = effect_records.add_capability(root, "notes", "file", "/notes", "queryable", ("tester", iso(START)))
-            made.unattended = unattended
+        def grant(root: Root) -> None:
+            effect_records.add_capability(root, "notes", "file", "/notes", "queryable", ("tester", iso(START)))
 
-        for unattended in (False, True):
-            await told.uvm.image.shared.apply(partial(grant, unattended=unattended))
-            if not unattended:
-                with pytest.raises(Refused, match="notes"):
-                    await told.add(grants=["notes"])
-                await told.uvm.image.shared.apply(lambda root: effect_records.revoke_capability(root, "notes"))
+        await told.uvm.image.shared.apply(grant)
         name = await told.add(grants=["notes"])
         await told.at(START + HOUR)
         assert list(told.missions().values()) == ["done"]
@@ -354,26 +350,37 @@ async def test_nobody_acts_without_a_grant_for_it(tmp_path: Path) -> None:
         assert "notes" in found["reason"]
 
 
-async def test_a_grant_that_was_made_anew_is_not_for_who_waited(tmp_path: Path) -> None:
-    """A mission that nobody watches acts only by what is for such missions at the moment when it acts."""
+@pytest.mark.parametrize(("unattended", "state"), [(False, "asking"), (True, "released")])
+async def test_what_nobody_watches_asks_unless_its_grant_says_unattended(
+    tmp_path: Path, unattended: bool, state: str
+) -> None:
+    """By what the grant says at the moment when the effect is put into the outbox; the inbox says that it waits."""
     (tmp_path / "notes").mkdir()
 
-    def grant(root: Root, *, unattended: bool) -> None:
+    def grant(root: Root) -> None:
         told = ("tester", iso(START))
         made = effect_records.add_capability(root, "notes", "file", str(tmp_path / "notes"), "queryable", told)
         made.unattended = unattended
+        roots.connection_of(root).add(made)
 
     brief = {
         "message": {"receiver": "notes", "selector": "append_", "arguments": ["a.txt", "A line."]}, "grants": ["notes"],
         "origin": {"door": "schedule", "client": "s-1"},
     }  # fmt: skip
-    async with world(tmp_path) as told:
-        await told.uvm.image.shared.apply(partial(grant, unattended=False))
-        with pytest.raises(BatosError):
-            await told.uvm.missions.ask(brief)
-        await told.uvm.image.shared.apply(lambda root: effect_records.revoke_capability(root, "notes"))
-        await told.uvm.image.shared.apply(partial(grant, unattended=True))
+    async with world(tmp_path / "home") as told:
+        await told.uvm.image.shared.apply(grant)
         assert (await told.uvm.missions.ask(brief))["status"] == "done"
+        await told.uvm.releaser.release_all()
+        with told.uvm.image.snapshot() as root:
+            assert [each["state"] for each in effect_records.list_all_effects(root)] == [state]
+        door = Door(told.uvm)
+        assert (await door("inbox"))["waiting"] == (not unattended)
+        assert (tmp_path / "notes" / "a.txt").exists() == unattended
+        if not unattended:
+            await door("approve", matching="notes.*")
+            await told.uvm.releaser.release_all()
+            assert (tmp_path / "notes" / "a.txt").read_text() == "A line.\n"
+            assert (await door("inbox"))["waiting"] == 0
 
 
 async def test_erased_words_are_not_asked(tmp_path: Path) -> None:

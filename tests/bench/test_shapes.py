@@ -88,6 +88,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "bm25",
         "sets",
     ),
+    "effects.py": ("leaks", "attempts", "recovered", "asked", "peer"),
     "nodes.py": ("takeover_s", "lease_s", "speedup_3", "cpu_share", "rates", "latency_ms"),
     "conflict.py": ("calls_ratio", "rethought", "commits_met", "wall_ratio", "failures", "lost_counts"),
     "poison.py": (

@@ -314,7 +314,7 @@ async def effect_unknown(patient: Patient) -> None:
         effect = EffectData(grant="dark", oid="oid:0x1", operation="effect.post", payload={"data": 1}, number=1)
 
         def change(root: Root) -> None:
-            effect_records.fold(root, mission, {**effect, "fingerprint": "f"})
+            effect_records.fold(root, mission, {**effect, "fingerprint": "f"}, asks=lambda *_: "")
             made = effect_records.find_effect(root, f"e-{mission[2:]}-01")
             effect_records.become(root, made, "unknown", "", {"reason": "its process ended"})
 

@@ -86,9 +86,11 @@ def test_texts() -> None:
     late: Any = {**ENTRY, "came": "2026-11-30T19:00:00.000Z", "skipped": 3}
     asked: Any = {**ENTRY, "mission": "m-1", "status": "done", "text": "What is due?", "answer": "Seven.\nEight."}
     waiting: Any = {**ENTRY, "mission": "m-2", "status": "waiting", "text": "What is due?"}
-    shown = inbox_text({"entries": [late, asked, waiting], "unread": 3})
+    shown = inbox_text({"entries": [late, asked, waiting], "unread": 3, "waiting": 0})
     assert "due " in shown
     assert "3 missed before" in shown
     assert "  > What is due?\n  Seven.\n  Eight." in shown
     assert "(waiting) batos show m-2" in shown
     assert shown.endswith("Unread: 3. `batos inbox read` marks all as read.")
+    none = inbox_text({"entries": [], "unread": 0, "waiting": 2})
+    assert none.endswith("2 effects of schedules wait for your yes: `batos approvals`.")

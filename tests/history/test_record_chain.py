@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.agency.records import effect_records
+from batos.agency.records import effect_log
 from batos.history import record_chain
 from batos.history.record_chain import START, Chain, ChainLink
 from batos.image import roots
@@ -104,7 +104,7 @@ def test_outcomes_of_effects_are_chained_as_calls_are(steps: list[tuple[str, Any
     root: Any = {roots.EFFECT_LOG: {}, roots.EFFECT_LINES: {}}
     for number, (state, outcome) in enumerate(steps):
         effect = {"mission": "m-1", "grant": "g", "key": "k", "fingerprint": "f", "attempts": 1}
-        effect_records.append_line(root, {**effect, "effect": f"e-{number}"}, state, "", {"is": outcome})
+        effect_log.append_line(root, {**effect, "effect": f"e-{number}"}, state, "", {"is": outcome})
     chain = record_chain.read_effects(root)
     assert (chain.find_faults(), len(chain.links_in_order())) == ([], len(steps))
     if not steps:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from batos.agency.file_sink import FileSink, Guard, guard_nothing
+from batos.agency.http_sink import HttpSink, check_address, is_local
 from batos.agency.look_ups.grants import look_up_document
 from batos.agency.payloads import describe
 from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
-from batos.agency.sinks import FileSink, Guard, HttpSink, Sink, check_address, guard_nothing
+from batos.agency.sinks import Sink
 from batos.client.addresses import read_record
 from batos.config import Settings
 from batos.image import ownership, storage
@@ -51,12 +53,12 @@ def check_target(
 
     `data` are the files and folders of the databases, `ports` those that the mind and its models listen at.
 
-    Raises: BriefError: it is no folder that is there, or no address of this machine. Refused: it is the home or a place
-    of the databases, or holds it, or one of the ports: an effect could change the mind itself.
+    Raises: BriefError: it is no folder that is there, or no address that may be granted. Refused: it is the home or a
+    place of the databases, or holds it, or one of the ports: an effect could change the mind itself.
     """
     if kind == "http":
         port = urlsplit(check_address(target)).port or 0
-        if not port or port in ports:
+        if is_local(target) and (not port or port in ports):
             why = "is one of this mind, or of its models" if port else "is none"
             raise Refused(f"port {port} {why}", field="target", remedy="Name the port of another program.")
         return target, "keyed"
@@ -141,7 +143,7 @@ def grant_document(capability: UvmObject) -> GrantDocument:
     return {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
-        "selector": next(slot for slot in ("append_", "post_") if slot in slots), "host": slots.get("host", ""),
+        "selector": effect_records.selectors_of(capability)[0], "host": slots.get("host", ""),
         "unattended": bool(slots.get("unattended")),
     }  # fmt: skip
 
@@ -166,15 +168,7 @@ def effect_document(root: Root, effect: Effect) -> EffectDocument:
         "grant": effect["grant"], "operation": effect["operation"],
         "what": describe(effect["operation"], effect["payload"]), "key": effect["key"],
         "fingerprint": effect["fingerprint"], "state": effect["state"], "attempts": effect["attempts"],
-        "at": effect["at"], "outcome": effect["outcome"],
+        "at": effect["at"], "outcome": effect["outcome"], "arguments": effect["payload"],
+        "approval": effect.get("approval", "") if effect["state"] == "asking" else "",
         "host": "" if waits_by is None else own_slots(waits_by).get("host", ""),
     }  # fmt: skip
-
-
-def check_unattended(root: Root, names: Iterable[str], user: str) -> None:
-    """Check that grants are for missions that nobody watches. Raises: Refused: one is not, or it is revoked."""
-    for name in names:
-        found = effect_records.find_capability(root, name, user)
-        if found is None or not own_slots(found).get("unattended"):
-            what = f"there is no grant {name!r} for missions that nobody watches"
-            raise Refused(what, field="grants", remedy="`batos grants add ... --unattended` makes one that is.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from batos.protocol.errors import ObjectError
@@ -36,37 +36,50 @@ def append_payload(args: Sequence[object]) -> dict[str, object]:
 
     Raises: ObjectError: an argument is wrong.
     """
+    payload, text = _file_payload("append_", args)
+    return payload if text.endswith("\n") else {**payload, "text": f"{text}\n"}
+
+
+def write_payload(args: Sequence[object]) -> dict[str, object]:
+    """Return the payload of `write_(path, text)`: {path, text}, the whole text of a new file.
+
+    Raises: ObjectError: an argument is wrong.
+    """
+    return _file_payload("write_", args)[0]
+
+
+def _file_payload(selector: str, args: Sequence[object]) -> tuple[dict[str, object], str]:
     if len(args) != 2:
-        raise ObjectError("`append_` takes a path below its folder, and a text")
+        raise ObjectError(f"`{selector}` takes a path below its folder, and a text")
     path, text = args
     if not isinstance(text, str) or not text:
-        raise ObjectError("`append_` takes its text as a text that is not empty")
+        raise ObjectError(f"`{selector}` takes its text as a text that is not empty")
     if len(text) > MOST_TEXT:
-        raise ObjectError(f"`append_` takes a text of at most {MOST_TEXT:,} characters, not {len(text):,}")
+        raise ObjectError(f"`{selector}` takes a text of at most {MOST_TEXT:,} characters, not {len(text):,}")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ObjectError("`append_`: the text is not valid Unicode text") from None
-    return {"path": "/".join(path_parts(path)), "text": text if text.endswith("\n") else f"{text}\n"}
+        raise ObjectError(f"`{selector}`: the text is not valid Unicode text") from None
+    return {"path": "/".join(path_parts(path, selector)), "text": text}, text
 
 
-def path_parts(path: object) -> list[str]:
+def path_parts(path: object, selector: str = "append_") -> list[str]:
     """Return the names in a path below a folder.
 
     Raises: ObjectError: it leaves the folder, or has a name that no file may have.
     """
     if not isinstance(path, str) or not path.strip():
-        raise ObjectError("`append_` takes a path as a text that is not empty")
+        raise ObjectError(f"`{selector}` takes a path as a text that is not empty")
     parts = path.split("/")
     if len(path) > MOST_PATH or len(parts) > MOST_FOLDERS:
-        raise ObjectError(f"`append_` takes a path of at most {MOST_PATH} characters and {MOST_FOLDERS} names")
+        raise ObjectError(f"`{selector}` takes a path of at most {MOST_PATH} characters and {MOST_FOLDERS} names")
     for part in parts:
         if part in ("", ".", ".."):
-            raise ObjectError(f"`append_`: {path[:80]!r} is not a plain path below the granted folder")
+            raise ObjectError(f"`{selector}`: {path[:80]!r} is not a plain path below the granted folder")
         if is_order(part):
-            raise ObjectError(f"`append_`: {part[:80]!r} is hidden, or a program may take orders from it")
+            raise ObjectError(f"`{selector}`: {part[:80]!r} is hidden, or a program may take orders from it")
         if not part.isprintable() or len(part.encode("utf-8", "replace")) > _LONGEST_NAME:
-            raise ObjectError(f"`append_`: {part[:80]!r} is no name of a file")
+            raise ObjectError(f"`{selector}`: {part[:80]!r} is no name of a file")
     return parts
 
 
@@ -97,17 +110,25 @@ def post_payload(args: Sequence[object]) -> dict[str, object]:
     return {"data": json.loads(text)}
 
 
+_PAYLOADS: Final[Mapping[str, Callable[[Sequence[object]], dict[str, object]]]] = {
+    "effect.append": append_payload,
+    "effect.write": write_payload,
+    "effect.post": post_payload,
+}
+
+
 def payload_of(operation: str, args: Sequence[object]) -> Mapping[str, object]:
     """Return the payload of a kernel's function for effects. Raises: ObjectError: an argument is wrong."""
-    return append_payload(args) if operation == "effect.append" else post_payload(args)
+    return _PAYLOADS[operation](args)
 
 
 def describe(operation: str, payload: Mapping[str, Any]) -> str:
     """Describe an effect in a line for people; of an erased one nothing is known."""
     if not payload:
         return "something that was erased"
-    if operation == "effect.append":
-        return f"append {len(payload['text'].encode()):,} bytes to {payload['path']}"
+    if operation in ("effect.append", "effect.write"):
+        does, where = ("append", "") if operation == "effect.append" else ("write", "the new file ")
+        return f"{does} {len(payload['text'].encode()):,} bytes to {where}{payload['path']}"
     if operation == "tool.call":
         text = json.dumps(payload["arguments"], ensure_ascii=False)
         return f"call {payload['tool']} {text if len(text) <= 60 else f'{text[:59]}…'}"

@@ -118,6 +118,7 @@ class Releaser:
         self.watch = Job("effects elsewhere", self._watch, ends_itself=True, retry=(_LOOK, 60.0))
         self._image.signals.answered.call(lambda *_mission: self.job.wake())
         self._image.signals.published.call(self.job.wake)
+        self._image.signals.approved.call(self.job.wake)
         self._leaving = asyncio.Event()
         #: When this process begins no more effects, once it ends.
         self._end = math.inf

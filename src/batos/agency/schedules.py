@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from batos.agency import granting, schedule_rules
-from batos.agency.records import schedule_records
+from batos.agency import schedule_rules
+from batos.agency.records import effect_records, schedule_records
 from batos.agency.records.schedule_records import DOOR, FileLook, Firing, ScheduleData, ScheduleOrder
 from batos.agency.schedule_rules import Rule
 from batos.agency.schedule_steps import ScheduleStep, decide
@@ -141,14 +141,14 @@ class Schedules:
     async def add(self, order: ScheduleOrder) -> str:
         """Keep a schedule, and return its id.
 
-        Raises: Refused: there are too many, or a grant is not for missions that nobody watches.
+        Raises: Refused: there are too many. NotFound: its user has no such grant.
         """
         self._note_person()
         at = self._parts.clock()
         following = schedule_rules.next_after(order.rule, at)
 
         def change(root: Root) -> str:
-            granting.check_unattended(root, order.brief.get("grants", ()), order.user)
+            effect_records.check_granted(root, order.brief.get("grants", ()), order.user)
             return schedule_records.add(root, order, at, following)
 
         name = await self._image.shared.apply(change)
@@ -366,12 +366,10 @@ class Schedules:
     def _brief_of(self, schedule: ScheduleData) -> dict[str, object]:
         """Return the brief of a schedule's mission.
 
-        Raises: Refused: its words were erased, or a grant is not for it.
+        Raises: Refused: its words were erased.
         """
         if MARK in schedule["text"]:
             raise Refused("words of it were erased", remedy="`batos schedule remove` it, and add another one.")
-        with self._image.snapshot() as root:
-            granting.check_unattended(root, schedule["brief"].get("grants", ()), schedule["user"])
         return {
             **schedule["brief"], "text": schedule["text"], "user": schedule["user"], "priority": -1,
             "policy": {"wait_ollama": True},

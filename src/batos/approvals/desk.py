@@ -29,6 +29,8 @@ _log = structlog.get_logger("batos")
 #: Called with the missions that waited for an answer that was given; gives those that now wait to be begun.
 Wake: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
 Settle: TypeAlias = Callable[[str, str], Awaitable[object]]
+#: Called with an answer about effects, and when it was given.
+SettleEffects: TypeAlias = Callable[[Root, ApprovalState, str], None]
 
 
 #: Missions that are begun without letting anybody in between.
@@ -50,6 +52,10 @@ async def _nobody(_missions: Sequence[str]) -> Sequence[str]:
     return ()
 
 
+def _settle_no_effects(_root: Root, _answer: ApprovalState, _at: str) -> None:
+    """Do nothing: there are no effects here."""
+
+
 async def _settle_nothing(_object: str, _selector: str) -> None:
     """Do nothing: there is no method lifecycle here."""
 
@@ -60,13 +66,15 @@ class Consequences:
 
     `wake` is called with the missions that waited for it, `settle` with the object and selector of each method that was
     installed, so that one too many goes. `forget` forgets the memories that a yes was about, while `exclusively` keeps
-    all other changes of memory waiting.
+    all other changes of memory waiting. `settle_effects` does what an answer means for effects on the world, in the
+    commit of the answer.
     """
 
     wake: Wake = _nobody
     settle: Settle = _settle_nothing
     forget: approvals.Forget | None = None
     exclusively: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    settle_effects: SettleEffects = _settle_no_effects
 
 
 class Approvals:
@@ -149,9 +157,14 @@ class Approvals:
 
     def ask_in(self, root: Root, candidate: Candidate) -> Callable[[], None]:
         """Ask a person within a change of the image, for no mission; return the telling for after the commit."""
+        return self.ask_named(root, candidate)[1]
+
+    def ask_named(self, root: Root, candidate: Candidate) -> tuple[str, Callable[[], None]]:
+        """Ask as `ask_in`, and return the question's id too."""
         now = self._clock()
         question = ApprovalQuestion(approval_id(now), candidate, iso(now), iso(now + self._period))
-        return partial(self._tell_asked, approvals.ask(root, question))
+        answer = approvals.ask(root, question)
+        return answer.name, partial(self._tell_asked, answer)
 
     async def find_asked(self, holder: str, selector: str, intent: str, mission: str | None) -> str | None:
         """Return the id of the open question about a slot as it is; None if there is none.
@@ -212,7 +225,7 @@ class Approvals:
 
     async def _answer(self, changes: Sequence[Callable[[Any], ApprovalState | None]]) -> ApprovalAnswers:
         """Write answers down, tell them, and wake who waited; done to its end also when who answers is gone."""
-        given = await asyncio.gather(*(self._image.shared.apply(change) for change in changes))
+        given = await asyncio.gather(*(self._image.shared.apply(partial(self._change, change)) for change in changes))
         answers = tuple(answer for answer in given if answer is not None)
         for answer in answers:
             if answer.changed:
@@ -220,6 +233,8 @@ class Approvals:
                 self._events.emit(
                     APPROVAL_ANSWERED, ApprovalAnswered(approval=answer.name, answer=answer.word, by=answer.by)
                 )
+        if any(answer.effects and answer.word == "approved" for answer in answers):
+            self._image.signals.approved.give()
         woken = await self._consequences.wake([mission for answer in answers for mission in answer.missions])
         for number, mission in enumerate(woken, 1):
             if number % _AT_ONCE == 0:
@@ -230,6 +245,13 @@ class Approvals:
             if answer.changed and answer.word == "approved" and answer.revision is not None:
                 await self._settle(answer)
         return ApprovalAnswers(answers, tuple(woken))
+
+    def _change(self, change: Callable[[Any], ApprovalState | None], root: Root) -> ApprovalState | None:
+        """Write one answer down, with what it means for effects, in one change."""
+        answer = change(root)
+        if answer is not None and answer.effects:
+            self._consequences.settle_effects(root, answer, iso(self._clock()))
+        return answer
 
     async def _settle(self, answer: ApprovalState) -> None:
         try:

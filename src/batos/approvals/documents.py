@@ -68,6 +68,10 @@ def refusal(answer: ApprovalState) -> Refused:
         "outdated": f"is outdated: {answer.why}",
         "asked": "still waits for an answer",
     }[answer.word]
+    if answer.effects:
+        said = said.replace(f" and is installed as revision {answer.revision}", "")
+        remedy = "`batos effects` shows what came of it; ask again for another one."
+        return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=remedy)
     remedy = (
         "`batos method list` shows what is installed; `batos method rollback METHOD --revision 0` takes a method out."
         if answer.word == "approved"
@@ -133,7 +137,9 @@ def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
     if user is None:
         return True
     wished = (approval.candidate["wish"] or {}).get("mission")
-    asking = approval.candidate["provenance"].get("missions", ()) if approval.candidate.get("forgets") else ()
+    candidate = approval.candidate
+    of_mission = candidate.get("forgets") or candidate.get("effects")
+    asking = candidate["provenance"].get("missions", ()) if of_mission else ()
     concerned = {*approval.missions, *asking, *([] if wished is None else [wished])}
     return bool(concerned) and ownership.is_asked_by(root, concerned, user)
 
@@ -183,6 +189,7 @@ def whole(root: Root, name: str, at: str) -> ApprovalDocument:
         "provenance": candidate["provenance"].copy(),
         "diff": None if former is None else list(diff(former, candidate["source"])),
         "forgets": list(candidate.get("forgets", ())),
+        "effects": list(candidate.get("effects", ())),
     }
 
 

@@ -80,6 +80,7 @@ def erase_records(
         spared = _others_records(root, plan.owned)
         mine = [oid for oid in holding if oid not in spared and not _is_of_other(root, oid, plan.owned)]
         done.objects = redaction.redact_objects(root, mine, plan.words, at)
+        effect_records.withdraw_unasked(root, at)
     return done
 
 
@@ -153,6 +154,7 @@ def _empty(root: Root, name: str, record: MissionRecord, act: Act, *, whole: boo
         asked_for: Collection[str] = approval.candidate["provenance"].get("missions", ())
         if asked_for and set(asked_for) <= set(act.missions):
             redaction.withdraw_approval(root, approval, act.at)
+    effect_records.withdraw_unasked(root, act.at, name)
 
 
 # -- methods

@@ -34,8 +34,9 @@ def disarm(root: Root, at: str) -> DisarmingReport:
     Missions that have not ended lose the grants that they name: else one of the same name would be theirs again.
     """
     effects = _list_waiting(root)
-    for name in effects:
-        effect_records.become(root, effect_records.find_effect(root, name), "unknown", at, {"reason": _UNSURE})
+    for effect in (effect_records.find_effect(root, name) for name in effects):
+        effect_records.withdraw_question(root, effect, at)
+        effect_records.become(root, effect, "unknown", at, {"reason": _UNSURE})
     grants = list(root[roots.GRANTS]) if roots.GRANTS in root else []
     for name in grants:
         del root[roots.GRANTS][name]
@@ -73,7 +74,7 @@ def _list_waiting(root: Root) -> list[str]:
     found = set(effect_records.list_waiting(root))
     for name, effect in effects.items():
         with _pass_over_lost():
-            if effect["state"] in effect_records.WAITING:
+            if effect["state"] in {*effect_records.WAITING, "asking"}:
                 found.add(name)
     for name in found:
         if effect_records.find_effect(root, name)["effect"] != name:

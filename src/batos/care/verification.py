@@ -168,6 +168,13 @@ def _check_effects(root: Root) -> Iterator[ImageFault]:
             mend = partial(_insert, roots.STAGED, name)
             what = f"it is {effect['state']}, and nobody would release it"
             yield ImageFault("object without entry", name, what, _PUT_ON, mend)
+        if effect_records.is_unasked(root, effect):
+            what, take = "it waits for a yes, and no question about it is open", partial(_take_back, name)
+            yield ImageFault("object without entry", name, what, "take it back", take)
+
+
+def _take_back(effect: str, root: Root) -> None:
+    effect_records.become(root, effect_records.find_effect(root, effect), "withdrawn", "")
 
 
 #: The most rounds of a repair: mending one fault may show another behind it.

@@ -68,6 +68,8 @@ class Signals:
     remembered: Signal[[]] = field(default_factory=Signal)
     #: Missions of other nodes were published here, or this began to be the node that publishes.
     published: Signal[[]] = field(default_factory=Signal)
+    #: An effect on the world has its yes.
+    approved: Signal[[]] = field(default_factory=Signal)
 
 
 @dataclass(slots=True, eq=False)

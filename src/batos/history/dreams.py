@@ -49,7 +49,7 @@ def draw_method(root: Root, candidate: Candidate) -> dict[str, object]:
 def draw_methods_asked_for(root: Root, mission: str) -> list[CandidateDocument]:
     """Return the candidates that a person would have been asked about for a mission, as plain data."""
     asked = (root[roots.APPROVALS][name] for name in approvals.list_made_for(root, mission, ()))
-    return [{**each.candidate} for each in asked if not each.candidate["forgets"]]
+    return [{**each.candidate} for each in asked if not (each.candidate["forgets"] or each.candidate.get("effects"))]
 
 
 def list_methods(root: Root, dream: Dream) -> list[MadeMethod]:

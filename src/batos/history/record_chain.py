@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from batos.agency.records import effect_records
+from batos.agency.records import effect_log
 from batos.image.roots import JournalRoot, Root
 from batos.inference import journal
 from batos.inference.canonical import canonical
@@ -91,10 +91,10 @@ def read_calls(root: JournalRoot) -> Chain:
 
 def read_effects(root: Root) -> Chain:
     """Return the chain of the outcomes of effects."""
-    chain = Chain(effect_records.head_of_log(root))
-    for place, line in enumerate(effect_records.lines_of_log(root), 1):
+    chain = Chain(effect_log.head_of_log(root))
+    for place, line in enumerate(effect_log.lines_of_log(root), 1):
         name = f"the outcome of {line.get('effect')} ({line.get('state')})"
-        chain.links.append(ChainLink(effect_records.digest_of_line(line), str(line.get("prev")), name, place=place))
+        chain.links.append(ChainLink(effect_log.digest_of_line(line), str(line.get("prev")), name, place=place))
     return chain
 
 
@@ -126,7 +126,7 @@ def export_calls(root: JournalRoot, links: Iterable[ChainLink], *, bodies: bool)
 
 def export_effects(root: Root, links: Iterable[ChainLink]) -> Iterator[dict[str, object]]:
     """Yield outcomes of effects as plain data, with the digest."""
-    lines = dict(enumerate(effect_records.lines_of_log(root), 1))
+    lines = dict(enumerate(effect_log.lines_of_log(root), 1))
     for link in links:
         yield {"kind": "effect", **lines[link.place], "chain": link.digest}
 

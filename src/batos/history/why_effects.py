@@ -14,10 +14,11 @@ from batos.image import roots
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound
 from batos.protocol.image_documents import WhyNode
+from batos.records import approvals
 
 #: The way in which an effect of a state is taken back; the others happened, or may have.
 _UNDO: Final = {
-    "staged": "`batos undo {mission}` takes it back before it happens",
+    **dict.fromkeys(("asking", "staged"), "`batos undo {mission}` takes it back before it happens"),
     **dict.fromkeys(("failed", "not_done"), "it did not happen, and nothing is to be undone"),
     "withdrawn": "it was taken back before it happened; `batos redo {mission}` stages it again",
     "repeated": "it was not done a second time, and nothing is to be undone",
@@ -65,7 +66,11 @@ def _explain_grant(asking: Asking, effect: Effect) -> WhyNode:
     capability = effect_records.find_capability_of(asking.root, effect)
     record = asking.record(effect["mission"])
     user = "its asker" if record is None else record.brief.value["user"]
-    named = make_node("approval", f"{user} named the grant with the mission, and no other yes was wanted")
+    asked = approvals.find_approval(asking.root, effect.get("approval", ""))
+    yes = "and no other yes was wanted" if asked is None else f"and its question is {asked.word}"
+    by = f" by {asked.by}" if asked is not None and asked.by else ""
+    told = f"{user} named the grant with the mission, {yes}{by}"
+    named = make_node("approval", told, ref="" if asked is None else asked.name)
     if capability is None:
         return make_node("grant", f"{effect['grant']}, which is revoked", [named], effect["grant"])
     slots = own_slots(capability)

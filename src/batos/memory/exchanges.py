@@ -83,6 +83,7 @@ MEMORABLE: Final = "memory"
 NOTED: Final = "it states a fact, which is noted"
 FORGETS: Final = "it orders to forget, which a person confirms"
 REMINDS: Final = "it orders to be reminded, which a person confirms"
+ACTS: Final = "it orders an effect, and has its text"
 #: The same where nothing remembered answers, and the model was not asked.
 NOTHING_NEAR: Final = "nothing remembered is near enough to answer"
 #: The most characters of a title.
@@ -156,7 +157,7 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
     answer = slots["answer"]
     if isinstance(answer, str):  # the line before it tells of that moment's memory
         answer = answer.removeprefix(slots["provenance"].get("without_memory", "")).strip()
-    is_note = slots["provenance"].get("combined", {}).get("ruled") in (NOTED, FORGETS, REMINDS, NOTHING_NEAR)
+    is_note = slots["provenance"].get("combined", {}).get("ruled") in (NOTED, FORGETS, REMINDS, ACTS, NOTHING_NEAR)
     if isinstance(answer, str) and answer and not is_note:
         yield document(
             "mission", mission, asked.text, answer, slots["lineage_trust"],

@@ -22,6 +22,7 @@ from batos.inference.schema import Mode
 from batos.inference.session import Session
 from batos.memory.evidence import Evidence, Passage, Past
 from batos.memory.search.recollection import Recollection
+from batos.minds.effect_orders import EffectOrder
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import Trace
 from batos.objects.method import Intent, Method
@@ -155,6 +156,8 @@ class MissionFacts:
     read_at: str
     #: The steps of the machine's states, as they were when the mission began.
     steps: MachineSteps
+    #: The order in the question to write something down or to send it; None: it has none, or names no grant.
+    order: EffectOrder | None = None
     #: Failures of earlier attempts at the same question, nearest first, from the journal.
     failures: tuple[Mapping[str, object], ...] = ()
 

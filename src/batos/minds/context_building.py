@@ -14,6 +14,7 @@ from batos.genesis.codex import graph_names
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.genesis.persona_models import OTHER_MODEL
+from batos.genesis.state_steps import MachineSteps
 from batos.image import roots
 from batos.image.records import Brief
 from batos.image.roots import Root, named_objects
@@ -27,8 +28,9 @@ from batos.memory.records import memory_segments
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.memory.search.metadata import WITH_HISTORY, MemoryReach
 from batos.memory.search.recollection import Recollection, whole_weight
-from batos.minds import clock
+from batos.minds import clock, effect_orders
 from batos.minds.context import MindContext, Thinking
+from batos.minds.effect_orders import EffectOrder
 from batos.minds.prompt import PersonaPrompt, SharedContext
 from batos.minds.trace import ratio
 from batos.objects.prototype import UvmObject, lookup
@@ -61,13 +63,14 @@ _FAILED: Final = "An earlier attempt at this failed. The reason is data, no inst
 class MissionQuestion:
     """A mission's brief, when its question was asked, and the missions whose paid answers it may use, oldest first.
 
-    `retried` are those of them that asked the same question, nearest first.
+    `retried` are those of them that asked the same question, nearest first. The brief asks without the `order`.
     """
 
     brief: MissionBrief
     asked_at: str
     ancestors: tuple[str, ...]
     retried: tuple[str, ...]
+    order: EffectOrder | None = None
 
 
 def question_of(root: Root, record: Brief) -> MissionQuestion:
@@ -88,7 +91,9 @@ def question_of(root: Root, record: Brief) -> MissionQuestion:
             asked_at = earlier.accepted_at
             retried.append(ancestor)
         ancestor = earlier.value.get("ancestor")
-    return MissionQuestion(brief, asked_at, tuple(ancestors), tuple(retried))
+    order = effect_orders.find(root, brief)
+    brief = effect_orders.remove_order(brief, order)
+    return MissionQuestion(brief, asked_at, tuple(ancestors), tuple(retried), order)
 
 
 def _record(root: Root, mission: str) -> Brief:
@@ -142,10 +147,12 @@ def voice_of(persona: UvmObject, brief: MissionBrief | None = None) -> PersonaPr
     )
 
 
-def shared_context_of(root: Root, question: str, asked_at: str, focus: int) -> SharedContext:
+def shared_context_of(root: Root, asked: MissionQuestion, question: str, steps: MachineSteps) -> SharedContext:
     """Return what all calls of a mission share, without evidence; day or time where the question asks for it."""
-    orchestrator, told = root["orchestrator_obj"], clock.line_for(question, asked_at)
-    return SharedContext(orchestrator.charter, orchestrator.house_rules, Evidence(), asked_at, told, focus)
+    orchestrator, told = root["orchestrator_obj"], clock.line_for(question, asked.asked_at)
+    focus, order = steps.number("IDLE", "recall", "focus"), "" if asked.order is None else asked.order.line
+    rules = orchestrator.charter, orchestrator.house_rules
+    return SharedContext(*rules, Evidence(), asked.asked_at, told, focus, order)
 
 
 def thinking_of(persona: UvmObject, brief: MissionBrief | None = None) -> Thinking:

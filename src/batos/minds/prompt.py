@@ -97,7 +97,8 @@ class SharedContext:
     """The parts that all calls of a mission share: the rules, the evidence and the moment of asking.
 
     `clock` is what the model is told of that moment: "" where the matter does not ask for the time. `focus` is the
-    number of sentences in focus, None for as many as were measured to be best.
+    number of sentences in focus, None for as many as were measured to be best. `order` says what will be done with the
+    answer, "" where nothing is.
     """
 
     charter: str
@@ -106,10 +107,13 @@ class SharedContext:
     asked_at: str
     clock: str = ""
     focus: int | None = None
+    order: str = ""
 
     def today(self, shown: Sequence[Passage]) -> str:
-        """Return what the end of a prompt says of the moment: also where an older text counts days from its own."""
-        return self.clock or clock.line_beside(shown, self.asked_at)
+        """Return what the end of a prompt says of the moment, also where an older text counts days from its own, and of
+        what will be done with the answer.
+        """
+        return "\n".join(filter(None, (self.clock or clock.line_beside(shown, self.asked_at), self.order)))
 
     def select(self, query: str, most: int | None) -> lean.ShownEvidence:
         """Return what a call in lean form with this query is shown of the evidence, at most so many characters."""

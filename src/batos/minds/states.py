@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from batos.memory.evidence import Evidence, Passage
-from batos.minds import answers_by_rule, computed_results, context_building, prompt, provenance, tool_use
+from batos.minds import (
+    answers_by_rule,
+    computed_results,
+    context_building,
+    ordered_effects,
+    prompt,
+    provenance,
+    tool_use,
+)
 from batos.minds.calls import answers, decisions
 from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination, repair
@@ -95,6 +103,7 @@ async def complete(context: MindContext, interpreter: MindInterpreter, cycle: Uv
     if context.mind.inner:
         delegate.keep_parts(context, synthesis, cycle)
     else:
+        await ordered_effects.carry_out(context, interpreter, synthesis)
         answers.settle_stream(context, synthesis)
         provenance.write(context, synthesis)
     return "IDLE"
@@ -162,7 +171,8 @@ async def _compute(context: MindContext, interpreter: MindInterpreter, synthesis
 
 
 async def _rule(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
-    context.trace.note_told(answers_by_rule.answer(context, synthesis.recalled))
+    told = ordered_effects.told_answer(context) or answers_by_rule.answer(context, synthesis.recalled)
+    context.trace.note_told(told)
 
 
 async def _divide(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:

@@ -13,7 +13,7 @@ from batos.image.ids import conversation_id
 from batos.image.roots import Root
 from batos.protocol import brief as briefs
 from batos.protocol.brief import AttachmentRef, MissionBrief
-from batos.protocol.errors import BriefError, NotFound, Refused
+from batos.protocol.errors import BriefError, Refused
 
 #: The fields in which a brief and its repetition may differ: those that the door sets.
 _MAY_DIFFER: Final = frozenset({"origin", "idempotency_key"})
@@ -34,10 +34,7 @@ def resolve_brief(root: Root, asked: Mapping[str, Any], now: datetime) -> Missio
         _check_ancestor(root, brief.ancestor, brief.user)
     if brief.in_reply_to is not None:
         conversations.check_reply(root, brief.in_reply_to, brief.user)
-    for name in brief.grants or ():
-        if effect_records.find_capability(root, name, brief.user) is None:
-            what = f"there is no grant {name!r} of {brief.user}'s"
-            raise NotFound(what, field="grants", remedy="`batos grants list` lists them, `batos grants add` makes one.")
+    effect_records.check_granted(root, brief.grants or (), brief.user)
     return brief
 
 

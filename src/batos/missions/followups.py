@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import structlog
 
-from batos.agency.records import api_records, effect_records
+from batos.agency.records import api_records
 from batos.concurrency.jobs import Job
 from batos.conversations import compaction, conversations
 from batos.image import roots
@@ -155,7 +155,6 @@ APPLIERS: Mapping[str, Applier] = {
     tool_declarations.KIND: tool_declarations.fold,
     tools.WISH_KIND: tools.fold_wishes,
     tools.SETTLED_KIND: tool_declarations.settle,
-    effect_records.KIND: effect_records.fold,
     api_records.KIND: api_records.fold,
 }
 

@@ -341,9 +341,8 @@ class MissionRunner:
             thought=thought,
             past=conversations.past(root, brief, reached),
             passages=own.beside(await context_building.passages_of(root, brief)),
-            shared=context_building.shared_context_of(
-                root, brief.text, asked.asked_at, steps.number("IDLE", "recall", "focus")
-            ),
+            shared=context_building.shared_context_of(root, asked, brief.text, steps),
+            order=asked.order,
             read_at=tid_text(transaction.read_at),
             steps=steps,
             failures=failures,

@@ -47,7 +47,8 @@ class GrantDocument(TypedDict):
 class EffectDocument(TypedDict):
     """An effect on the world: what it does, under which key, in which state, and what came of it.
 
-    `host` is the machine on which it happens while it waits, of an image on a server.
+    `arguments` are those of its message, none once they were erased; `approval` is the id of the question to a person
+    for which it waits, "" for none. `host` is the machine on which it happens while it waits, of an image on a server.
     """
 
     effect: str
@@ -62,6 +63,8 @@ class EffectDocument(TypedDict):
     attempts: int
     at: str
     outcome: Mapping[str, Any] | None
+    arguments: Mapping[str, Any]
+    approval: str
     host: str
 
 

@@ -115,6 +115,7 @@ class CandidateDocument(TypedDict):
     former: FormerRevision | None
     methods: list[CandidateDocument]
     forgets: NotRequired[Sequence[str]]
+    effects: NotRequired[Sequence[str]]
     digest: str
 
 
@@ -157,6 +158,7 @@ class ApprovalDocument(ApprovalLine):
     provenance: MethodProvenance
     diff: list[str] | None
     forgets: list[str]
+    effects: list[str]
 
 
 @final
@@ -178,6 +180,7 @@ class AnsweredDocument(TypedDict):
     by: str | None
     revision: NotRequired[int]
     why: NotRequired[str | None]
+    effects: NotRequired[list[str]]
 
 
 class ApprovalFailure(TypedDict):
@@ -320,12 +323,10 @@ class DatedMethod(MethodDocument):
     as_of: NotRequired[AsOfDocument]
 
 
-class ChangeReason(TypedDict):
+class ChangeReason(RetirementDocument):
     """The moment of a change, who made it, and the reason."""
 
-    at: str
     by: str
-    reason: str
 
 
 class SlotChange(ChangeReason):

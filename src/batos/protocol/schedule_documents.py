@@ -90,10 +90,11 @@ class InboxEntry(TypedDict):
 
 
 class InboxPage(TypedDict):
-    """The entries of the inbox, the newest first, and how many of all nobody has read."""
+    """The entries of the inbox, the newest first, how many nobody has read, and how many effects wait for a yes."""
 
     entries: list[InboxEntry]
     unread: int
+    waiting: int
 
 
 class ReadInbox(TypedDict):

@@ -1,4 +1,4 @@
-"""Subjects of an approval: a candidate for a slot, or memories that a method wants to forget."""
+"""Subjects of an approval: a candidate for a slot, memories that a method wants to forget, or effects on the world."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class Candidate:
     methods: tuple[Candidate, ...] = ()
     #: Of a question whether memories may be forgotten: the documents. Nothing is installed then.
     forgets: tuple[str, ...] = ()
+    #: Of a question whether effects on the world may happen: their ids. Nothing is installed then.
+    effects: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -74,7 +76,7 @@ class Candidate:
         """Return the candidate that `as_dict` showed."""
         fields: dict[str, Any] = {name: value for name, value in shown.items() if name != "digest"}
         methods = tuple(map(cls.from_dict, fields.get("methods", ())))
-        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets")}
+        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets", "effects")}
         return cls(**{**fields, **several, "methods": methods})
 
 

@@ -18,7 +18,7 @@ from batos.image import roots
 from batos.image.records import Approval, ApprovalWord
 from batos.image.roots import Root
 from batos.objects.method import Method
-from batos.objects.prototype import UvmObject, reference
+from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.method_documents import CandidateDocument
 from batos.protocol.mission_documents import ErrorDocument
@@ -60,6 +60,8 @@ class ApprovalState:
     revision: int | None = None
     missions: tuple[str, ...] = ()
     changed: bool = False
+    #: The effects on the world that it was about.
+    effects: tuple[str, ...] = ()
 
 
 def _answer(approval: Approval, at: str, *, changed: bool = False) -> ApprovalState:
@@ -75,6 +77,7 @@ def _answer(approval: Approval, at: str, *, changed: bool = False) -> ApprovalSt
         revision=approval.revision,
         missions=approval.missions,
         changed=changed,
+        effects=tuple(approval.candidate.get("effects", ())),
     )
 
 
@@ -102,7 +105,9 @@ def ask(root: Root, question: ApprovalQuestion) -> ApprovalState:
         if found is not None:
             return found
     former = 0 if active is None else active.revision
-    approval = Approval(question.name, candidate.as_dict(), _holder_name(root, holder), former, (at, question.until))
+    approval = Approval(
+        question.name, candidate.as_dict(), _name(root, holder, candidate), former, (at, question.until)
+    )
     _join(approval, question.mission)
     root[roots.APPROVALS][question.name] = approval
     root[roots.ASKED][key] = question.name
@@ -178,7 +183,7 @@ def approve(root: Root, name: str, by: str, at: str, forget: Forget | None = Non
         try:  # what it refuses, it refuses before it changes anything
             if approved.forgets and forget is not None:
                 forget(root, approved.forgets)
-            else:
+            elif not approved.effects:
                 approval.revision = install(root, approved, at)[0].revision
         except (Refused, NotFound) as refused:
             why = refused.message
@@ -248,6 +253,14 @@ def list_made_for(root: Root, mission: str, also: Collection[str]) -> list[str]:
     return found
 
 
+def list_asked_by(root: Root, mission: str, at: str) -> list[str]:
+    """List the questions that still wait which a mission asked or waits for, by their ids."""
+    waiting = (each for each in open_approvals(root) if each.word_at(at) == "asked")
+    return [
+        each.name for each in waiting if mission in (*each.missions, *each.candidate["provenance"].get("missions", ()))
+    ]
+
+
 def withdraw(root: Root, names: Iterable[str], at: str, why: str) -> list[str]:
     """Close open questions as outdated for this reason, and return their ids."""
     closed = list(names)
@@ -283,6 +296,8 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
         return "the source is not the one that was asked about"
     if candidate.forgets:
         return approval_subjects.reason_not_forgettable(root, candidate)
+    if candidate.effects:  # their own records say if one of them waits
+        return None
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
         faults = "; ".join(f"line {each['line']}: {each['why']}" for each in refused[0].verdict["faults"])
@@ -355,7 +370,10 @@ def _active(root: Root, holder: UvmObject, selector: str) -> Method | None:
     return lineage.revisions[lineage.active] if lineage is not None and lineage.active else None
 
 
-def _holder_name(root: Root, holder: UvmObject) -> str:
+def _name(root: Root, holder: UvmObject, candidate: Candidate) -> str:
+    """Return how people call the object of a question: a grant has its own name."""
+    if candidate.effects:
+        return str(own_slots(holder)["name"])
     return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
 
 

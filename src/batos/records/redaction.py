@@ -104,6 +104,7 @@ def withdraw_approval(root: Root, approval: Approval, at: str) -> None:
         "former": None,
         "wish": None,
         "forgets": (),
+        "effects": (),
     }
     approval.candidate = cast("CandidateDocument", {**before, **nothing})
     if approval.word == "asked":

@@ -1,4 +1,4 @@
-"""The verbs by which a person decides about methods and changes of the mind: approvals, approve, reject."""
+"""The verbs by which a person decides about methods, changes of the mind and effects: approvals, approve, reject."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from batos.verbs.wire_verb import WireVerb
 
 
 class ApprovalsArgs(StrictModel):
-    """List the methods and changes of the mind that wait for a person, then methods that were answered; or all of one.
+    """List the methods, changes of the mind and effects on the world that wait for a person, then those answered.
 
-    APPROVAL is its id, an unambiguous beginning of it, or `last` for the newest, `last-1` for the one before. An
-    approval is shown with its source, the guardian's verdict, its checks and how many broken variants they find, and
-    the difference to the revision that it would replace. A change of the mind has the id of its trial (t-...), and
-    is shown with both values, six answers that changed, the evidence and the cost. -v lists ids in full, with the
-    digests of the sources.
+    With APPROVAL all of one: its id, an unambiguous beginning of it, or `last` for the newest, `last-1` for the one
+    before. An effect is shown with its exact arguments, and a method with its source, the guardian's verdict, its
+    checks and how many broken variants they find, and the difference to the revision that it would replace. A change of
+    the mind has the id of its trial (t-...), and is shown with both values, six answers that changed, the evidence and
+    the cost. -v lists ids in full, with the digests of the sources.
     """
 
     approval: Name | None = Field(
@@ -41,11 +41,12 @@ class ApprovalsArgs(StrictModel):
 
 
 class ApproveArgs(StrictModel):
-    """Approve methods, each of which is installed exactly as it was shown, or a change of the mind, which is kept.
+    """Approve methods, each of which is installed exactly as it was shown, changes of the mind, or effects.
 
-    APPROVAL is an id, its beginning, or `last`; or give --all --matching PATTERN. Methods are installed at once, and
-    missions that wait for them continue. Approved methods are shown; exit 4 when one of them could not be, because it
-    was answered before, has expired, or its slot has changed.
+    APPROVAL is an id, its beginning, or `last`; or give --all --matching PATTERN, or --all-of MISSION. Methods are
+    installed at once, and missions that wait for them continue; an effect on the world happens once, with exactly the
+    arguments that were shown. Approved ones are listed; exit 4 when something could not be, because it was answered
+    before, has expired, or its slot has changed.
     """
 
     approvals: list[Name] | None = Field(
@@ -55,12 +56,16 @@ class ApproveArgs(StrictModel):
         default=None,
         description="Or all that wait for an OBJECT.SELECTOR like this, with * and ?; a person says --all too.",
     )
+    all_of: Name | None = Field(default=None, description="Or all that this mission asks; `last` is your newest.")
     user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
 
 class RejectArgs(StrictModel):
-    """Reject a method: missions that wait for it fail with the reason. A change of the mind is barred for 90 days."""
+    """Reject a method: missions that wait for it fail with the reason. A change of the mind is barred for 90 days.
+
+    An effect on the world that is rejected does not happen.
+    """
 
     approval: Name = Field(description="Its id, a beginning of it, `last` or `last-1`.")
     why: str = Field(min_length=1, max_length=1_000, description="The reason that its missions are told.")
@@ -130,7 +135,7 @@ def _slot(found: Mapping[str, object]) -> str:
 
 def whole_text(found: Mapping[str, object]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
-    judged = () if found.get("forgets") else _judgement_lines(found)
+    judged = () if found.get("forgets") or found.get("effects") else _judgement_lines(found)
     asked = _to_do(found) if found["status"] == "asked" else ()
     return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *asked])
 
@@ -158,6 +163,8 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
 def _takes_the_place(found: Mapping[str, Any]) -> str:
     if found.get("forgets"):
         return f"which forgets {count_text(len(found['forgets']), 'document')}"
+    if found.get("effects"):
+        return "an effect on the world"
     if "revision" in found:
         return f"installed as revision {found['revision']}"
     return f"in the place of revision {found['former']}" if found["former"] else "the first of its intent"
@@ -230,7 +237,8 @@ def approved_text(told: ApprovedDocument) -> str:
 def rejected_text(told: RejectedDocument) -> str:
     """Write what was rejected, and which missions are told so."""
     what = told["rejected"]
-    head = f"{what['id']} is rejected: {what['object']}.{what['selector']} is not installed."
+    does = "does not happen" if what.get("effects") else "is not installed"
+    head = f"{what['id']} is rejected: {what['object']}.{what['selector']} {does}."
     return "\n".join([head, *_woken_lines(told["woken"])])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -19,6 +20,7 @@ from batos.protocol.effect_documents import (
 from batos.protocol.wire_messages import Asker, GrantTarget, Moment, Name, Place, StrictModel
 from batos.terminal.layout import Column, listing, plain
 from batos.terminal.short_names import local_time
+from batos.verbs.approval_verbs import visible
 from batos.verbs.wire_verb import Noun, WireVerb
 
 GRANTS_NOUN: Final = Noun(
@@ -30,6 +32,8 @@ GRANTS_NOUN: Final = Noun(
     its asker names it: --grant NAME.""",
     default="list",
 )
+#: Characters of an argument that are shown beside an answer; `batos effects --json` has all.
+_MOST_SHOWN: Final = 300
 EFFECTS_NOUN: Final = Noun(
     "effects",
     "List what missions did in the world, or are about to do: `effects [MISSION]`, `effects settle ID done|undone`.",
@@ -76,18 +80,19 @@ class GrantsAddArgs(StrictModel):
     DIR, without hidden files and keys), a Kiwix server, a SearXNG of yours, or Wikipedia (wikipedia en). Or an HTTP API
     that a text describes (api URL): the mind makes a tool of the description at its first use.
 
-    To act: missions that name the grant append to files below a folder (file DIR), or post JSON to a program of this
-    machine (http URL). A program gets each effect with an Idempotency-Key, and does what comes under one key once: so
-    nothing happens twice after a crash.
+    To act: missions that name the grant append to files below a folder and write new ones there (file DIR), or post
+    JSON to a program of the server's machine, or of another host by https, where each effect asks before (http URL). A
+    program gets each effect with an Idempotency-Key, and does what comes under one key once: so nothing happens twice
+    after a crash.
     """
 
     kind: Literal["file", "http", "search", "fetch", "folder", "kiwix", "searxng", "wikipedia", "api"] = Field(
-        description="`file` and `http` act: append to files, post to a program; the others look up."
+        description="`file` and `http` act: write into files, post to a program; the others look up."
     )
     target: GrantTarget = Field(description="The whole path of a folder, an address, `any`, `memory`, or a language.")
     name: Name | None = Field(default=None, description="The grant's name; absent: made of the target's.")
-    blind: bool = Field(default=False, description="The program does not know keys: after a crash a person is asked.")
-    unattended: bool = Field(default=False, description="Missions of schedules may use it too.")
+    blind: bool = Field(default=False, description="The program does not know keys: each effect asks before.")
+    unattended: bool = Field(default=False, description="Missions of schedules look up by it, or act without asking.")
     hosts: list[Name] = Field(default=[], max_length=64, description="fetch: a further host, `*.` for all below it.")
     paths: list[Name] = Field(default=[], max_length=64, description="fetch: only paths below this one.")
     ports: list[Annotated[int, Field(ge=1, le=65_535)]] = Field(
@@ -116,14 +121,16 @@ def granted_text(told: AddedGrant) -> str:
     if "selectors" in grant:
         return _look_up_text(grant)
     does, example = "posts to", '\'{"text": "Hello."}\''
-    touches = "Nothing else of this machine is reached by it, and no redirection is followed."
+    touches = "Nothing else is reached by it, and no redirection is followed."
+    if not grant["target"].startswith("http:") or grant["sink"] == "blind":
+        touches += " Each effect waits for your yes."
     if grant["kind"] == "file":
-        does, example = "appends to files below", '"notes.txt" "A line."'
+        does, example = "writes into files below", '"notes.txt" "A line."'
         touches = (
-            "It makes new files there and appends to any that is there, but for hidden ones, links, programs and "
-            "scripts, and files from which builds and systems take orders."
+            "It makes new files there (write_) and appends to any that is there (append_), but for hidden ones, links, "
+            "programs and scripts, and files from which builds and systems take orders."
         )
-    whose = ", also those of schedules" if grant["unattended"] else ""
+    whose = ", those of schedules without asking" if grant["unattended"] else ""
     return (
         f"{grant['name']} {does} {plain(grant['target'])}, for missions that name it{whose}:\n"
         f"batos send {grant['name']} {grant['selector']} {example} --grant {grant['name']}\n{touches}"
@@ -194,10 +201,47 @@ def effects_text(told: EffectList) -> str:
         "outcome": _outcome_text,
     }  # fmt: skip
     lines = [listing(told["effects"], columns, "No mission has acted on the world.")]
+    if asking := next((each["approval"] for each in told["effects"] if each["approval"]), None):
+        lines.append(f"What is asking waits for your yes: batos approvals {asking}, then batos approve (or: reject)")
     unknown = next((each["effect"] for each in told["effects"] if each["state"] == "unknown"), None)
     if unknown is not None:
         lines.append(f"Look whether it happened, then: batos effects settle {unknown} done (or: undone)")
     return "\n".join(lines)
+
+
+def staged_text(told: EffectList, mission: str, grants: Sequence[str], why: str) -> str:
+    """Write what a mission does in the world, as the messages that do it, and how to answer what waits for a yes.
+
+    `why` is the reason for which an order of its question was not carried out.
+    """
+    if not told["effects"]:
+        reason = why or f"the question orders none that {', '.join(grants)} can do, and no method that ran acts by it"
+        return f"No effect was staged: {reason} (`batos send`)."
+    shown = sorted(told["effects"], key=lambda each: each["effect"])
+    waiting = [each for each in shown if each["approval"]]
+    lines = [f"{_message_text(each)}: {each['state']}" for each in shown if not each["approval"]]
+    if any(each["state"] in ("staged", "releasing") for each in shown):
+        lines.append("`batos effects last` tells what came of it.")
+    for each in waiting:
+        name, because = each["approval"], (each["outcome"] or {}).get("reason", "")
+        lines.append(f"{_message_text(each)} waits for your yes, since {because}:")
+        lines.append(
+            f"`batos approvals {name}` shows it; then `batos approve {name}` or `batos reject {name} --why ...`."
+        )
+    if len(waiting) > 1:
+        lines.append(f"All of them: `batos approve --all-of {mission}`.")
+    return "\n".join(lines)
+
+
+def _message_text(effect: EffectDocument) -> str:
+    """Return an effect as the message that does it; a long argument ends in its number of characters."""
+    given = ", ".join(_argument_text(each) for each in effect["arguments"].values())
+    return f"{effect['grant']} {effect['operation'].rpartition('.')[2]}_({given})"
+
+
+def _argument_text(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return visible(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}… ({len(text):,} characters)")
 
 
 def _outcome_text(effect: EffectDocument) -> str:

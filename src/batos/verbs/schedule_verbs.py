@@ -19,6 +19,7 @@ from batos.protocol.schedule_documents import (
     SchedulePage,
 )
 from batos.protocol.wire_messages import Asker, Name, StrictModel
+from batos.terminal.console import count_text
 from batos.terminal.layout import Column, card, listing
 from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
@@ -170,11 +171,14 @@ class InboxArgs(StrictModel):
 
 def inbox_text(told: InboxPage) -> str:
     """Write the entries of the inbox with their answers."""
+    waits = "waits" if told["waiting"] == 1 else "wait"
+    counted = count_text(told["waiting"], "effect")
+    asked = [f"{counted} of schedules {waits} for your yes: `batos approvals`."] if told["waiting"] else []
     if not told["entries"]:
-        return "The inbox has nothing new. `batos inbox list --all` shows what was read."
+        return "\n".join(["The inbox has nothing new. `batos inbox list --all` shows what was read.", *asked])
     parts = [_entry_text(each) for each in told["entries"]]
     counted = f"Unread: {told['unread']}. `batos inbox read` marks all as read."
-    return "\n\n".join([*parts, counted])
+    return "\n\n".join([*parts, "\n".join([counted, *asked])])
 
 
 def _entry_text(told: InboxEntry) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from batos import __version__
+from batos.agency.file_sink import Guard, guard_nothing
 from batos.agency.look_ups import leaving
 from batos.agency.look_ups.feeds import PageLookUp
 from batos.agency.look_ups.folders import FolderLookUp
@@ -25,7 +26,6 @@ from batos.agency.look_ups.web_reading import PRODUCT, WebReader
 from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.look_up_records import ANY, GrantTerms, LookUpKind
 from batos.agency.records.schedule_records import DOOR
-from batos.agency.sinks import Guard, guard_nothing
 from batos.config import Settings
 from batos.image.readable import ReadableImage
 from batos.image.roots import JournalRoot, Root

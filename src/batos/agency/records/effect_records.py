@@ -1,10 +1,7 @@
-"""Effects in the image: capabilities, the outbox, and the log of outcomes.
+"""Effects in the image: capabilities, and the outbox.
 
 A thought stages effects; its commit makes them durable, and its publication puts them into the outbox. Of an effect
 that is equal to an earlier one of the same lineage (a mission and its ancestors) only the first ever happens.
-
-A line of the log is never changed. Its fingerprint stands for the payload, so that words can be erased and the chain
-still holds.
 """
 
 from __future__ import annotations
@@ -12,18 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
 from persistent.mapping import PersistentMapping
 
+from batos.agency.records import effect_log
 from batos.image import roots
 from batos.image.nodes.lease import HostIdentity
 from batos.image.roots import Root
 from batos.objects.method import Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound, Refused
-from batos.records import tools
+from batos.records import approvals, tools
 
 #: The kind of target: files under a folder, or an address of this machine.
 GrantKind: TypeAlias = Literal["file", "http"]
@@ -31,11 +29,13 @@ GrantKind: TypeAlias = Literal["file", "http"]
 #: target knows; it is read back; or a person is asked.
 SinkClass: TypeAlias = Literal["keyed", "queryable", "blind"]
 
-#: The selector that a capability of a kind answers, and the kernel's function behind it.
-SELECTORS: Final[dict[GrantKind, tuple[str, str]]] = {
-    "file": ("append_", "effect.append"),
-    "http": ("post_", "effect.post"),
+#: The selectors that a capability of a kind answers, each with the kernel's function behind it.
+SELECTORS: Final[dict[GrantKind, dict[str, str]]] = {
+    "file": {"append_": "effect.append", "write_": "effect.write"},
+    "http": {"post_": "effect.post"},
 }
+#: The selectors with their parameters, as messages to a capability are written.
+FORMS: Final = {"append_": "append_(path, text)", "write_": "write_(path, text)", "post_": "post_(data)"}
 #: The slot that marks a capability: nobody but the kernel writes any slot of it.
 GRANTED_AT: Final = "granted_at"
 
@@ -54,10 +54,9 @@ def add_capability(
     """
     check_free(root, name)
     user, at = told
-    selector, primitive = SELECTORS[kind]
     slots: dict[str, Any] = {
         "name": name, "kind": kind, "target": target, "sink": sink, "user": user, GRANTED_AT: at,
-        NONCE: secrets.token_hex(8), selector: Primitive(primitive),
+        NONCE: secrets.token_hex(8), **{each: Primitive(name) for each, name in SELECTORS[kind].items()},
     }  # fmt: skip
     root[roots.GRANTS][name] = made = UvmObject(slots)
     return made
@@ -96,6 +95,12 @@ def machine_of(capability: UvmObject | None) -> str | None:
     return None if capability is None else own_slots(capability).get("machine")
 
 
+def selectors_of(capability: UvmObject) -> list[str]:
+    """Return the selectors that a capability answers, the usual one first; one of an older version has fewer."""
+    slots = own_slots(capability)
+    return [each for each in SELECTORS.get(slots["kind"], ()) if each in slots]
+
+
 def revoke_capability(root: Root, name: str, user: str | None = None) -> UvmObject:
     """Take a capability away and return it. Raises: NotFound: there is none of this name (of this user's)."""
     found = find_capability(root, name, user)
@@ -111,6 +116,14 @@ def find_capability(root: Root, name: str, user: str | None = None) -> UvmObject
     return None if found is None or user not in (None, own_slots(found)["user"]) else found
 
 
+def check_granted(root: Root, names: Iterable[str], user: str) -> None:
+    """Check that a user has these grants. Raises: NotFound: there is none of such a name."""
+    for name in names:
+        if find_capability(root, name, user) is None:
+            what = f"there is no grant {name!r} of {user}'s"
+            raise NotFound(what, field="grants", remedy="`batos grants list` lists them, `batos grants add` makes one.")
+
+
 def list_all_capabilities(root: Root, user: str | None = None) -> Iterator[UvmObject]:
     """Yield the capabilities (of a user's) by name."""
     for each in root[roots.GRANTS].values() if roots.GRANTS in root else ():
@@ -123,70 +136,36 @@ def is_capability(obj: UvmObject) -> bool:
     return GRANTED_AT in own_slots(obj)
 
 
-#: The key of the newest line's digest in the root's `effect_log`.
-HEAD: Final = "head"
-
-
-def append_line(
-    root: Root, effect: Mapping[str, object], state: str, at: str, outcome: Mapping[str, object] | None
-) -> None:
-    """Add a line about an effect that came to an end, or to another one."""
-    log = root[roots.EFFECT_LOG]
-    line = {
-        "effect": effect["effect"], "mission": effect["mission"], "grant": effect["grant"], "key": effect["key"],
-        "fingerprint": effect["fingerprint"], "attempts": effect["attempts"], "state": state, "at": at,
-        "outcome": None if outcome is None else _sha256(outcome), "prev": str(log.get(HEAD, "")),
-    }  # fmt: skip
-    number = int(log.get("lines", 0)) + 1
-    log["lines"], log[HEAD] = number, digest_of_line(line)
-    root[roots.EFFECT_LINES][number] = line
-
-
-def digest_of_line(line: Mapping[str, object]) -> str:
-    """Return the digest that the next line has as `prev`: SHA-256 over its canonical JSON."""
-    return _sha256(line)
-
-
-def _sha256(value: object) -> str:
-    form = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def lines_of_log(root: Root) -> Iterator[Mapping[str, Any]]:
-    """Yield all lines, the oldest first."""
-    yield from root[roots.EFFECT_LINES].values() if roots.EFFECT_LINES in root else ()
-
-
-def head_of_log(root: Root) -> str:
-    """Return the digest of the newest line; "" if there is none."""
-    return str(root[roots.EFFECT_LOG].get(HEAD, "")) if roots.EFFECT_LOG in root else ""
-
-
 #: The kind of contribution that an effect is: {grant, oid, nonce, operation, payload, fingerprint, number}.
 KIND: Final = "effect"
 
-#: `staged` waits and surely did not happen; `releasing` was begun, may have happened, and is tried again;
-#: `unknown` may have happened, and a person is asked.
+#: `asking` waits for a person's yes, and `staged` to be released: both surely did not happen;
+#: `releasing` was begun, may have happened, and is tried again; `unknown` may have happened, and a person is asked.
 #: `released` happened; `failed` and `not_done` did not; `repeated` is equal to an earlier one of its lineage;
 #: `withdrawn` went with its mission.
 EffectState: TypeAlias = Literal[
-    "staged", "releasing", "released", "unknown", "failed", "not_done", "repeated", "withdrawn"
+    "asking", "staged", "releasing", "released", "unknown", "failed", "not_done", "repeated", "withdrawn"
 ]
 #: States of effects that a releaser brings to their end.
 WAITING: Final = frozenset({"staged", "releasing"})
 #: States in which an equal effect of the same lineage may be staged again: this one did not happen.
 _FREE: Final = frozenset({"failed", "not_done", "withdrawn"})
+_GONE: Final = "its effect was taken back"
 _NOT_NAMED: Final = "the brief of its mission does not name the grant"
 
 #: An effect as the outbox has it: an `EffectData`.
 Effect: TypeAlias = PersistentMapping[str, Any]
+#: Returns why an effect asks a person before it happens; "": it needs no yes.
+Asks: TypeAlias = Callable[[Root, Effect], str]
 
 
 class EffectData(TypedDict, total=False):
     """An effect as plain data: `grant` to `number` as staged, the rest as the outbox and then a releaser have it.
 
     `asked_by` is the method and step that staged it, "" a person's message; one of an older version has none.
-    `before` is what its sink's `prepare` returned.
+    `trust` is the lowest class of what its arguments were made from: `user` where they are a person's own words, else
+    that of its thought. `approval` is the id of the question to a person, where it asked. `before` is what its sink's
+    `prepare` returned.
     """
 
     grant: str
@@ -196,7 +175,9 @@ class EffectData(TypedDict, total=False):
     payload: Mapping[str, Any]
     fingerprint: str
     asked_by: str
+    trust: str
     number: int
+    approval: str
     effect: str
     mission: str
     key: str
@@ -224,38 +205,53 @@ def lineage_of(root: Root, mission: str) -> str:
         seen.add(mission)
 
 
-def fold(root: Root, mission: str, payload: EffectData) -> None:
+def fold(root: Root, mission: str, payload: EffectData, asks: Asks) -> Effect | None:
     """Put an effect of a committed mission into the outbox, once; one that its lineage had already is `repeated`.
 
-    An effect whose grant the mission's brief does not name fails: no thought of this mind says so.
+    An effect whose grant the mission's brief does not name fails: no thought of this mind says so. An effect for
+    which `asks` has a reason is returned, `asking`: it goes nowhere before a person's yes.
     """
     # Padded, since the outbox is in the order of these texts; a mission has at most 64.
     name = f"e-{mission.removeprefix('m-')}-{payload['number']:02}"
     if name in root[roots.EFFECTS]:
-        return
+        return None
     lineage = lineage_of(root, mission)
     mark = _mark(lineage, payload["fingerprint"])
     earlier, key = root[roots.FIRED].get(mark), hashlib.sha256(mark.encode()).hexdigest()[:32]
+    record = roots.mission_record(root, mission)
+    trust = payload.get("trust") or own_slots(record.thought).get("lineage_trust", "external")
     made: Effect = PersistentMapping(
         {
-            **payload, "effect": name, "mission": mission, "lineage": lineage, "key": key,
+            **payload, "trust": trust, "effect": name, "mission": mission, "lineage": lineage, "key": key,
             "state": "staged", "attempts": 0, "before": None, "outcome": None, "staged_at": "", "at": "",
         }
     )  # fmt: skip
     root[roots.EFFECTS][name] = made
-    if payload["grant"] not in (roots.mission_record(root, mission).brief.value.get("grants") or ()):
+    if payload["grant"] not in (record.brief.value.get("grants") or ()):
         become(root, made, "failed", "", {"reason": _NOT_NAMED})
-    elif earlier is None:
-        _stage(root, made)
-    else:
+    elif earlier is not None:
         made["state"], made["outcome"] = "repeated", {"of": earlier}
+    elif why := asks(root, made):
+        made["outcome"] = {"reason": why}
+        _ask(root, made)
+        return made
+    else:
+        stage(root, made)
+    return None
 
 
 def _mark(lineage: str, fingerprint: str) -> str:
     return f"{lineage} {fingerprint}"
 
 
-def _stage(root: Root, effect: Effect) -> None:
+def _ask(root: Root, effect: Effect) -> None:
+    """Let an effect wait for a person's yes; an equal one of its lineage is `repeated` meanwhile."""
+    effect["state"] = "asking"
+    root[roots.FIRED][_mark(effect["lineage"], effect["fingerprint"])] = effect["effect"]
+
+
+def stage(root: Root, effect: Effect) -> None:
+    """Let an effect be released; an equal one of its lineage is `repeated` from now on."""
     effect["state"] = "staged"
     root[roots.FIRED][_mark(effect["lineage"], effect["fingerprint"])] = effect["effect"]
     root[roots.STAGED].insert(effect["effect"])
@@ -296,7 +292,7 @@ def become(root: Root, effect: Effect, state: EffectState, at: str, told: Mappin
         effect["outcome"] = dict(told)
     if state not in WAITING:
         root[roots.STAGED].discard(effect["effect"])
-        append_line(root, effect, state, at, effect["outcome"])
+        effect_log.append_line(root, effect, state, at, effect["outcome"])
     mark = _mark(effect["lineage"], effect["fingerprint"])
     if state in _FREE and root[roots.FIRED].get(mark) == effect["effect"]:
         del root[roots.FIRED][mark]
@@ -316,11 +312,32 @@ def settle(root: Root, named: str, *, done: bool, by: str, at: str) -> Effect:
 
 
 def withdraw(root: Root, mission: str, at: str) -> list[str]:
-    """Take back the effects of a mission that were not begun, and return their ids."""
-    staged = [each for each in list_all_effects(root, mission) if each["state"] == "staged"]
+    """Take back the effects of a mission that were not begun, with their questions, and return their ids."""
+    staged = [each for each in list_all_effects(root, mission) if each["state"] in ("staged", "asking")]
     for each in staged:
+        withdraw_question(root, each, at)
         become(root, each, "withdrawn", at)
     return [each["effect"] for each in staged]
+
+
+def is_unasked(root: Root, effect: Effect) -> bool:
+    """Test if an effect waits for a yes that nobody can give: its question is gone, or closed."""
+    asked = approvals.find_approval(root, effect.get("approval", ""))
+    return effect["state"] == "asking" and (asked is None or asked.word != "asked")
+
+
+def withdraw_unasked(root: Root, at: str, mission: str | None = None) -> None:
+    """Take back the effects (of a mission) that wait for a yes which nobody can give."""
+    for effect in list_all_effects(root, mission):
+        if is_unasked(root, effect):
+            become(root, effect, "withdrawn", at)
+
+
+def withdraw_question(root: Root, effect: Effect, at: str) -> None:
+    """Close the question about an effect that waits for a yes: nobody can say yes to what goes."""
+    asked = approvals.find_approval(root, effect.get("approval", ""))
+    if asked is not None and asked.word == "asked":
+        approvals.withdraw(root, [asked.name], at, _GONE)
 
 
 def restage(root: Root, names: list[str]) -> list[str]:
@@ -330,9 +347,18 @@ def restage(root: Root, names: list[str]) -> list[str]:
         effect = find_effect(root, name)
         if _mark(effect["lineage"], effect["fingerprint"]) in root[roots.FIRED]:
             left.append(name)
+        elif _was_approved(root, effect):
+            stage(root, effect)
         else:
-            _stage(root, effect)
+            approvals.ask_again(root, [effect["approval"]], _GONE)
+            _ask(root, effect)
     return left
+
+
+def _was_approved(root: Root, effect: Effect) -> bool:
+    """Test if an effect needs no yes, or has one."""
+    asked = approvals.find_approval(root, effect.get("approval", ""))
+    return asked is None or asked.word == "approved"
 
 
 def list_lasting(root: Root, mission: str) -> list[Effect]:

@@ -132,6 +132,8 @@ class Chat:
                 self.coming = []
                 await self._note(door, followed.mission)
         if code == 0:
+            grants = cast("Sequence[str]", brief.get("grants") or ())
+            await followed.tell_effects(door, grants, tells_none=False)
             self.compaction = await door.start_due(followed.mission) or self.compaction
         return code
 

@@ -12,11 +12,15 @@ from batos.cli.doors.door import Door, Opened
 from batos.cli.render.mission_printer import MissionPrinter
 from batos.cli.verb_options import VerbCall
 from batos.protocol.brief import File
-from batos.protocol.errors import BatosError, NoServer, NotFound, Refused
+from batos.protocol.effect_documents import EffectList
+from batos.protocol.errors import ApprovalNeeded, BatosError, NoServer, NotFound, Refused
 from batos.protocol.mission_documents import MissionDocument
 from batos.terminal.console import Console
+from batos.verbs.effect_verbs import staged_text
 from batos.verbs.learnt_texts import after_lines
 
+#: The exit code where an effect waits for a person's yes: that of an approval that is needed.
+WAITS: Final = ApprovalNeeded.exit_code
 _GONE: Final = "The server is gone; the next one finishes what was begun of the erasure, and this command waits for it."
 _UNFINISHED: Final = "Start one with `batos serve`: it finishes what was begun of the erasure."
 _STOPPED: Final = (
@@ -70,6 +74,21 @@ class FollowedMission:
         async with self.printer.telling("Ctrl-C leaves it"):
             found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
         return self.printer.print_end(cast("MissionDocument", found))
+
+    async def tell_effects(self, door: Door, grants: Sequence[str], *, tells_none: bool = True) -> int:
+        """Tell what the mission does in the world by its grants, with exact arguments, and what waits for a yes.
+
+        Returns the exit code: WAITS if something does. That there is nothing is told if the caller `tells_none`.
+        """
+        if not grants:
+            return 0
+        told = cast("EffectList", await door.call("effects", {"mission": self.mission}))
+        rules = (self.found.get("provenance") or {}).get("rules", ())
+        why = next((each["why"] for each in rules if each["decision"] == "effect"), "")
+        is_silent = self.printer.quiet or self.printer.console.as_json
+        if not is_silent and (told["effects"] or tells_none):
+            self.printer.console.say(staged_text(told, self.mission, grants, why), dim=True)
+        return WAITS if any(each["approval"] for each in told["effects"]) else 0
 
     async def learn(self, door: Door) -> None:
         """Let the door make what the mission did without, and tell what came of it.
@@ -130,15 +149,10 @@ def follower(
     return FollowedMission(MissionPrinter(called.console, called.quiet, live, voices, called.verbose, again=again))
 
 
-async def follow(
-    opened: Opened, followed: FollowedMission, verb: str, args: Mapping[str, object], *, learns: bool = True
-) -> int:
-    """Ask for a mission at a door, wait for its end, and make the methods that it missed if it `learns`."""
+async def follow(opened: Opened, followed: FollowedMission, verb: str, args: Mapping[str, object]) -> int:
+    """Ask for a mission at a door, and wait for its end."""
     async with opened as way:
-        code = await followed.run(way, verb, args)
-        if code == 0 and learns:
-            await followed.learn(way)
-        return code
+        return await followed.run(way, verb, args)
 
 
 async def hand_over(way: Door, brief: Mapping[str, object], files: Sequence[File]) -> Mapping[str, object]:

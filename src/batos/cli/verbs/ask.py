@@ -16,7 +16,7 @@ from batos.cli.declared import ask as ask_door
 from batos.cli.declared import take
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
-from batos.cli.doors.following import FollowedMission, follow, follower, hand_over
+from batos.cli.doors.following import WAITS, FollowedMission, follower, hand_over
 from batos.cli.typed_names import as_of_option
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.brief import File
@@ -68,8 +68,8 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, ob
         code = await followed.run(way, "submit", {"brief": await hand_over(way, brief, files)})
         if code == 0:
             await followed.learn(way)
-            await _tell_unused(way, followed, brief)
-        begun = await way.start_due(followed.mission) if code == 0 and "conversation" in brief else None
+            code = await followed.tell_effects(way, cast("Sequence[str]", brief.get("grants") or ()))
+        begun = await way.start_due(followed.mission) if code in (0, WAITS) and "conversation" in brief else None
         if begun is not None:
             followed.printer.console.say(
                 f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
@@ -78,17 +78,6 @@ async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, ob
             if ended["status"] != "done":
                 followed.printer.console.say(f"{begun} is {ended['status']}: {mission_error(ended).message}")
         return code
-
-
-async def _tell_unused(way: Door, followed: FollowedMission, brief: Mapping[str, object]) -> None:
-    """Print that a mission did nothing by the grants that it names: an answer alone does nothing, only a method may."""
-    names, printer = brief.get("grants"), followed.printer
-    if not isinstance(names, Sequence) or not names or printer.quiet or printer.console.as_json:
-        return
-    told = await way.call("effects", {"limit": 1, "mission": followed.mission})
-    if not told["effects"]:
-        named = ", ".join(map(str, names))
-        printer.console.say(f"No effect was staged: no method that ran acts by {named} (`batos send`).", dim=True)
 
 
 @click.command(
@@ -161,10 +150,16 @@ def send(
     chosen = {name: value for name, value in policy.items() if value is not None}
     args = {**message, "user": called.settings.asker, **({"policy": chosen} if chosen else {})}
     args |= {"grants": list(grants)} if grants else {}
-    code = run(follow(open_door(called), followed, "send", args), followed.parting)
-    if grants and not code:
-        called.note("`batos effects last` tells what came of its effects.")
-    return code
+    return run(_send(open_door(called), followed, args, grants), followed.parting)
+
+
+async def _send(opened: Opened, followed: FollowedMission, args: Mapping[str, object], grants: Sequence[str]) -> int:
+    async with opened as way:
+        code = await followed.run(way, "send", args)
+        if code == 0:
+            await followed.learn(way)
+            code = await followed.tell_effects(way, grants)
+        return code
 
 
 def argument(text: str) -> Any:
@@ -258,9 +253,11 @@ async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: 
     async with opened as way:
         first = cast("MissionDocument", await way.call("show", {"mission": mission, "user": user}))
         _check_retriable(first)
-        code = await followed.run(way, "submit", {"brief": again(first, user)})
+        brief = again(first, user)
+        code = await followed.run(way, "submit", {"brief": brief})
         if code == 0:
             await followed.learn(way)
+            code = await followed.tell_effects(way, cast("Sequence[str]", brief.get("grants") or ()))
         return code
 
 

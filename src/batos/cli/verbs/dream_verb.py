@@ -68,7 +68,7 @@ def replay(called: VerbCall, given: Mapping[str, object], codex: Path | None) ->
     args = given if codex is None else {**given, "codex": _read_codex(codex)}
     followed = follower(called, stream=False)
     followed.kept_in = "journal"
-    code = run(follow(open_door(called), followed, "replay", args, learns=False), followed.parting)
+    code = run(follow(open_door(called), followed, "replay", args), followed.parting)
     found = followed.found
     if "replay" in found and not called.console.as_json:
         called.console.write("\n" + replay_text(found["replay"], code == 0))

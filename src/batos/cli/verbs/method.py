@@ -104,10 +104,11 @@ def _unreadable(path: str, field: str, why: str) -> BriefError:
 @take(APPROVE)
 @click.option("--all", "every", is_flag=True, help="All that wait and match --matching.")
 def approve(called: VerbCall, given: Mapping[str, object], every: bool) -> int:
-    """Approve the methods that are named, or with --all those that match."""
-    if every != ("matching" in given) or every == ("approvals" in given):
+    """Approve what is named, what a mission asks, or with --all what matches."""
+    ways = sum(name in given for name in ("approvals", "matching", "all_of"))
+    if every != ("matching" in given) or ways != 1:
         raise UsageError(
-            "name approvals, or give both --all and --matching PATTERN",
+            "name approvals, or give both --all and --matching PATTERN, or --all-of MISSION",
             field="approvals",
             remedy="`batos approvals` lists them; --all --matching '*' approves everything that waits.",
         )

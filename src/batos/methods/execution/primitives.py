@@ -34,7 +34,7 @@ from batos.records.methods import is_interpretable
 _log = structlog.get_logger("batos.object")
 
 #: The kernel's functions that stage effects.
-OPERATIONS: Final = frozenset(primitive for _, primitive in effect_records.SELECTORS.values())
+OPERATIONS: Final = frozenset(name for kind in effect_records.SELECTORS.values() for name in kind.values())
 #: The most effects of one mission.
 MOST_EFFECTS: Final = 64
 #: The answers of a message to a capability: it happens after the commit, or it happened in this lineage before.
@@ -277,8 +277,7 @@ def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[s
 def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
     """Return a capability by the name of its grant.
 
-    Raises: ObjectError: the mission's brief does not name the grant, it is revoked, or it is not for missions that
-    nobody watches.
+    Raises: ObjectError: the mission's brief does not name the grant, or it is revoked.
     """
     name = args[0] if len(args) == 1 else None
     if not isinstance(name, str):
@@ -289,8 +288,6 @@ def find_capability(context: MindContext, args: Sequence[object]) -> UvmObject:
         return found
     found = effect_records.find_capability(context.mission.root, name, context.mission.brief.user)
     if name not in (context.mission.brief.grants or ()) or found is None:
-        raise _not_granted_error(name)
-    if context.mission.brief.origin.door == DOOR and not own_slots(found).get("unattended"):  # it was made anew since
         raise _not_granted_error(name)
     return found
 
@@ -305,7 +302,7 @@ def stage(
 ) -> str:
     """Add an effect to those that this run stages, and return `staged`, or `repeated` for one that its lineage had.
 
-    `asked_by` is the method and step that asks for it; "" is a person's own message.
+    `asked_by` is the method and step that asks for it; "" is a person's own message, or the order in a question.
 
     The effect happens once the mission is committed, and not at all if it is not.
 
@@ -325,10 +322,12 @@ def stage(
     if effect_records.find_equal(context.mission.root, context.mission.id, fingerprint) is not None:
         return REPEATED
     oid, nonce = reference(capability), effect_records.nonce_of(capability)
+    order = context.mission.order
+    is_own = not asked_by and (context.mission.brief.message is not None or (order is not None and bool(order.text)))
     staged.append(
         EffectData(
             grant=name, oid=oid, operation=operation, payload=payload, nonce=nonce, fingerprint=fingerprint,
-            asked_by=asked_by,
+            asked_by=asked_by, trust="user" if is_own else "",
         )
     )  # fmt: skip
     return STAGED

@@ -81,6 +81,7 @@ def messages(wanted: MethodSpec, dialect: str, guide: str) -> tuple[Message, ...
         _list_section("Examples", wanted.examples),
         _list_section("Slots", [f"{name}: {kind}" for name, kind in wanted.slots]),
         _list_section("Messages", wanted.messages),
+        _list_section("Grants", wanted.granted),
         _section("Task", with_guide(task(wanted), guide)),
     ]
     asked = "\n\n".join(section for section in sections if section)

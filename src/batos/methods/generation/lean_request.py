@@ -102,7 +102,8 @@ def _wanted_lines(wanted: MethodSpec) -> str:
     """Return the task of a method, with its arguments and slots."""
     title = f"{wanted.title}: " if wanted.title and wanted.speaks else ""
     task = " ".join(f"{title}{wanted.text}".split())
-    return _lines(task, wanted.signature, wanted.arguments, kept_slots(wanted))
+    granted = "".join(f"\nGranted: {each}" for each in wanted.granted)
+    return _lines(task, wanted.signature, wanted.arguments, kept_slots(wanted)) + granted
 
 
 def _lines(task: str, signature: str, arguments: Sequence[str], slots: Sequence[tuple[str, str]]) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, NoReturn, cast
 
 from pydantic import BaseModel, Field
 
+from batos.agency.records.effect_records import FORMS
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.host import CellLimits, MessageAnswer, Writes
 from batos.cell.program import Program
@@ -274,11 +275,16 @@ class Unscripted(MethodFailed):
     """A method sent a message for which its check has no answer."""
 
 
+#: A capability of a rehearsal.
+_CAPABILITY: Final = Ref(1)
+
+
 @dataclass(slots=True)
 class ScriptedHost:
-    """The host of a rehearsal: answers every message from the check, in order. The only object is the receiver.
+    """The host of a rehearsal: answers every message from the check, in order.
 
-    No model is asked and nothing outside is reached, whatever the method sends.
+    The only objects are the receiver, and a capability that says of each effect that it is staged. No model is asked
+    and nothing outside is reached, whatever the method sends.
     """
 
     replies: Mapping[str, Sequence[Plain]]
@@ -302,6 +308,10 @@ class ScriptedHost:
             self.asked.append(" ".join(map(str, (*args, *kwargs.values()))).casefold())
         if number < len(given):
             return MessageAnswer(cast(Value, given[number]))
+        if to == _CAPABILITY and selector in FORMS:
+            return MessageAnswer("staged")
+        if selector == "capability_":
+            return MessageAnswer(_CAPABILITY)
         if selector == _SILENT:
             return MessageAnswer(None)
         has = f"{len(given)} answers" if given else "no answer"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -13,6 +14,7 @@ from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
 from batos.agency.apis.description import read_description
+from batos.agency.records import effect_records
 from batos.config import Settings
 from batos.genesis import measuring
 from batos.genesis.codex import graph_names, value_checks
@@ -98,6 +100,8 @@ class MethodSpec:
     messages: tuple[str, ...]
     trust: str
     coder: Coder
+    #: The messages to the grants that the intent names: only a method of such an intent acts on the world.
+    granted: tuple[str, ...] = ()
     #: Slots that no method of this object may write.
     protected: frozenset[str] = frozenset()
     #: Slots that each check begins with, unless it overrides them: the object's identity.
@@ -190,6 +194,7 @@ def spec_of_intent(
         messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
         trust=least_trust("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
+        granted=tuple(_list_granted(root, intent))[:MOST],
         protected=protected_slots(holder),
         given=_identity(holder),
         former=_former(root, holder, selector),
@@ -340,6 +345,15 @@ def _api_of(name: str, value: object) -> str:
         return value.text
     made = own_slots(value) if isinstance(value, UvmObject) else {}
     return str(made.get(tools.API, "")) if made.get(tools.NAME) == name else ""
+
+
+def _list_granted(root: Root, intent: Intent) -> Iterator[str]:
+    """Yield the messages to each grant that an intent names, as a method writes them."""
+    named = set(re.findall(r"\w+", intent.text))
+    for capability in effect_records.list_all_capabilities(root):
+        name = own_slots(capability)["name"]
+        for selector in effect_records.selectors_of(capability) if name in named else ():
+            yield f"await (await self.capability_('{name}')).{effect_records.FORMS[selector]}"
 
 
 def _call_form(name: str, value: object) -> str:

@@ -12,6 +12,7 @@ from batos.autotelic import slot_values, trial_verdicts, trials
 from batos.client.pending import OnEvent
 from batos.image.ids import is_trial, iso
 from batos.image.roots import Root
+from batos.missions import reports
 from batos.protocol.errors import BriefError, GenerationFailed, NotFound, ProtocolError, Refused
 from batos.protocol.method_documents import (
     AnsweredDocument,
@@ -22,6 +23,7 @@ from batos.protocol.method_documents import (
     RejectedDocument,
 )
 from batos.protocol.trial_documents import SlotLineage
+from batos.records import approvals
 from batos.records.approvals import ApprovalState
 from batos.records.redefinitions import ChangeOrigin
 from batos.server.dispatch.handling import Handler, Shield, bind
@@ -124,16 +126,16 @@ async def redefine(uvm: UVM, given: MethodRedefineArgs) -> MethodDocument:
 
 async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
     """Say yes: {approved, refused, woken}. Refused where nothing could be approved, NotFound where nothing is meant."""
-    if (given.approvals is None) == (given.matching is None):
-        raise ProtocolError(
-            "args: either approvals or matching is given", field="args.approvals", remedy="Name ids, or a pattern."
-        )
+    if sum(each is not None for each in (given.approvals, given.matching, given.all_of)) != 1:
+        remedy = "Name ids, a pattern, or a mission."
+        raise ProtocolError("args: one of approvals, matching and all_of", field="args.approvals", remedy=remedy)
     of = given.user if given.mine else None
-    names = given.approvals
-    if names is None:
-        names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
+    if given.approvals is not None:
+        names = await asyncio.to_thread(_resolve_ids, uvm, given.approvals, of)
+    elif given.all_of is not None:
+        names = await asyncio.to_thread(_list_asked, uvm, given.all_of, _decider(uvm, given), of)
     else:
-        names = await asyncio.to_thread(_resolve_ids, uvm, names, of)
+        names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
     answered = await uvm.approvals.approve([each for each in names if not is_trial(each)], _decider(uvm, given))
     approved = [_answer_document(answer) for answer in answered.answers if _said(answer, "approved")]
     refused = {answer.name: refusal(answer) for answer in answered.answers if not _said(answer, "approved")}
@@ -169,6 +171,16 @@ def _resolve_ids(uvm: UVM, names: list[str], user: str | None) -> list[str]:
     with uvm.image.snapshot() as root:
         asked = documents.resolve_ids(root, [each for each in names if each not in tried], user)
         return [*asked, *(trials.complete_id(root, each) for each in tried)]
+
+
+def _list_asked(uvm: UVM, mission: str, asker: str, user: str | None) -> list[str]:
+    """Return the open questions of a mission. Raises: NotFound: there is no such mission, or it asks nothing."""
+    with uvm.image.snapshot() as root:
+        named = reports.resolve_mission(root, mission, asker, user)
+        names = approvals.list_asked_by(root, named, iso(uvm.clock()))
+    if not names:
+        raise NotFound(f"{named} asks nothing", field="all_of", remedy="`batos approvals` lists what waits.")
+    return names
 
 
 def _matching(uvm: UVM, pattern: str, user: str | None) -> list[str]:
@@ -210,4 +222,6 @@ def _answer_document(answer: ApprovalState) -> AnsweredDocument:
     )
     if answer.revision is not None:
         told["revision"] = answer.revision
+    if answer.effects:
+        told["effects"] = list(answer.effects)
     return told

@@ -9,13 +9,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from batos.agency import granting, schedule_rules
+from batos.agency import asking, granting, schedule_rules
 from batos.agency.records import schedule_records
 from batos.agency.records.schedule_records import EntryData, ScheduleBrief, ScheduleData, ScheduleOrder
 from batos.agency.schedule_rules import Rule
 from batos.config import Settings
 from batos.home_folder import starts_with_machine
 from batos.image import roots
+from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.missions.readings import Readings
 from batos.objects.prototype import own_slots
@@ -78,6 +79,7 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
             return {
                 "entries": [_entry(root, *each) for each in shown],
                 "unread": sum(not each["is_read"] for _, each in kept),
+                "waiting": asking.count_unwatched(root, given.user, iso(of.clock())),
             }
 
     return dict(

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agency.sink_laws import SinkLaws
 
+from batos.agency.file_sink import FileSink
 from batos.agency.payloads import append_payload, path_parts
 from batos.agency.records.effect_records import EffectData
-from batos.agency.sinks import EffectDelayed, EffectRefused, FileSink, Sink
+from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import ObjectError
 
 
@@ -39,6 +40,57 @@ class TestLaws(SinkLaws):
         """How often the line stands there."""
         file = tmp_path / "log.txt"
         return file.read_text().count("A line.\n") if file.exists() else 0
+
+
+def writing(path: str, text: str = "A line.\n") -> EffectData:
+    """An effect that writes a whole new file."""
+    payload = {"path": path, "text": text}
+    return {"effect": "e-1-1", "key": "k", "operation": "effect.write", "payload": payload, "before": None}
+
+
+class TestLawsOfNewFiles(TestLaws):
+    """A sink that writes a new file is a queryable one too."""
+
+    def effect(self) -> EffectData:
+        """A file that is not there yet."""
+        return writing("log.txt")
+
+
+def test_no_file_is_written_over(tmp_path: Path) -> None:
+    """Neither one that was there before, nor one that another program made right before it happened."""
+    sink, effect = FileSink(tmp_path), writing("log.txt")
+    effect["before"] = sink.prepare(effect)
+    for there in ("Another's.\n", ""):
+        (tmp_path / "log.txt").write_text(there)
+        with pytest.raises(EffectRefused, match="there already"):
+            sink.release(effect)
+        with pytest.raises(EffectRefused, match="there already"):
+            sink.prepare(writing("log.txt"))
+        assert (tmp_path / "log.txt").read_text() == there
+
+
+@pytest.mark.parametrize("left", ["", "A l", "A line.\n"])
+def test_a_new_file_that_a_kill_cut_off_is_completed(left: str, tmp_path: Path) -> None:
+    """What stands there is the beginning of what this effect was about to write."""
+    sink, effect = FileSink(tmp_path), writing("log.txt")
+    effect["before"], effect["attempts"] = sink.prepare(effect), 1
+    (tmp_path / "log.txt").write_text(left)
+    assert sink.find(effect) is not None
+    assert (tmp_path / "log.txt").read_text() == "A line.\n"
+
+
+@pytest.mark.parametrize("other", ["Another's.\n", "A line.\nAnd more.\n"])
+def test_a_new_file_with_another_text_tells_nothing(other: str, tmp_path: Path) -> None:
+    """It may have been written and changed since, or not: nobody knows, and nothing is written over."""
+    sink, effect = FileSink(tmp_path), writing("log.txt")
+    effect["before"], effect["attempts"] = sink.prepare(effect), 1
+    (tmp_path / "log.txt").write_text(other)
+    with pytest.raises(EffectDelayed, match="another text"):
+        sink.find(effect)
+    effect["attempts"] = 2
+    with pytest.raises(EffectRefused, match="there already"):
+        sink.release(effect)
+    assert (tmp_path / "log.txt").read_text() == other
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../x", "a//x", ".", "a\0b", "a\nb", "x" * 300, "a/" * 9 + "b"])

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import http.client
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.agency.http_target import Target, listening
 from tests.agency.sink_laws import SinkLaws
 from tests.waiting import HANG
 
+from batos.agency.http_sink import Dial, HttpSink, check_address, is_local
 from batos.agency.records.effect_records import EffectData, SinkClass
-from batos.agency.sinks import EffectDelayed, EffectRefused, HttpSink, Sink, check_address
+from batos.agency.sinks import EffectDelayed, EffectRefused, Sink
 from batos.protocol.errors import BriefError
 
 EFFECT: EffectData = {
@@ -52,6 +55,65 @@ class TestLaws(SinkLaws):
     def count(self, tmp_path: Path) -> int:
         """What the program did."""
         return len(self.target.done)
+
+
+REMOTE = "https://inbox.example.org/inbox"
+#: A certificate of that name, with its key.
+PEM = Path(__file__).parents[1] / "data" / "tls" / "inbox.example.org.pem"
+
+
+def dialling(port: int) -> Dial:
+    """What opens a connection to a port of this machine, whatever it is asked for."""
+
+    def dial(_address: tuple[str, int], timeout: float) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", port), timeout)
+
+    return dial
+
+
+class TestLawsOfRemoteHosts(TestLaws):
+    """A sink of a program on another host is a keyed sink too: the name's certificate is looked at."""
+
+    @pytest.fixture
+    def sink(self) -> Iterator[Sink]:
+        """One that posts by TLS."""
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(PEM)
+        known = ssl.create_default_context(cafile=str(PEM))
+        with listening(tls) as self.target:
+            dial = dialling(urlsplit(self.target.url).port or 0)
+            yield HttpSink(REMOTE, "keyed", HANG, dial=dial, is_allowed=lambda _address: True, tls=known)
+
+
+def test_a_name_that_leads_into_the_own_net_is_told_nothing(target: Target) -> None:
+    """The address that answers is checked before a byte is sent; so is the certificate before the data is."""
+    dial = dialling(urlsplit(target.url).port or 0)
+    with pytest.raises(EffectRefused, match=r"leads to 127\.0\.0\.1"):
+        HttpSink(REMOTE, "keyed", HANG, dial=dial).release(EFFECT)
+    with pytest.raises(EffectDelayed, match="nobody listens"):
+        HttpSink(REMOTE, "keyed", HANG, dial=dial, is_allowed=lambda _address: True).release(EFFECT)
+    assert target.asked == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/x", "https://[::1]/x", "https://2130706433/x", "https://localhost/x", "http://example.org/x",
+        "https://me@example.org/x", "https://example.org/x?key=1", "https://example.org/#x", "ftp://example.org/x",
+        "https:///x", "https://10.0.0.1/x", "https://example.org:99999/x", "https://exa mple.org/x",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_of_a_host_is_refused(url: str) -> None:
+    """A host has a name of several parts, which its certificate has too."""
+    with pytest.raises(BriefError):
+        check_address(url)
+
+
+def test_hosts_by_name_are_taken() -> None:
+    """By https alone, at any port."""
+    for url in (REMOTE, "https://example.org", "https://example.org:8443/a/b"):
+        assert check_address(url) == url
+        assert not is_local(url)
 
 
 def test_an_answer_is_kept_in_short(target: Target) -> None:
