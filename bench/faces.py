@@ -2,13 +2,12 @@
 
 `openai`, `ollama` and `replayed` are the shares of the checks in tests/server/http/test_clients.py that pass, by the
 unmodified clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos
-serve`
-in a process of its own, over an emulator that answers at once, by requests through HTTP and through ZeroMQ in turn,
-eight at a time, over connections that are open, as clients keep theirs: `accepted_ms` until the first frame (which
-follows the accepting commit), `first_word_over_zmq` the ratio of the times until a first word; `cpu_over_zmq` the ratio of the
-server's processor time for missions; `stream_1000_tokens_cpu_ms` the cost of a streamed answer of a thousand tokens
-beyond the same answer that nobody follows; `rss_mb` the memory of the open door; `shutdown_s` from the signal to the
-end, with 50 silent streams open.
+serve` in a process of its own, over an emulator that answers at once, by requests through HTTP and through ZeroMQ in
+turn, eight at a time, over connections that are open, as clients keep theirs: `accepted_ms` until the first frame
+(which follows the accepting commit), `first_word_over_zmq` the ratio of the times until a first word; `cpu_over_zmq`
+the ratio of the server's processor time for missions; `stream_1000_tokens_cpu_ms` the cost of a streamed answer of a
+thousand tokens beyond the same answer that nobody follows; `rss_mb` the memory of the open door; `shutdown_s` from
+the signal to the end, with 50 silent streams open.
 
     python bench/faces.py [--quick] [--json FILE]
 """
