@@ -1,12 +1,13 @@
 """The HTTP door beside our own wire: checks by real clients, first frames and words, processor time, memory, the end.
 
 `openai`, `ollama` and `replayed` are the shares of the checks in tests/server/http/test_clients.py that pass, by the
-unmodified clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos serve`
-in a process of its own, over an emulator that answers at once, by requests through HTTP and through ZeroMQ in turn:
-`accepted_ms` until the first frame (which follows the accepting commit), `first_word_over_zmq` the ratio of the times
-until a first word, eight streams at a time; `cpu_over_zmq` the ratio of the server's processor time for missions;
-`stream_1000_tokens_cpu_ms` what a streamed answer of a thousand tokens costs beyond the same answer that nobody
-follows; `rss_mb` what the open door needs; `shutdown_s` from the signal to the end, with 50 silent streams open.
+unmodified clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos
+serve` in a process of its own, over an emulator that answers at once, by requests through HTTP and through ZeroMQ in
+turn, eight at a time, over connections that are open, as clients keep theirs: `accepted_ms` until the first frame
+(which follows the accepting commit), `first_word_over_zmq` the ratio of the times until a first word; `cpu_over_zmq`
+the ratio of the server's processor time for missions; `stream_1000_tokens_cpu_ms` the cost of a streamed answer of a
+thousand tokens beyond the same answer that nobody follows; `rss_mb` the memory of the open door; `shutdown_s` from
+the signal to the end, with 50 silent streams open.
 
     python bench/faces.py [--quick] [--json FILE]
 """
@@ -26,9 +27,10 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from xml.etree import ElementTree
 
 from batos.client.addresses import read_record
@@ -109,6 +111,8 @@ async def run_server(home: Path, daemon: str, http: str = "127.0.0.1:0") -> Asyn
 
 # -- one question
 
+Opened: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
 
 @dataclass(frozen=True, slots=True)
 class Times:
@@ -118,21 +122,29 @@ class Times:
     word: float
 
 
-async def stream(server: ServerProcess, text: str, model: str = "robin:reflex") -> tuple[asyncio.StreamReader, Any]:
-    """Send a question over HTTP whose answer streams, and return the connection."""
-    body = json.dumps({"model": model, "stream": True, "messages": [{"role": "user", "content": text}]}).encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=2**20)
-    writer.write(
+def request(server: ServerProcess, text: str) -> bytes:
+    """Return a question over HTTP whose answer streams."""
+    body = json.dumps(
+        {"model": "robin:reflex", "stream": True, "messages": [{"role": "user", "content": text}]}
+    ).encode()
+    return (
         b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %b\r\nConnection: close\r\n"
         b"Content-Length: %d\r\n\r\n%b" % (server.token.encode(), len(body), body)
     )
+
+
+async def stream(server: ServerProcess, text: str) -> Opened:
+    """Send a question over HTTP, and return the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=2**20)
+    writer.write(request(server, text))
     return reader, writer
 
 
-async def by_http(server: ServerProcess, text: str) -> Times:
-    """Ask over HTTP to the end."""
+async def by_http(server: ServerProcess, text: str, opened: Opened | None = None) -> Times:
+    """Ask over HTTP to the end; over a connection that is open already, as clients keep theirs, if there is one."""
+    reader, writer = opened or await asyncio.open_connection("127.0.0.1", server.port, limit=2**20)
     began = time.perf_counter()
-    reader, writer = await stream(server, text)
+    writer.write(request(server, text))
     accepted = word = 0.0
     while line := await reader.readline():
         if not accepted and line.startswith(b"data: "):
@@ -171,8 +183,11 @@ async def compare(server: ServerProcess, missions: int) -> dict[str, float]:
             for number, way in enumerate(("http", "zmq") if turn % 2 else ("zmq", "http")):
                 texts = [QUESTION.format(number=(2 * turn + number) * AT_ONCE + each) for each in range(AT_ONCE)]
                 began = server.cpu()
-                asked = (by_http(server, each) if way == "http" else by_zmq(client, each) for each in texts)
-                found = await asyncio.gather(*asked)
+                if way == "http":
+                    opened = [await asyncio.open_connection("127.0.0.1", server.port, limit=2**20) for _ in texts]
+                    found = await asyncio.gather(*map(by_http, repeat(server), texts, opened))
+                else:
+                    found = await asyncio.gather(*(by_zmq(client, each) for each in texts))
                 words[way] = median(each.word for each in found)
                 if turn > 1:  # the first ones warm up
                     cpu[way] += server.cpu() - began

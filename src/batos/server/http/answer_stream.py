@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from batos.protocol.mission_documents import MissionDocument
@@ -106,7 +107,7 @@ async def begin(asking: ClientMissions, ask: ClientQuestion, exchange: Exchange,
     Raises: BatosError: it is not accepted.
     """
     following = await asking.begin(ask, exchange.came_in)
-    exchange.accept(following.mission)
+    exchange.accept(following.mission, partial(asking.leave, following))
     live = streams and asking.settings.http_answers == "live" and "schema" not in ask.fields
     return AnswerStream(asking, ask, following, exchange, live)
 

@@ -105,6 +105,8 @@ class HttpDoor:
         try:
             await self._answer(exchange, knock)
         except (Left, asyncio.CancelledError):
+            if exchange.leave is not None:
+                exchange.leave()
             connection.transport.abort()
         except BatosError as error:
             await self._refuse(exchange, error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,6 +51,8 @@ class Exchange:
     more: dict[str, str] = field(default_factory=dict)
     #: The mission was accepted: a client is not to ask again.
     is_accepted: bool = False
+    #: Lets the mission be, of a client that has left.
+    leave: Callable[[], object] | None = None
     #: The status of the reply once it has begun, else 0.
     status: int = 0
 
@@ -60,9 +62,9 @@ class Exchange:
         self.more.update(cors)
         self.connection.name_client(came_in)
 
-    def accept(self, mission: str) -> None:
-        """Name the mission that was accepted in the reply's head: the client is not to ask again."""
-        self.is_accepted = True
+    def accept(self, mission: str, leave: Callable[[], object]) -> None:
+        """Name the mission that was accepted in the reply's head; `leave` is called if its client leaves early."""
+        self.is_accepted, self.leave = True, leave
         self.more["x-batos-mission"] = mission
 
     async def read(self, room: BodyMemory) -> bytes:

@@ -16,7 +16,7 @@ from batos.server.http.answer_stream import AnswerStream, Piece
 from batos.server.http.asking import ClientMissions, ClientQuestion
 from batos.server.http.door_models import choose, names
 from batos.server.http.http_errors import openai_error
-from batos.server.http.http_exchange import SSE, Exchange, event
+from batos.server.http.http_exchange import SSE, Exchange, encode, event
 from batos.server.http.sent_messages import clean, read_messages, read_options
 
 #: What a request may have and a brief has too, by its name there.
@@ -30,6 +30,8 @@ _READ: Final = frozenset({
     "modalities", "input", "instructions", "previous_response_id", "background", "text", "store", "max_output_tokens",
 })  # fmt: skip
 _BEAT: Final = b": beat\n\n"
+#: Stands for the words of a chunk; no client can send it in a name.
+_WORDS: Final = "\0"
 #: Texts of one request for embeddings.
 _TEXTS: Final = 256
 
@@ -142,6 +144,8 @@ class _Completion:
             "id": f"chatcmpl-{stream.following.mission}", "object": "chat.completion", "created": int(time.time()),
             "model": model,
         }  # fmt: skip
+        #: A chunk around the words in it: they are many, and nothing else in them differs.
+        self._before, _, self._after = self._chunk({"content": _WORDS}).partition(encode(_WORDS))
 
     def whole(self, found: MissionDocument) -> dict[str, Any]:
         """Return the completion as a document."""
@@ -175,7 +179,7 @@ class _Completion:
             return _BEAT
         if piece.kind == "progress":  # half of the clients read the one name, half the other
             return self._chunk({"reasoning_content": piece.text, "reasoning": piece.text})
-        return self._chunk({"content": piece.text})
+        return self._before + encode(piece.text) + self._after
 
     def _chunk_head(self) -> dict[str, object]:
         return {**self._head, "object": "chat.completion.chunk"}
