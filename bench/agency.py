@@ -30,9 +30,9 @@ from typing import Any, Final
 
 from agency_stub_side import StubApi, rows, serving
 from batos.agency.api_transport import SECRETS
+from batos.agency.apis.api_operations import Operation
 from batos.agency.apis.description import read_description
-from batos.agency.apis.operations import Operation
-from batos.agency.apis.sources import is_failure
+from batos.agency.apis.method_sources import is_failure
 from batos.agency.records import api_records, effect_records, look_up_records
 from batos.image import roots
 from batos.image.ids import iso
@@ -54,7 +54,7 @@ GOALS: Final = {"made_prose": 0.5, "usable_prose": 0.85, "right": 0.6, "cited_ve
 
 @dataclass
 class Tally:
-    """What was counted over the APIs."""
+    """Counts over the APIs."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -127,7 +127,7 @@ class Api:
     async def make(self) -> None:
         """Let the first message make the object, and count what it has."""
         description = read_description((self.folder / "description.md").read_text())
-        self.tally.counts["operations"] += len(wanted := sorted({each["operation"] for each in self._unseen()}))
+        self.tally.counts["operations"] += len(wanted := sorted({each["operation"] for each in self._unseen_rows()}))
         first = self.first
         if first is not None:  # what it is asked is nothing that the service knows
             arguments = {each.name: "x" for each in first.parameters if each.is_required}
@@ -147,7 +147,7 @@ class Api:
         """Count whether an operation's methods were made, and are right for the rows that nobody saw."""
         request = None if operation is None else methods.get(REQUEST + operation.name)
         reading = None if operation is None else methods.get(READING + operation.name)
-        rows_ = [each for each in self._unseen() if each["operation"] == wanted]
+        rows_ = [each for each in self._unseen_rows() if each["operation"] == wanted]
         asks = request is not None and all([await self._asks(request, each) for each in rows_])
         reads = reading is not None and all([await self._reads(reading, each) for each in rows_])
         calls = 0 if reading is None else reading.provenance.get("attempts", 0)
@@ -178,7 +178,7 @@ class Api:
         except MethodFailed:
             return None
 
-    def _unseen(self) -> list[dict[str, Any]]:
+    def _unseen_rows(self) -> list[dict[str, Any]]:
         return rows(self.folder / "unseen.jsonl")
 
     async def question(self, row: Mapping[str, Any]) -> None:

@@ -168,6 +168,7 @@ def serve(home: Path) -> dict[str, float]:
     """Return the memory in MB of a server that has begun on the image, and of one that has answered a question."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     environ = {**own, "BATOS_HOME": str(home), "BATOS_USER": "user", "OLLAMA_HOST": "http://127.0.0.1:9"}  # no daemon
+    environ["BATOS_HTTP"] = "off"
     batos = (sys.executable, "-m", "batos")
     places = ("--bind", "tcp://127.0.0.1:*", "--events", "tcp://127.0.0.1:*")
     with subprocess.Popen([*batos, "serve", "-q", *places], env=environ) as server:

@@ -31,13 +31,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from batos.inference.vram.scheduler import BOUND, Scheduler
+from batos.inference.vram.call_scheduler import BOUND, CallScheduler
 from report import Goal, report
 from scheduler_live_side import measure_daemon
 from scheduler_side import (
     Card,
     Request,
-    Served,
+    ServedCall,
     affine,
     at_random,
     at_random_for_long,
@@ -47,8 +47,8 @@ from scheduler_side import (
     in_councils,
     in_cycles,
     optimum,
+    order_by_scheduler,
     run,
-    scheduled,
     with_a_greedy_one,
     with_priorities,
 )
@@ -66,19 +66,19 @@ OTHER: Sequence[Callable[[int], list[Request]]] = (
 ORDERS = ("ours", "first_come", "affine", "direct")
 
 
-async def serve(order: str, requests: Sequence[Request], *, adapters: bool = True) -> tuple[list[Served], int]:
+async def serve(order: str, requests: Sequence[Request], *, adapters: bool = True) -> tuple[list[ServedCall], int]:
     """Do all work in an order; return the calls, and how often the card loaded."""
     card = Card(adapters=adapters)
     if order == "ours":
-        scheduler = Scheduler(many=1)
-        return await run(card, requests, scheduled(card, scheduler), scheduler), card.loads
+        scheduler = CallScheduler(many=1)
+        return await run(card, requests, order_by_scheduler(card, scheduler), scheduler), card.loads
     places = {"first_come": first_come, "affine": affine, "direct": direct}[order]()
     return await run(card, requests, places, None), card.loads
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What came of one work in one order: all seconds, the loads, and the waits of persons beside other work."""
+    """The seconds of one work in one order, the loads, and the waits of persons beside other work."""
 
     seconds: float
     loads: int
@@ -120,7 +120,7 @@ def measure(seeds: Sequence[int]) -> dict[str, Any]:
         "longest_wait_interactive": round(waits[-1], 1),
         "bound": BOUND,
         "starved": sum(wait > 3 * BOUND for wait in waits),
-        **_shared(seeds),
+        **_measure_shared(seeds),
     }  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _ratio(one: Sequence[Row], other: Sequence[Row]) -> float:
     return statistics.mean(a.seconds / b.seconds for a, b in zip(one, other, strict=True))
 
 
-def _shared(seeds: Sequence[int]) -> dict[str, float]:
+def _measure_shared(seeds: Sequence[int]) -> dict[str, float]:
     """Return the figures of personas without adapters, which share a runner."""
     ratios, loads = [], 0
     for seed in seeds:

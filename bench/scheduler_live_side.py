@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.chat import ChatRequest
-from batos.inference.vram.card import Card
 from batos.inference.vram.residents import LOADED
+from batos.inference.vram.shared_card import SharedCard
 
 CALLS = 24
 
@@ -21,7 +21,7 @@ async def measure_daemon(url: str, models: Sequence[str]) -> dict[str, dict[str,
     async with Bridge(url) as bridge:
         digests = {row.name: row.digest for row in await bridge.list()}
         names = [random.Random(1).choice(models) for _ in range(CALLS)]
-        card = Card(bridge, Events(log=False), 1)
+        card = SharedCard(bridge, Events(log=False), 1)
 
         async def ask(number: int, name: str, *, ordered: bool) -> float:
             message = {"role": "user", "content": f"Say the number {number} as a word."}

@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from batos.inference.vram.call_scheduler import Call, CallScheduler, CallTurn
 from batos.inference.vram.residents import Runner
-from batos.inference.vram.scheduler import Call, Scheduler, Turn
 from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.models import Model
@@ -35,7 +35,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedCall:
     """A call that was answered, with the seconds that it waited for its place, loads among them."""
 
     request: Request
@@ -72,7 +72,7 @@ class Card:
         model = self.model(persona)
         return Runner(model.base, model.adapters)
 
-    async def serve(self, request: Request, place: Turn | None) -> float:
+    async def serve(self, request: Request, place: CallTurn | None) -> float:
         """Make a call, and return the moment at which the model began with it."""
         loop, scheduler = asyncio.get_running_loop(), self._emulator.scheduler
         before, loads = loop.time(), self.loads
@@ -87,7 +87,7 @@ class Card:
 
 
 #: Holds a call's place while it is made; yields what hears of its load.
-Places: TypeAlias = Callable[[Request], AbstractAsyncContextManager[Turn | None]]
+Places: TypeAlias = Callable[[Request], AbstractAsyncContextManager[CallTurn | None]]
 
 
 def direct() -> Places:
@@ -140,11 +140,11 @@ def affine() -> Places:
     return place
 
 
-def scheduled(card: Card, scheduler: Scheduler) -> Places:
+def order_by_scheduler(card: Card, scheduler: CallScheduler) -> Places:
     """Return the order of our own scheduler."""
 
     @asynccontextmanager
-    async def place(request: Request) -> AsyncIterator[Turn]:
+    async def place(request: Request) -> AsyncIterator[CallTurn]:
         call = Call(card.runner(request.persona), mission=request.mission, priority=request.priority)
         async with scheduler.turn(call) as turn:
             yield turn
@@ -152,15 +152,17 @@ def scheduled(card: Card, scheduler: Scheduler) -> Places:
     return place
 
 
-async def run(card: Card, requests: Sequence[Request], places: Places, scheduler: Scheduler | None) -> list[Served]:
+async def run(
+    card: Card, requests: Sequence[Request], places: Places, scheduler: CallScheduler | None
+) -> list[ServedCall]:
     """Do all work; a mission's calls come in their order, those of one step side by side."""
-    loop, served = asyncio.get_running_loop(), list[Served]()
+    loop, served = asyncio.get_running_loop(), list[ServedCall]()
 
     async def call(request: Request) -> None:
         came = loop.time()
         async with places(request) as turn:
             began = await card.serve(request, turn)
-        served.append(Served(request, began - came, loop.time()))
+        served.append(ServedCall(request, began - came, loop.time()))
 
     async def mission(request: Request) -> None:
         await asyncio.sleep(max(0.0, request.at - loop.time()))

@@ -59,7 +59,7 @@ async def serving(home: Path, ollama: str, slots: int) -> AsyncIterator[int]:
     """Run the server of a home after genesis as a process; yield its pid once it listens."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": ollama, "BATOS_MISSIONS": str(slots)}
-    environ["BATOS_INSTALL"] = "never"  # the null daemon writes no methods
+    environ |= {"BATOS_INSTALL": "never", "BATOS_HTTP": "off"}  # the null daemon writes no methods
     async with open_uvm(Settings(home=home, ollama_host=ollama), Events(log=False)) as uvm:
         await uvm.readiness.genesis()
     command = (sys.executable, "-m", "batos", "serve", "-q", "--bind", ANYWHERE, "--events", ANYWHERE)

@@ -1,4 +1,6 @@
+# shellcheck shell=bash
 # The story of `make demo AGENCY=1`, which scripts/demo.sh reads: an API that the mind never saw.
+: "${batos:?}" "${work:?}"  # set by scripts/demo.sh
 .venv/bin/python examples/parcels.py "$work/changed" >"$work/service" 2>&1 &
 service=$!
 until [ -s "$work/service" ]; do kill -0 "$service"; sleep 0.1; done  # any pace: waits for its first line

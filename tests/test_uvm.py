@@ -308,7 +308,7 @@ async def test_a_broken_codex_stops_the_check_with_file_and_line(tmp_path: Path)
 async def test_no_more_missions_think_at_once_than_configured(tmp_path: Path) -> None:
     """Two at a time: of six the most that think together is two."""
     bridge = _Counting()
-    settings = Settings(home=tmp_path, user="tester", image="memory://image", missions=2)
+    settings = Settings(home=tmp_path, user="tester", image="memory://image", missions=2, parallel=2)
     async with open_uvm(settings, Events(log=False), Seams(bridge=bridge)) as uvm:
         await uvm.readiness.check()
         await asyncio.gather(*(ask(uvm, f"{number}?", (), effort="reflex") for number in range(6)))

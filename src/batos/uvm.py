@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from batos.agency import asking
+from batos.agency import effect_questions
 from batos.agency.granting import open_sink, refuse_places
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.releaser import LAST, Hold, Releaser, ReleaserParts, go_on
@@ -40,7 +40,7 @@ from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
-from batos.inference.vram.card import Card
+from batos.inference.vram.shared_card import SharedCard
 from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
@@ -103,7 +103,7 @@ class OpenedImage:
     journal: Journal
     bridge: Ollama
     #: The card behind the bridge, which copies of the mind share: calls of all sessions have their turns there.
-    card: Card
+    card: SharedCard
     events: Events
     clock: Callable[[], datetime]
 
@@ -235,7 +235,9 @@ async def _open_image(stack: AsyncExitStack, settings: Settings, events: Events,
             await journal.drain()
 
     stack.push_async_callback(drain)
-    return OpenedImage(settings, image, journal, daemon, Card(daemon, events, settings.parallel), events, seams.clock)
+    return OpenedImage(
+        settings, image, journal, daemon, SharedCard(daemon, events, settings.parallel), events, seams.clock
+    )
 
 
 def _count(stack: AsyncExitStack, opened: OpenedImage) -> tuple[RunningMissions, Counters]:
@@ -273,9 +275,9 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     workers = Workers(image, group, deps, clock)
     missions = Missions(image, workers, Recovery(image, opened.journal, publisher, events), readings)
     sharing, store = Sharing(image, workers, missions.recovery, events), DocumentStore(image, clock)
-    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively, asking.settle)
+    then = Consequences(missions.wake, lifecycle.settle, store.forget_in, store.exclusively, effect_questions.settle)
     approvals = Approvals(image, events, clock, settings.approval_days, group, then)
-    asking.register(publisher, approvals, clock)
+    effect_questions.register(publisher, approvals, clock)
     making = _runtime_parts(opened, lifecycle, approvals, digests)
     method_runtime = await stack.enter_async_context(open_method_runtime(making, copied.quota if copied else None))
     running = ReadinessParts(

@@ -22,7 +22,7 @@ from batos.cli.verbs.serve import open_server
 from batos.client import addresses
 from batos.config import Settings
 from batos.inference.ollama.bridge import Answer, ChatRequest
-from batos.protocol.lent_tools import CallReply, ToolCallDocument
+from batos.protocol.lent_tools import CallReply, LentCallDocument
 from batos.testing import ScriptedBridge
 from batos.uvm import UVM, Seams
 
@@ -39,7 +39,7 @@ class Deadly(Callers):
 
     point = ""
 
-    async def ask(self, caller: str, call: ToolCallDocument, seconds: float) -> CallReply | None:
+    async def ask(self, caller: str, call: LentCallDocument, seconds: float) -> CallReply | None:
         """Die once the call is staged and before it is sent."""
         if self.point == "staged":
             die()

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 
 from batos.agency.callers import Callers, CallerTimes
-from batos.protocol.lent_tools import CallReply, ToolCallDocument
+from batos.protocol.lent_tools import CallReply, LentCallDocument
 
-CALL = ToolCallDocument(
+CALL = LentCallDocument(
     mission="m-1", call="x-1", tool="look", arguments={}, reads=True, from_external=False, is_file=False, seconds=9.0
 )
 DONE: CallReply = {"outcome": "done", "text": "18"}

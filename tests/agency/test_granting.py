@@ -19,7 +19,7 @@ from tests.image.open_image import open_image
 from tests.waiting import HANG
 
 from batos.agency import granting
-from batos.agency.asking import find_reason_to_ask
+from batos.agency.effect_questions import find_reason_to_ask
 from batos.agency.payloads import append_payload, is_order
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import EffectData

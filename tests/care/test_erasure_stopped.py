@@ -41,7 +41,7 @@ async def hostile_home(place: Path) -> Path:
 def started(home: Path, number: int, stage: str, *arguments: str) -> ForkedCommand:
     """A command that gets a signal at a stage of an erasure."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
-    own = {"BATOS_HOME": str(home), "OLLAMA_HOST": "http://127.0.0.1:9", "BATOS_USER": "tester"}
+    own = {"BATOS_HOME": str(home), "OLLAMA_HOST": "http://127.0.0.1:9", "BATOS_USER": "tester", "BATOS_HTTP": "off"}
     with Path(os.devnull).open("rb") as nothing:
         return ForkedCommand(
             [str(number), stage, *arguments], {**kept, **own}, nothing.fileno(), None, None, script=SCRIPT

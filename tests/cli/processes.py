@@ -66,7 +66,7 @@ class User:
     def environ(self) -> dict[str, str]:
         """The environment of what this user runs; the loop is watched."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
-        own = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_SERVER": "never"}
+        own = {"BATOS_HOME": str(self.home), "OLLAMA_HOST": self.ollama, "BATOS_SERVER": "never", "BATOS_HTTP": "off"}
         return {**kept, **PATIENT, **own, "BATOS_DEBUG_LOOP": "1"}
 
     def start(self, *arguments: str, piped: bool = False) -> ForkedCommand:

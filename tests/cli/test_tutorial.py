@@ -57,7 +57,7 @@ def environ(folder: Path) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     ports = {f"BATOS_{name}": f"tcp://127.0.0.1:{free_port()}" for name in ("BIND", "EVENTS")}
     homes = {"HOME": str(folder.parent), "BATOS_HOME": str(folder / ".batos")}
-    return {**own, **PATIENT, **ports, **homes, "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1"}
+    return {**own, **PATIENT, **ports, **homes, "NO_COLOR": "1", "BATOS_DEBUG_LOOP": "1", "BATOS_HTTP": "off"}
 
 
 def run(script: str, folder: Path) -> str:

@@ -20,7 +20,7 @@ from batos.genesis.codex.codex import Codex
 from batos.genesis.plan import Plan, plan
 from batos.genesis.provision import StepProgress
 from batos.inference.ollama.catalogue import ModelCard
-from batos.inference.vram.budget import GIB, STEP
+from batos.inference.vram.card_budget import GIB, STEP
 from batos.protocol.errors import BudgetExceeded
 
 LLAMA: Mapping[str, Any] = {

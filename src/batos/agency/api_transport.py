@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from batos import private_files
-from batos.agency.apis.operations import ApiRequest, Json
-from batos.agency.apis.sources import MOST_BODY
+from batos.agency.apis.api_operations import ApiRequest, Json
+from batos.agency.apis.method_sources import MOST_BODY
 from batos.agency.look_ups.page_fetching import Fetcher, FetchLimits
 from batos.agency.look_ups.web_addresses import AddressGate, PublicGate, ServiceGate, WebAddress, parse_address
 from batos.protocol.errors import BriefError

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from batos.client.pending import OnEvent
-from batos.protocol.lent_tools import CallReply, ToolCallDocument
+from batos.protocol.lent_tools import CallReply, LentCallDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Callers:
             return False
         return True
 
-    async def ask(self, caller: str, call: ToolCallDocument, seconds: float) -> CallReply | None:
+    async def ask(self, caller: str, call: LentCallDocument, seconds: float) -> CallReply | None:
         """Return what a program answers to a call; None if it does not within the time, or stays away."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[CallReply] = loop.create_future()

@@ -33,7 +33,7 @@ from batos.protocol.lent_tools import (
     ARGUMENT_BYTES,
     FAILURE_LIMIT,
     CallReply,
-    ToolCallDocument,
+    LentCallDocument,
     ToolDeclaration,
 )
 
@@ -169,7 +169,7 @@ class WrittenTools:
 
     async def _ask_program(self, use: _Use, call: str) -> CallReply | None:
         """Ask the program to make a call, or whether a file may make it."""
-        told = ToolCallDocument(
+        told = LentCallDocument(
             mission=self._outside.mission, call=call, tool=use.tool.name, arguments=use.arguments, reads=use.tool.reads,
             from_external=use.from_external, is_file=use.tool.kind == "file", seconds=CALL_SECONDS,
         )  # fmt: skip

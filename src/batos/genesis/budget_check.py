@@ -17,8 +17,8 @@ from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress, StepProgress
 from batos.inference import model_names
 from batos.inference.ollama.catalogue import RunnerRow
-from batos.inference.vram import budget
-from batos.inference.vram.budget import ELEMENT, GIB, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
+from batos.inference.vram import card_budget
+from batos.inference.vram.card_budget import ELEMENT, GIB, STEP, BudgetTable, Cache, PlannedRunner, Resident, Terms
 from batos.inference.vram.placement import Bases, Looks, place_of, wants_card
 from batos.notation import bytes_of
 from batos.protocol.errors import BudgetExceeded
@@ -30,8 +30,8 @@ def terms_of(settings: Settings) -> Terms:
     usable = bytes_of(settings.usable) if settings.usable else None
     if usable is None:
         card = bytes_of(settings.vram)
-        usable = budget.usable_of(card)
-        found = f"a card of {card / budget.GIB:g} GiB less 1.0 for the runner's margin and 0.5 for the desktop"
+        usable = card_budget.usable_of(card)
+        found = f"a card of {card / card_budget.GIB:g} GiB less 1.0 for the runner's margin and 0.5 for the desktop"
     return Terms(usable, bytes_of(settings.reserve), settings.parallel, settings.kv_type, found)
 
 
@@ -72,9 +72,9 @@ class _Cards:
             return None
         if row.digest not in self._shown:
             card = await self._daemon.show(row.name)
-            if budget.lacks_arrays(card.info):
+            if card_budget.lacks_arrays(card.info):
                 card = await self._daemon.show(row.name, verbose=True)
-            cache, answers = budget.cache_of(card.info), "completion" in card.capabilities
+            cache, answers = card_budget.cache_of(card.info), "completion" in card.capabilities
             self._shown[row.digest] = _KnownModel(row.size, cache, card.blob, answers)
         return self._shown[row.digest]
 
@@ -85,7 +85,7 @@ async def table_of(plan: Plan, settings: Settings, daemon: GenesisDaemon) -> Bud
 
 
 async def _budget_table(plan: Plan, profile: str, terms: Terms, cards: _Cards) -> BudgetTable:
-    return budget.rows(_merge_runners([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
+    return card_budget.rows(_merge_runners([await _resident(use, cards) for use in _uses(plan, profile)]), terms)
 
 
 def _uses(plan: Plan, profile: str) -> list[_ModelUse]:
@@ -123,7 +123,7 @@ async def list_other_models(plan: Plan, settings: Settings, daemon: GenesisDaemo
             continue
         others = [replace(each, base=name, made="", adapter="", adapter_bytes=0) for each in uses]
         known = await cards.describe(others[0])
-        table = budget.rows(_merge_runners([await _resident(each, cards) for each in others]), terms)
+        table = card_budget.rows(_merge_runners([await _resident(each, cards) for each in others]), terms)
         if known is not None and known.answers and table.fits is not False:
             found.append(name)
     return found
@@ -198,7 +198,7 @@ def refuse_too_large(plan: Plan, settings: Settings, tell: OnProgress) -> OnProg
                 for other, each in plan.codex.profiles.items()
                 if not model_names.same(each.model, name)
             ]
-            raise budget_error(budget.rows(_merge_runners(weighed), terms), others)
+            raise budget_error(card_budget.rows(_merge_runners(weighed), terms), others)
 
     return on_progress
 
@@ -262,7 +262,7 @@ def _needs(runner: PlannedRunner) -> str:
 
 
 def _gib(size: int) -> str:
-    return f"{size / budget.GIB:.2f} GiB"
+    return f"{size / card_budget.GIB:.2f} GiB"
 
 
 async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
@@ -271,7 +271,7 @@ async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
     residents = [runner.resident for runner in table.runners]
     for kind in sorted(ELEMENT, key=lambda kind: -ELEMENT[kind]):
         smaller = ELEMENT[kind] < ELEMENT[table.terms.kv_type]
-        if smaller and budget.rows(residents, replace(table.terms, kv_type=kind)).fits:
+        if smaller and card_budget.rows(residents, replace(table.terms, kv_type=kind)).fits:
             found.append(f'set OLLAMA_KV_CACHE_TYPE={kind} for the daemon and kv_type = "{kind}" in batos.toml')
             break
     for name, profile in plan.codex.profiles.items():

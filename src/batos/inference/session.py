@@ -19,9 +19,9 @@ from batos.inference.journal import Journal, Record
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.ollama.chat import REPEATED
-from batos.inference.vram.card import Card
+from batos.inference.vram.call_scheduler import ALL
 from batos.inference.vram.placement import Placement
-from batos.inference.vram.scheduler import ALL
+from batos.inference.vram.shared_card import SharedCard
 from batos.protocol.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
 from batos.protocol.event_payloads import (
     INFERENCE_END,
@@ -93,8 +93,8 @@ class Session:
     #: Further marks of each model beside the usual ones, by the model's name.
     marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: The card that it shares with all sessions, where its calls have their turns; None: they need none.
-    card: Card | None = None
-    #: How much its calls matter: the higher go first.
+    card: SharedCard | None = None
+    #: The priority of its calls: the higher go first.
     priority: int = 0
     #: Where each model that was looked at lies, by name.
     placements: dict[str, Placement] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
 from batos.inference.journal import Journal
 from batos.inference.session import Thinks
-from batos.inference.vram.card import Card
+from batos.inference.vram.shared_card import SharedCard
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generation_limits import GenerationLimits, GenerationQuota
 from batos.methods.generation.generations import Generations
@@ -38,7 +38,7 @@ class RuntimeParts:
     image: LivingImage
     journal: Journal
     bridge: Thinks
-    card: Card
+    card: SharedCard
     events: Events
     clock: Callable[[], datetime]
     lifecycle: MethodLifecycle

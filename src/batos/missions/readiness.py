@@ -24,7 +24,7 @@ from batos.image.writer import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
-from batos.inference.vram.card import Card
+from batos.inference.vram.shared_card import SharedCard
 from batos.memory.search.recollection import Recollection
 from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, Rates
 from batos.minds.stopping import StopRequest
@@ -66,7 +66,7 @@ class ReadinessParts:
     image: LivingImage
     journal: Journal
     publisher: Publisher
-    card: Card
+    card: SharedCard
     events: Events
     clock: Callable[[], datetime]
     methods: MethodRuntime

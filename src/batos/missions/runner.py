@@ -31,7 +31,7 @@ from batos.inference.embedder import Embeds
 from batos.inference.journal import Journal, is_of_model
 from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session, Thinks
-from batos.inference.vram.card import Card
+from batos.inference.vram.shared_card import SharedCard
 from batos.memory.search.recollection import Recollection
 from batos.methods.execution.summoning import Appeared
 from batos.methods.generation import generation_limits, growth
@@ -131,7 +131,7 @@ class MissionRunner:
     #: The digest of each of the daemon's models, by name, read once at the start.
     digests: Mapping[str, str]
     #: The card on which the calls of all missions have their turns.
-    card: Card
+    card: SharedCard
     #: The runtime of methods.
     methods: MethodRuntime = field(default_factory=MethodRuntime)
     #: Recalls from the documents of the image; None: nothing is remembered.

@@ -84,7 +84,7 @@ def distinct_names(tools: tuple[ToolDeclaration, ...] | None) -> tuple[ToolDecla
 CallOutcome: TypeAlias = Literal["done", "failed", "refused", "unknown"]
 
 
-class ToolCallDocument(TypedDict):
+class LentCallDocument(TypedDict):
     """The event `mission.tool_call`: a call that the asker's program is to make and to answer by `tool_result`.
 
     `from_external`: an argument derives from a document, a page or a tool's reply, so that the person is asked before.

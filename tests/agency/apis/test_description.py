@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batos.agency.apis.api_operations import Operation, Parameter
 from batos.agency.apis.description import read_description
-from batos.agency.apis.operations import Operation, Parameter
-from batos.agency.apis.sources import describe
+from batos.agency.apis.method_sources import describe
 from batos.records.tools import READING, REQUEST
 
 APIS = Path(__file__).parents[3] / "bench" / "agency_apis"
@@ -56,7 +56,7 @@ def test_a_description_in_markdown() -> None:
     """A description in markdown."""
     found = operation(MARKDOWN, "forecast_")
     assert found.path == "/v1/forecast"
-    assert found.required == ["city"]
+    assert found.required_names == ["city"]
     assert parameter(found, "days").kind == "integer"
     assert parameter(found, "units").choices == ("metric", "imperial")
     assert found.replies == ({"city": "Brest", "days": [{"date": "2026-12-01", "max": 12.5}]},)
@@ -76,7 +76,7 @@ def test_a_description_in_prose() -> None:
         "/departures gives the next departures; pass the port as `from` (required), and `to` narrows it."
     )
     found = operation(text, "departures_")
-    assert (found.path, found.required) == ("/v1/departures", ["from"])
+    assert (found.path, found.required_names) == ("/v1/departures", ["from"])
     assert parameter(operation(text, "fares_"), "island").place == "path"
 
 

@@ -15,8 +15,8 @@ from tests.inference.still_clock import on_still_clock
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
-from batos.inference.vram.card import Card
 from batos.inference.vram.placement import LOADED, Bases, Watch, place_of, wants_card
+from batos.inference.vram.shared_card import SharedCard
 from batos.protocol.errors import ModelMissing, OllamaUnreachable
 from batos.protocol.event_payloads import EVENTS
 from ollama_emulator.emulator import Emulator, Options
@@ -172,7 +172,7 @@ async def test_a_paid_answer_is_written_before_it_is_looked() -> None:
     daemon = Daemon([runner(digest=DIGEST, vram=40)], hangs=True)
     async with desk() as at:
         bridge = CountedBridge()
-        session = at.session(bridge, card=Card(daemon, Events()))
+        session = at.session(bridge, card=SharedCard(daemon, Events()))
         asking = asyncio.ensure_future(session.think(asked(), step()))
         await until(lambda: "ps" in daemon.asked)
         assert [record.state for record in at.records()] == ["done"]
@@ -181,7 +181,7 @@ async def test_a_paid_answer_is_written_before_it_is_looked() -> None:
             await asking
         at.open()
         daemon.hangs = False
-        again = at.session(bridge, card=Card(daemon, Events()))
+        again = at.session(bridge, card=SharedCard(daemon, Events()))
         await again.think(asked(), step())
         assert sum(bridge.begun.values()) == 1
         # What comes from the journal loads nothing.

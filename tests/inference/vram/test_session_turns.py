@@ -11,7 +11,7 @@ from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 from batos.events import Events
 from batos.inference.cost import SpendingLimits
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
-from batos.inference.vram.card import Card
+from batos.inference.vram.shared_card import SharedCard
 from batos.protocol.errors import ModelMissing, Refused, TimedOut
 
 
@@ -27,9 +27,9 @@ class UnknownModels:
         raise ModelMissing(model)
 
 
-def one_at_a_time() -> Card:
+def one_at_a_time() -> SharedCard:
     """Return a card whose runners answer one call of a mission at a time."""
-    return Card(UnknownModels(), Events(log=False), 1)
+    return SharedCard(UnknownModels(), Events(log=False), 1)
 
 
 async def test_calls_take_turns_as_the_session_is_told() -> None:

@@ -22,8 +22,8 @@ from batos.client.keys import Keyring
 from batos.protocol.errors import Busy
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
-from batos.server.http.asking import Following, Inbox, StreamItem
 from batos.server.http.citation_marks import LineNumbers
+from batos.server.http.client_missions import Following, Inbox, StreamItem
 from batos.server.http.connections import DoorLimits
 from batos.server.http.http_door import HttpDoor
 from ollama_emulator.emulator import Options

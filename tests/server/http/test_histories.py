@@ -27,7 +27,7 @@ def assistant(text: str) -> dict[str, Any]:
 
 
 def ask(door: OpenDoor, *messages: dict[str, Any], **more: Any) -> tuple[dict[str, Any], str]:
-    """ClientQuestion with a history; the brief, and the answer as the client has it then."""
+    """Ask with a history; the brief, and the answer as the client has it then."""
     reply = door.chat(*messages, **more)
     assert reply.status_code == 200, reply.text
     brief = door.mission(reply.headers["x-batos-mission"])["brief"]

@@ -9,9 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
-from batos.agency.apis.blocks import CALLS, Block, blocks_of
-from batos.agency.apis.examples import inline_examples, read_example, value_in
-from batos.agency.apis.operations import (
+from batos.agency.apis.api_operations import (
     MOST_OPERATIONS,
     ApiDescription,
     Json,
@@ -20,9 +18,11 @@ from batos.agency.apis.operations import (
     matches,
     variables,
 )
-from batos.agency.apis.parameters import listed, named, settle, with_kind
+from batos.agency.apis.blocks import CALLS, Block, blocks_of
+from batos.agency.apis.examples import inline_examples, read_example, value_in
+from batos.agency.apis.parameters import listed_parameters, named_parameters, settle, with_kind
 
-#: What the blocks of a section are about, by the words before them.
+#: The subject of the blocks of a section, by the words before them.
 Mode: TypeAlias = Literal["", "parameters", "reply", "error"]
 
 _ERROR: Final = re.compile(
@@ -62,7 +62,7 @@ _PLACEHOLDER: Final = re.compile(r"[{<\[$]|^:\w|^[A-Z][A-Z_]{2,}$|^\.\.\.$|^YOUR
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _ShownCall:
     """A call as it stands in a block: `query` are its parameters with the values that it shows."""
 
     method: str
@@ -74,9 +74,9 @@ class _Call:
 
 @dataclass(slots=True)
 class _Section:
-    """What is known of an operation while its blocks are read."""
+    """An operation as far as it is known while its blocks are read."""
 
-    call: _Call
+    call: _ShownCall
     parameters: dict[str, Parameter] = field(default_factory=dict)
     replies: list[Json] = field(default_factory=list)
     errors: list[Json] = field(default_factory=list)
@@ -100,9 +100,9 @@ def read_description(text: str) -> ApiDescription:
 # -- calls
 
 
-def _calls(blocks: Sequence[Block]) -> list[_Call]:
+def _calls(blocks: Sequence[Block]) -> list[_ShownCall]:
     """Return the calls that are operations, each at its first place, below the base path of the addresses."""
-    found: list[_Call] = []
+    found: list[_ShownCall] = []
     bases: list[tuple[int, str]] = []
     for number, block in enumerate(blocks):
         for match in CALLS.finditer(block.text):
@@ -143,7 +143,7 @@ def _curl_method(text: str, match: re.Match[str]) -> str:
     return "POST" if match["address"] and re.search(r"\s(?:-d|--data)\s", text) else "GET"
 
 
-def _read_call(method: str, where: str, block: int) -> _Call:
+def _read_call(method: str, where: str, block: int) -> _ShownCall:
     """Return a call of a path or address: other forms of names in a path become `{name}`."""
     where = re.sub(r"\[[?&]([^\]]*)\]", r"&\1", where).rstrip(".,;:)*")
     target = _ORIGIN.sub("", where)
@@ -160,7 +160,7 @@ def _read_call(method: str, where: str, block: int) -> _Call:
         for name, _, value in given
         if re.fullmatch(r"[\w.\[\]{}<>-]+", unquote(name))
     )
-    return _Call(method, "/".join(segments).rstrip("/") or "/", shown, block, target != where)
+    return _ShownCall(method, "/".join(segments).rstrip("/") or "/", shown, block, target != where)
 
 
 def _segment(text: str) -> str:
@@ -183,27 +183,27 @@ def _name(text: str) -> str:
     return re.sub(r"\W+", "_", text.partition(":")[0].strip()).strip("_") or "value"
 
 
-def _below(call: _Call, base: str) -> _Call:
+def _below(call: _ShownCall, base: str) -> _ShownCall:
     """Return a call with the base path before its own, unless it has that already."""
     begins = call.path == base or call.path.startswith(f"{base}/")
     return call if not base or begins else replace(call, path=base + call.path)
 
 
-def _distinct(calls: Sequence[_Call]) -> list[_Call]:
+def _distinct(calls: Sequence[_ShownCall]) -> list[_ShownCall]:
     """Return each operation once: a call with values of another one's path is an example of that one."""
     templates = [each for each in calls if variables(each.path)]
-    made: dict[tuple[str, str], _Call] = {}
+    made: dict[tuple[str, str], _ShownCall] = {}
     for call in calls:
         own = next((each for each in templates if _is_example(call, each)), call)
         before = made.get((own.method, own.path))
         if before is None:
-            made[own.method, own.path] = replace(own, query=_joined(own.query, call.query), block=call.block)
+            made[own.method, own.path] = replace(own, query=_join(own.query, call.query), block=call.block)
         else:
-            made[own.method, own.path] = replace(before, query=_joined(before.query, call.query))
+            made[own.method, own.path] = replace(before, query=_join(before.query, call.query))
     return list(made.values())
 
 
-def _is_example(call: _Call, template: _Call) -> bool:
+def _is_example(call: _ShownCall, template: _ShownCall) -> bool:
     """Test if a call is one of another operation, with values: a plain word in its path is an operation's own."""
     if call.method != template.method or call.path == template.path or not matches(template.path, call.path):
         return False
@@ -214,7 +214,7 @@ def _is_example(call: _Call, template: _Call) -> bool:
     return call.is_address or not all(re.fullmatch(r"[a-z_-]+", each) for each in values)
 
 
-def _joined(one: Sequence[Parameter], other: Sequence[Parameter]) -> tuple[Parameter, ...]:
+def _join(one: Sequence[Parameter], other: Sequence[Parameter]) -> tuple[Parameter, ...]:
     kept = {each.name: each for each in one}
     for each in other:
         before = kept.get(each.name)
@@ -225,7 +225,7 @@ def _joined(one: Sequence[Parameter], other: Sequence[Parameter]) -> tuple[Param
 # -- the section of each operation
 
 
-def _sections(blocks: Sequence[Block], calls: Sequence[_Call]) -> list[_Section]:
+def _sections(blocks: Sequence[Block], calls: Sequence[_ShownCall]) -> list[_Section]:
     """Return what the blocks say of each operation: those from its heading, or its call, to the next one's."""
     starts = [_start(blocks, calls, at) for at in range(len(calls))]
     ends = [*starts[1:], len(blocks)][: len(calls)]
@@ -238,7 +238,7 @@ def _sections(blocks: Sequence[Block], calls: Sequence[_Call]) -> list[_Section]
     return found
 
 
-def _start(blocks: Sequence[Block], calls: Sequence[_Call], at: int) -> int:
+def _start(blocks: Sequence[Block], calls: Sequence[_ShownCall], at: int) -> int:
     """Return the first block of a section: the heading over the call, if no other call stands under it."""
     call, before = calls[at].block, calls[at - 1].block if at else -1
     until = calls[at + 1].block if at + 1 < len(calls) else len(blocks)
@@ -271,7 +271,7 @@ def _read_blocks(section: _Section, blocks: Sequence[Block], *, alone: bool) -> 
             _read_sentence(section, block.text, mode, alone=False)
         else:
             plain = _read_sentence(section, block.text, mode, alone=False, lists=False)
-            _add(section, listed(plain, is_row=block.kind == "row"))
+            _add(section, listed_parameters(plain, is_row=block.kind == "row"))
 
 
 def _read_sentence(section: _Section, text: str, mode: Mode, *, alone: bool, lists: bool = True) -> str:
@@ -280,7 +280,7 @@ def _read_sentence(section: _Section, text: str, mode: Mode, *, alone: bool, lis
         _add_reply(section, inline, "error" if _ERROR.search(text) else mode or "reply")
         text = text.replace(written, " ")
     if lists and mode not in ("reply", "error") and (alone or _TAKES.search(text)):
-        _add(section, named(text))
+        _add(section, named_parameters(text))
     return text
 
 
@@ -302,7 +302,8 @@ def _read_code(section: _Section, code: str, mode: Mode) -> None:
     value = read_example(text)
     lines = [re.match(r"\s*([\w.-]+)\s{2,}(\S.*)$", each) for each in code.strip().split("\n")]
     if value is None and mode not in ("reply", "error") and all(lines):
-        _add(section, [one for each in lines if each for one in listed(f"{each[1]}\t{each[2]}", is_row=True)])
+        rows = [f"{each[1]}\t{each[2]}" for each in lines if each]
+        _add(section, [one for row in rows for one in listed_parameters(row, is_row=True)])
     elif value is None:
         if mode == "reply" and not CALLS.search(code) and code.strip() and "{" not in code:
             section.replies.append(code.strip())

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from batos.agency.apis.operations import Json
+from batos.agency.apis.api_operations import Json
 
 #: Turns a form with types for values into JSON, step by step.
 _TYPED: Final = (
@@ -37,10 +37,10 @@ def _json(text: str) -> Json:
     plain = re.sub(r"(?m)(?<!:)//.*$|(?<=[\s,{\[])#.*$", "", text)
     plain = re.sub(r",?\s*(?:\.\.\.|…)\s*(?=[}\],]|$)|(?<=[\[{,])\s*(?:\.\.\.|…)", "", plain)
     plain = re.sub(r",(\s*[}\]])", r"\1", plain)
-    return _decode(text.strip())[0] or _decode(plain.strip())[0] or _decode(_typed(plain.strip()))[0]
+    return _decode(text.strip())[0] or _decode(plain.strip())[0] or _decode(_quoted_json(plain.strip()))[0]
 
 
-def _typed(text: str) -> str:
+def _quoted_json(text: str) -> str:
     """Return JSON for a form in which keys are bare and types stand for values, as programmers write them."""
     for pattern, put in _TYPED:
         text = re.sub(pattern, put, text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from batos.agency.apis.operations import Parameter
+from batos.agency.apis.api_operations import Parameter
 
 _IDENTIFIER: Final = r"[A-Za-z][\w.\[\]-]{0,40}"
 _REQUIRED: Final = re.compile(r"(?i)\b(?:required|mandatory|must|obligatory|need(?:s|ed)?|always)\b")
@@ -39,18 +39,18 @@ _NOT_NAMES: Final = re.compile(
 )
 
 
-def listed(text: str, *, is_row: bool) -> list[Parameter]:
+def listed_parameters(text: str, *, is_row: bool) -> list[Parameter]:
     """Return the parameter of an item or a row of a table; [] where it names none."""
     if is_row:
         name, *cells = text.split("\t")
         name = name.strip("`*' \"")
         if not re.fullmatch(_IDENTIFIER, name) or _NOT_NAMES.fullmatch(name):
             return []
-        return [_made(name, " ".join(map(_cell, cells)))]
+        return [_parameter(name, " ".join(map(_cell, cells)))]
     match = _ITEM.match(text)
     if match is None or _NOT_NAMES.fullmatch(match[1]) or _is_sentence(text, match):
-        return named(text)
-    return [_made(match[1], f"{match[2] or ''} {match[3]}")]
+        return named_parameters(text)
+    return [_parameter(match[1], f"{match[2] or ''} {match[3]}")]
 
 
 def _is_sentence(text: str, item: re.Match[str]) -> bool:
@@ -65,7 +65,7 @@ def _cell(text: str) -> str:
     return "optional" if re.fullmatch(r"(?i)no|optional|false|-", text) else text
 
 
-def named(text: str) -> list[Parameter]:
+def named_parameters(text: str) -> list[Parameter]:
     """Return the parameters that a sentence names: words in code, or behind the word `parameter`."""
     found: list[Parameter] = []
     spans = [(match.start(), match.end(), match[1], match[2] or "") for match in _CODE.finditer(text)]
@@ -82,7 +82,7 @@ def named(text: str) -> list[Parameter]:
         until = spans[at + 1][0] if at + 1 < len(spans) and spans[at + 1][2] not in values else len(text)
         before = re.split(r"[,;.]| and ", text[:begin])[-1]
         told = f"{before} {text[end:until]}" if len(spans) > 1 else f"{text[:begin]} {text[end:]}"
-        found.append(replace(_made(name, told), example="" if example[:1] in "{<" else example))
+        found.append(replace(_parameter(name, told), example="" if example[:1] in "{<" else example))
     return found
 
 
@@ -95,7 +95,7 @@ def settle(one: Parameter, other: Parameter) -> Parameter:
     )  # fmt: skip
 
 
-def _made(name: str, told: str) -> Parameter:
+def _parameter(name: str, told: str) -> Parameter:
     """Return the parameter of a name and the words about it."""
     words = " ".join(told.replace("\t", " ").split()).strip(" -:–—")
     required, optional = _REQUIRED.search(words), _NOT_REQUIRED.search(words)

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypedDict
 
-from batos.agency.apis import shapes
+from batos.agency.apis import reply_shapes
+from batos.agency.apis.api_operations import Operation
 from batos.agency.apis.description import read_description
-from batos.agency.apis.operations import Operation
-from batos.agency.apis.shapes import Shape
-from batos.agency.apis.sources import describe
+from batos.agency.apis.method_sources import describe
+from batos.agency.apis.reply_shapes import Shape
 from batos.image import roots
 from batos.image.records import SLOT_TRUST
 from batos.image.roots import Root
@@ -82,7 +82,7 @@ def describe_grant(root: Root, capability: UvmObject, description: str, secret_h
     if not text:
         what = f"nothing declares {name!r}"
         raise Refused(what, field="description", remedy="Give its description: --description FILE.")
-    calls = [" ".join([each.name, *map(str.upper, each.required)]) for each in read_description(text).operations]
+    calls = [" ".join([each.name, *map(str.upper, each.required_names)]) for each in read_description(text).operations]
     capability.declares, capability.secret_header, capability.calls = description, secret_header, calls
 
 
@@ -125,7 +125,7 @@ def known_shape(obj: UvmObject, operation: Operation) -> Shape | None:
         shape: Shape = kept["shape"]
         return shape
     examples = [each for each in operation.replies if not isinstance(each, str)]
-    return shapes.merge(map(shapes.shape_of, examples)) if examples else None
+    return reply_shapes.merge(map(reply_shapes.shape_of, examples)) if examples else None
 
 
 def fold(root: Root, mission: str, payload: ApiReplyPayload) -> None:
@@ -140,11 +140,11 @@ def fold(root: Root, mission: str, payload: ApiReplyPayload) -> None:
         return
     again = [each for each in before["made_again"] if _within(each, payload["at"])] if before is not None else []
     selector = tools.READING + operation.name
-    broken = shapes.breaks(payload["changes"]) or selector not in own_slots(obj)
+    broken = reply_shapes.breaks(payload["changes"]) or selector not in own_slots(obj)
     if broken and len(again) < MOST_AGAIN and _wish_anew(root, obj, operation, payload):
         again.append(payload["at"])
     elif broken and selector in own_slots(obj):
-        methods.redeclare(root, obj, selector, None, payload["at"], _told(payload))
+        methods.redeclare(root, obj, selector, None, payload["at"], _withdrawal(payload))
     fixtures[operation.name] = Fixture(
         shape=payload["shape"], digest=payload["digest"], at=payload["at"], mission=mission,
         changes=[*payload["changes"]], made_again=again,
@@ -155,23 +155,23 @@ def fold(root: Root, mission: str, payload: ApiReplyPayload) -> None:
 def _wish_anew(root: Root, obj: UvmObject, operation: Operation, payload: ApiReplyPayload) -> bool:
     """Put an intent with the new shape in the place of the reading; False: the shape cannot be told to a coder.
 
-    It derives from a reply, so that a person is asked before a method is made of it.
+    The intent derives from a reply, so that a person is asked before a method is made of it.
     """
     try:
-        examples = shapes.examples_of(payload["shape"])
+        examples = reply_shapes.examples_of(payload["shape"])
     except ValueError:
         return False
     selector = tools.READING + operation.name
     text = describe(replace(operation, replies=tuple(examples)), selector)
     signature = f"{selector}(self, status, headers, body)"
     wish = Intent(text=text, signature=signature, may_learn=True, kind="tool")
-    methods.redeclare(root, obj, selector, wish, payload["at"], _told(payload))
+    methods.redeclare(root, obj, selector, wish, payload["at"], _withdrawal(payload))
     setattr(obj, selector, wish)
     setattr(obj, SLOT_TRUST, {**(own_slots(obj).get(SLOT_TRUST) or {}), selector: "external"})
     return True
 
 
-def _told(payload: ApiReplyPayload) -> tuple[str, str]:
+def _withdrawal(payload: ApiReplyPayload) -> tuple[str, str]:
     """Return who withdrew a reading, and why."""
     return "the service", f"its replies have changed: {'; '.join(payload['changes'][:3])}"
 

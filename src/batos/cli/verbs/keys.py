@@ -86,9 +86,9 @@ def list_(called: VerbCall) -> int:
 def new(called: VerbCall, name: str, address: str | None, out: str | None, is_for_http: bool) -> int:
     """Make a key: for a client on another machine, in a file to copy to it; on this machine for one that uses HTTP.
 
-    Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. It may
-    ask, and see what it asked; it may not govern. Else, on the client: `batos VERB --server FILE`, BATOS_SERVER, or
-    `server` in batos.toml. Only that file has the secret half.
+    Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. Its
+    client may ask, and see what it asked; it may not govern. Else, on the client: `batos VERB --server FILE`,
+    BATOS_SERVER, or `server` in batos.toml. Only that file has the secret half.
     """
     if is_for_http and (address or out):
         raise click.UsageError("--http makes no file: leave --address and --out out.")

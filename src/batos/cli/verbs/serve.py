@@ -206,7 +206,7 @@ async def open_server(
 def _door(dispatcher: Dispatcher, ring: Keyring, settings: Settings, by: str) -> HttpDoor | None:
     """Return the door of HTTP; None where it stays closed: but for a person's server it is opened only where asked.
 
-    What it needs is loaded here, so that a server without it is none the larger.
+    The modules that it needs are loaded here, so that a server without it is none the larger.
     """
     if settings.http == "off" or (by != "person" and "http" not in settings.model_fields_set):
         return None

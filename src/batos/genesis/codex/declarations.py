@@ -13,9 +13,9 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict
 
+from batos.agency.apis.api_operations import Operation, signature_of
 from batos.agency.apis.description import read_description
-from batos.agency.apis.operations import Operation, signature_of
-from batos.agency.apis.sources import describe
+from batos.agency.apis.method_sources import describe
 from batos.genesis.codex.value_checks import (
     CLOSED,
     Flag,

@@ -15,9 +15,9 @@ KEPT_ALIVE: Final = 240.0
 
 
 class Runner(NamedTuple):
-    """What a call needs in memory: a base's blob, and the adapters and options that it is loaded with.
+    """A runner that a call needs in memory: a base's blob, and the adapters and options that it is loaded with.
 
-    The daemon keeps one runner of a base. One that is not `on_card` is on the processor, and in nobody's way.
+    The daemon keeps one runner of a base. A runner that is not `on_card` is on the processor, and in nobody's way.
     """
 
     base: str
@@ -69,7 +69,7 @@ class Residents:
         if seconds >= LOADED:
             self._seconds[runner.base] = (self._seconds.get(runner.base, seconds) + seconds) / 2
             if not is_expected and used is not None and used[1] and now - used[0] < KEPT_ALIVE:
-                # What was loaded last took its place, and has lost it again.
+                # The base that was loaded last took its place, and has lost it again.
                 self._apart.add(frozenset((runner.base, used[1][-1])))
                 self._there = [each for each in self._there if each.base != used[1][-1]]
         elif is_expected and expected is not None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
 from batos.agency.api_transport import is_own
-from batos.agency.apis import shapes
-from batos.agency.apis.operations import ApiRequest, Json, Operation, check_request
-from batos.agency.apis.sources import is_failure
+from batos.agency.apis import reply_shapes
+from batos.agency.apis.api_operations import ApiRequest, Json, Operation, check_request
+from batos.agency.apis.method_sources import is_failure
 from batos.agency.look_ups import leaving
 from batos.agency.look_ups.web_addresses import parse_address
 from batos.agency.records import api_records, effect_records, look_up_records
@@ -45,7 +45,7 @@ _MORE: Final = frozenset({"next", "next_page", "nextPage", "next_cursor", "curso
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """What an operation answered: its value, or the document itself where no method reads it, or why there is none.
+    """The answer of an operation: its value, or the document itself where no method reads it, or why there is none.
 
     `note` says what a reader must know of it: that the service changed, or that there is more.
     """
@@ -67,7 +67,7 @@ class ApiAnswer:
 
 
 @dataclass(slots=True)
-class _Call:
+class _OperationCall:
     """A call of one operation within a mission."""
 
     context: MindContext
@@ -135,12 +135,12 @@ async def call_api(
     operation = api_records.operation_at(receiver, selector)
     if operation is None:
         raise MessageNotUnderstood(str(own_slots(receiver).get(NAME)), selector)
-    call = _Call(context, receiver, operation, path)
+    call = _OperationCall(context, receiver, operation, path)
     grant = primitives.find_capability(context, (call.name,))
     made = await call.send_method(REQUEST, bind(operation, args))
     request = made if is_failure(made) else check_request(operation, made)
     if not isinstance(request, ApiRequest):
-        raise MethodFailed(f"{REQUEST}{operation.name} of {call.name}: {told(request)}")
+        raise MethodFailed(f"{REQUEST}{operation.name} of {call.name}: {failure_line(request)}")
     reply = await _reply(call, grant, request)
     return await _read(call, reply)
 
@@ -155,12 +155,12 @@ async def answer_message(context: MindContext, receiver: UvmObject, args: Sequen
 def bind(operation: Operation, args: Sequence[Json]) -> dict[str, Json]:
     """Return the arguments of an operation by name. Raises: ObjectError: they are others.
 
-    >>> from batos.agency.apis.operations import Parameter
+    >>> from batos.agency.apis.api_operations import Parameter
     >>> near = Operation("near_", "/near", parameters=(Parameter("limit"), Parameter("city", is_required=True)))
     >>> bind(near, ["Brest", 3])
     {'city': 'Brest', 'limit': 3}
     """
-    known = [*operation.required, *(each.name for each in operation.parameters if not each.is_required)]
+    known = [*operation.required_names, *(each.name for each in operation.parameters if not each.is_required)]
     given: dict[str, Json]
     if len(args) == 1 and isinstance(args[0], dict):
         given = {name: value for name, value in args[0].items() if value is not None}
@@ -169,14 +169,14 @@ def bind(operation: Operation, args: Sequence[Json]) -> dict[str, Json]:
     else:
         raise ObjectError(f"{operation.name!r} takes ({', '.join(known)}), and was given {len(args)} arguments")
     foreign = [name for name in given if name not in known]
-    missing = [name for name in operation.required if name not in given]
+    missing = [name for name in operation.required_names if name not in given]
     if foreign or missing or any(isinstance(each, dict | list) for each in given.values()):
         what = f"has no {foreign[0]!r}" if foreign else f"needs {missing[0]!r}" if missing else "takes plain values"
         raise ObjectError(f"{operation.name!r} {what}: it takes ({', '.join(known)})")
     return given
 
 
-async def _reply(call: _Call, grant: UvmObject, request: ApiRequest) -> Mapping[str, Json]:
+async def _reply(call: _OperationCall, grant: UvmObject, request: ApiRequest) -> Mapping[str, Json]:
     """Return the reply from the journal, or send the request and write down what came.
 
     Raises: Refused: the grant is used up or has ended, or words would leave that are not of the question.
@@ -204,14 +204,14 @@ async def _reply(call: _Call, grant: UvmObject, request: ApiRequest) -> Mapping[
     return await io.outside.perform(OutsideCall(call.path, "api", asked), act)
 
 
-async def _read(call: _Call, reply: Mapping[str, Json]) -> ApiAnswer:
+async def _read(call: _OperationCall, reply: Mapping[str, Json]) -> ApiAnswer:
     """Return what the reply says; one of another shape than before is told, and given as it is."""
     body = str(reply["body"])
     answer = ApiAnswer(call.operation, str(reply["address"]), str(reply["at"]), body)
     changes = _watch(call, reply)
     call.context.trace.trusts.append("external")
     reads = lookup(call.receiver, READING + call.operation.name) is not None
-    if shapes.breaks(changes) or not reads:
+    if reply_shapes.breaks(changes) or not reads:
         note = f"(The replies of {call.name} have changed: {'; '.join(changes[:3])}.)" if changes and reads else ""
         return _raw(answer, reply, note)
     try:
@@ -223,8 +223,8 @@ async def _read(call: _Call, reply: Mapping[str, Json]) -> ApiAnswer:
             (each for each in call.context.trace.api_replies if each["operation"] == call.operation.name), None
         )
         if first is None or changes or api_records.known_shape(call.receiver, call.operation) is not None:
-            return _with(answer, failure=told(value))
-        first["changes"].append(f"the reading says: {told(value)}")  # it was made without having seen a reply
+            return _with(answer, failure=failure_line(value))
+        first["changes"].append(f"the reading says: {failure_line(value)}")  # it was made without having seen a reply
         return _raw(answer, reply, "")
     more = isinstance(value, dict) and any(value.get(each) for each in _MORE)
     pages = value.get("pages") if isinstance(value, dict) else None
@@ -245,7 +245,7 @@ def _with(
     return ApiAnswer(answer.operation, answer.address, answer.at, answer.body, value, failure, note, is_raw)
 
 
-def _watch(call: _Call, reply: Mapping[str, Json]) -> list[str]:
+def _watch(call: _OperationCall, reply: Mapping[str, Json]) -> list[str]:
     """Return how a good reply differs in its shape from those before, and note the shape where it is new."""
     try:
         value: Json = json.loads(str(reply["body"])) if reply["status"] == 200 else None
@@ -253,9 +253,9 @@ def _watch(call: _Call, reply: Mapping[str, Json]) -> list[str]:
         return []
     if value is None or _is_error(call.operation, value):
         return []
-    known, shape = api_records.known_shape(call.receiver, call.operation), shapes.shape_of(value)
-    changes = [] if known is None else shapes.differences(known, value)
-    whole = shape if known is None or shapes.breaks(changes) else shapes.merge([known, shape])
+    known, shape = api_records.known_shape(call.receiver, call.operation), reply_shapes.shape_of(value)
+    changes = [] if known is None else reply_shapes.differences(known, value)
+    whole = shape if known is None or reply_shapes.breaks(changes) else reply_shapes.merge([known, shape])
     form = json.dumps(whole, sort_keys=True)
     payload = ApiReplyPayload(
         object=call.name, operation=call.operation.name, shape=whole, changes=changes, at=str(reply["at"]),
@@ -277,7 +277,7 @@ def _is_error(operation: Operation, value: Json) -> bool:
     )
 
 
-def told(failure: object) -> str:
+def failure_line(failure: object) -> str:
     """Return a failure in one line of at most 300 characters."""
     text = str(failure["failure"]) if isinstance(failure, dict) else str(failure)
     return " ".join(text.split())[:300]

@@ -22,7 +22,7 @@ from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Thinks
-from batos.inference.vram.card import Card
+from batos.inference.vram.shared_card import SharedCard
 from batos.methods.generation import dialogue, lean_request
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.described_methods import BY_DESCRIPTION, ExampleDialogue, draft, operation_of
@@ -190,7 +190,7 @@ def absent_intent(root: Root, message: briefs.Message) -> Intent | None:
         return None
     declared = {each.selector: each.signature for each in api_of(intent.text)[0]}
     for each in read_description(intent.text).operations if tools.is_described(declared) else ():
-        declared[each.name] = f"{each.name}({', '.join(each.required)})"
+        declared[each.name] = f"{each.name}({', '.join(each.required_names)})"
     if message.selector not in declared:
         signatures = ", ".join(declared.values())
         raise MessageNotUnderstood(message.receiver, message.selector).advise(f"Its API declares {signatures}.")
@@ -213,7 +213,7 @@ class GenerationDeps:
     #: The description of the language of methods for the coder (guardian/dialect).
     dialect: str
     #: The card on which the coder's calls have their turns; None: each goes to the daemon at once.
-    card: Card | None = None
+    card: SharedCard | None = None
 
     @property
     def dialect_digest(self) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from batos.agency.apis import sources
+from batos.agency.apis import method_sources
+from batos.agency.apis.api_operations import Json, Operation, check_request
 from batos.agency.apis.description import read_description
 from batos.agency.apis.examples import read_example
-from batos.agency.apis.operations import Json, Operation, check_request
 from batos.inference.decide import sample_differently
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session, Step
@@ -30,7 +30,7 @@ from batos.records.tools import READING, REQUEST
 #: The words of the provenance for a source, and for an example.
 COMPUTED: Final = "its source was computed from the description"
 SHOWN: Final = "the coder wrote the example of a reply, with words of the description alone"
-#: Who made a method of which no model wrote anything.
+#: The maker of a method of which no model wrote anything.
 BY_DESCRIPTION: Final = "its description"
 #: The most times that the coder is asked for an example.
 ATTEMPTS: Final = 4
@@ -100,9 +100,10 @@ async def draft(wanted: MethodSpec, trial: Trial, ask: Ask) -> TrialResult:
 async def _draft_request(operation: Operation, trial: Trial) -> TrialResult:
     """Try the method that makes requests: each is what the description says, and passes the kernel's own check."""
     checks = [
-        Check([each], result=sources.request_for(operation, each)) for each in sources.sample_arguments(operation)
+        Check([each], result=method_sources.request_for(operation, each))
+        for each in method_sources.sample_arguments(operation)
     ]
-    judged = await trial.source(sources.request_source(operation), checks)
+    judged = await trial.source(method_sources.request_source(operation), checks)
     told = [check_request(operation, each.result) for each in checks]
     faults = [each for each in told if isinstance(each, str)]
     return replace(judged, faults=(*judged.faults, *faults), changes=(COMPUTED,))
@@ -110,9 +111,9 @@ async def _draft_request(operation: Operation, trial: Trial) -> TrialResult:
 
 async def _draft_reading(operation: Operation, trial: Trial) -> TrialResult:
     """Try the method that reads replies: each example gives its value, and each broken reply a failure."""
-    source = sources.reading_source(operation) or ""
+    source = method_sources.reading_source(operation) or ""
     checks = [Check([200, {}, _body(each)], result=each) for each in operation.replies]
-    broken = sources.broken_replies(operation.replies)
+    broken = method_sources.broken_replies(operation.replies)
     failing = [Check([500, {}, ""], result={"failure": "the status is 500, and the reply is no JSON"})]
     if isinstance(operation.replies[0], str):
         failing = [Check([500, {}, ""], result={"failure": "the status is 500"})]
@@ -121,9 +122,9 @@ async def _draft_reading(operation: Operation, trial: Trial) -> TrialResult:
         return judged
     faults, rehearsal = [], Rehearsal(trial.cell)
     for what, status, body in broken:
-        if len(body) <= sources.MOST_BODY:  # a longer one never reaches a method
+        if len(body) <= method_sources.MOST_BODY:  # a longer one never reaches a method
             value = await _value(judged, rehearsal, status, body)
-            faults += [] if sources.is_failure(value) else [f"of {what} it makes a value: declare a failure"]
+            faults += [] if method_sources.is_failure(value) else [f"of {what} it makes a value: declare a failure"]
     return replace(judged, faults=tuple(faults))
 
 

@@ -53,7 +53,7 @@ class GenerationRequest:
     insists: bool
     #: The mission's accounts of earlier generations; those that it began count against its limit.
     learned: Sequence[LearntDocument] = ()
-    #: How much the mission's calls matter, and so those of the generation.
+    #: The priority of the mission's calls, and so of those of the generation.
     priority: int = 0
     #: A commit that was the newest before the image was read for this; None: an open mission keeps it from erasure.
     read_at: bytes | None = None

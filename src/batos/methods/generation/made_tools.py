@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from batos.agency.api_transport import is_own
-from batos.agency.apis import shapes
+from batos.agency.apis import reply_shapes
+from batos.agency.apis.api_operations import ApiDescription, Json, Operation
 from batos.agency.apis.description import read_description
-from batos.agency.apis.operations import ApiDescription, Json, Operation
 from batos.agency.look_ups.web_addresses import parse_address
 from batos.agency.records import api_records, look_up_records
 from batos.agency.records.schedule_records import DOOR
@@ -93,7 +93,7 @@ def _tool(grant: UvmObject, operation: Operation) -> Tool:
     slots = own_slots(grant)
     shown = [each.example for each in operation.parameters if each.example][:_EXAMPLES]
     purpose = f"{str(slots['name']).replace('_', ' ')}: {operation.purpose}"[:200]
-    if gives := ", ".join(dict.fromkeys(shapes.words_of(operation.replies))):
+    if gives := ", ".join(dict.fromkeys(reply_shapes.words_of(operation.replies))):
         purpose = f"{purpose}: {gives}"[:_PURPOSE]
     local = is_own(parse_address(str(slots["target"])))
     return Tool(f"{slots['name']}.{operation.name}", purpose, operation.schema(), "made", local=local, examples=shown)

@@ -336,7 +336,7 @@ def _tools(holder: UvmObject) -> Iterator[str]:
             yield f"tools.{_call_form(name, value)}"
         text = _api_of(name, value)
         for each in read_description(text).operations if text else ():
-            yield _line(f"tools.{name}.{each.name}({', '.join(each.required)}): {each.purpose}")
+            yield _line(f"tools.{name}.{each.name}({', '.join(each.required_names)}): {each.purpose}")
 
 
 def _api_of(name: str, value: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from batos.agency import asking, granting, schedule_rules
+from batos.agency import effect_questions, granting, schedule_rules
 from batos.agency.records import schedule_records
 from batos.agency.records.schedule_records import EntryData, ScheduleBrief, ScheduleData, ScheduleOrder
 from batos.agency.schedule_rules import Rule
@@ -79,7 +79,7 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
             return {
                 "entries": [_entry(root, *each) for each in shown],
                 "unread": sum(not each["is_read"] for _, each in kept),
-                "waiting": asking.count_unwatched(root, given.user, iso(of.clock())),
+                "waiting": effect_questions.count_unwatched(root, given.user, iso(of.clock())),
             }
 
     return dict(

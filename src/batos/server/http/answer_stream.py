@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from batos.protocol.mission_documents import MissionDocument
-from batos.server.http.asking import ClientMissions, ClientQuestion, Following
 from batos.server.http.citation_marks import url_citations, with_marks
+from batos.server.http.client_missions import ClientMissions, ClientQuestion, Following
 from batos.server.http.http_exchange import Exchange
 
 #: Stands between words that were withdrawn and the answer in their place.
@@ -18,7 +18,7 @@ _RULED_OFF = "\n\n---\n\n"
 
 
 class Piece(NamedTuple):
-    """What a face sends next: a piece of the answer, a line of progress, or nothing but a sign of life."""
+    """The next thing that a face sends: a piece of the answer, a line of progress, or nothing but a sign of life."""
 
     kind: Literal["answer", "progress", "beat"]
     text: str = ""

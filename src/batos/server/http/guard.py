@@ -41,7 +41,7 @@ class Admission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Knock:
-    """What the guard is shown of a request; `server` is the address at which it arrived."""
+    """The part of a request that the guard is shown; `server` is the address at which it arrived."""
 
     method: str
     path: str

@@ -79,7 +79,7 @@ def exchanges_of(earlier: Sequence[SentMessage]) -> list[str]:
 
 
 class Histories:
-    """The answered turns of clients, by digests. They are read anew from the image at a start: nothing else is kept."""
+    """The answered turns of clients, by digests, read anew from the image at a start: nothing else is kept."""
 
     def __init__(self, image: LivingImage) -> None:
         self._image = image

@@ -17,7 +17,7 @@ from batos.protocol.errors import BatosError, Busy, ConfigError, InternalError
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guests import guest_share
 from batos.server.http import http_errors
-from batos.server.http.asking import ClientMissions
+from batos.server.http.client_missions import ClientMissions
 from batos.server.http.connections import Connection, DoorLimits, Listener
 from batos.server.http.guard import Guard, Knock, read_headers
 from batos.server.http.histories import Histories

@@ -91,8 +91,8 @@ def status_of(error: BatosError) -> int:
 def words_of(error: BatosError) -> str:
     """Return an error's message, ended by its remedy.
 
-    >>> words_of(BatosError("it is closed", remedy="Open it."))
-    'it is closed. Open it.'
+    >>> words_of(BatosError("the image is closed", remedy="Open it."))
+    'the image is closed. Open it.'
     """
     message, remedy = error.message.strip(), error.remedy
     if not remedy or remedy == UsageError.remedy:  # that one is for who types commands

@@ -83,7 +83,7 @@ class Exchange:
                     )
                 room.held += len(message["body"])
                 if room.held > room.limits.bodies:
-                    raise Busy("too much is being sent at once", remedy="ClientQuestion again in a moment.")
+                    raise Busy("too much is being sent at once", remedy="Ask again in a moment.")
         finally:
             room.held -= min(len(body), room.held)
         self.connection.end_request()
@@ -111,7 +111,7 @@ class Exchange:
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def reply(self, status: int, media: str, body: bytes) -> None:
-        """Send a whole reply. What the client has sent beyond what was read ends its connection."""
+        """Send a whole reply. Bytes of the client beyond those that were read end its connection."""
         if self.connection.began is not None:
             self.more["connection"] = "close"
         await self.begin(status, media, len(body))

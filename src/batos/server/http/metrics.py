@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from batos.missions.counters import FIRST_TOKEN, MISSION
 from batos.protocol.server_documents import MindStatus
-from batos.server.http.asking import ClientMissions
+from batos.server.http.client_missions import ClientMissions
 from batos.server.http.http_exchange import Exchange
 
 MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"

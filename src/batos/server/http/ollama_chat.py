@@ -10,14 +10,14 @@ from batos.protocol.errors import BatosError, BriefError
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream
-from batos.server.http.asking import ClientMissions, ClientQuestion
+from batos.server.http.client_missions import ClientMissions, ClientQuestion
 from batos.server.http.door_models import ModelChoice, choose
 from batos.server.http.http_errors import words_of
 from batos.server.http.http_exchange import NDJSON, Exchange, encode
 from batos.server.http.openai_chat import note_ignored
 from batos.server.http.sent_messages import SentMessages, read_messages, read_options, text_of
 
-#: Which of the two endpoints: they differ in where the text stands.
+#: The two endpoints, which differ in where the text stands.
 Endpoint: TypeAlias = Literal["chat", "generate"]
 #: The options that a brief has too, by their names there.
 _OPTIONS: Final[Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""What Ollama's clients ask of models: lists and cards, from the image and never from a model; and vectors of texts."""
+"""Replies to what Ollama's clients ask of models: lists and cards, from the image alone; and vectors of texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from batos import __version__
 from batos.minds.context_building import persona_of, thinking_of
 from batos.protocol.errors import NotFound, Refused
-from batos.server.http.asking import ClientMissions
+from batos.server.http.client_missions import ClientMissions
 from batos.server.http.door_models import ModelChoice, for_ollama, names
 from batos.server.http.http_errors import UnknownModel
 from batos.server.http.http_exchange import Exchange
@@ -21,11 +21,11 @@ from batos.server.http.sent_messages import clean
 
 #: The version whose wire is spoken here; ours is in a header.
 _WIRE: Final = "0.33.0"
-#: What each model can: it answers, and tells its progress as thinking where that is asked for.
+#: The abilities of each model: it answers, and tells its progress as thinking where that is asked for.
 _CAPABILITIES: Final = ("completion", "thinking")
 #: The window in tokens before the first genesis.
 _WINDOW: Final = 4_096
-#: How long a model is said to stay loaded.
+#: The time that a model is said to stay loaded.
 _STAYS: Final = timedelta(minutes=5)
 
 

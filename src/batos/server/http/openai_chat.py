@@ -13,18 +13,18 @@ from batos.protocol.errors import BatosError, BriefError, ModelMissing
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream, Piece
-from batos.server.http.asking import ClientMissions, ClientQuestion
+from batos.server.http.client_missions import ClientMissions, ClientQuestion
 from batos.server.http.door_models import choose, names
 from batos.server.http.http_errors import openai_error
 from batos.server.http.http_exchange import SSE, Exchange, encode, event
 from batos.server.http.sent_messages import clean, read_messages, read_options
 
-#: What a request may have and a brief has too, by its name there.
+#: The fields of a request that a brief has too, by their names there.
 OPTIONS: Final[Mapping[str, str]] = {
     "temperature": "temperature", "top_p": "top_p", "seed": "seed", "max_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
 }  # fmt: skip
-#: What is read, or means nothing where it has its usual value.
+#: Fields that are read, or mean nothing where they have their usual value.
 _READ: Final = frozenset({
     *OPTIONS, "messages", "model", "stream", "stream_options", "response_format", "n", "logprobs", "tool_choice",
     "modalities", "input", "instructions", "previous_response_id", "background", "text", "store", "max_output_tokens",

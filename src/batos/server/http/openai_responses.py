@@ -12,7 +12,7 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.wire_messages import mission_error
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream
-from batos.server.http.asking import ClientMissions, ClientQuestion
+from batos.server.http.client_missions import ClientMissions, ClientQuestion
 from batos.server.http.door_models import choose
 from batos.server.http.http_errors import openai_error
 from batos.server.http.http_exchange import SSE, Exchange, event

@@ -14,7 +14,7 @@ _ROLES: Final = {"system": "system", "developer": "system", "user": "user", "ass
 _TEXTS: Final = frozenset({"text", "input_text", "output_text", "refusal"})
 #: Characters of each end of a question that is too long for a brief; the whole of it is a file.
 _ENDS: Final = 4_000
-#: What clients send, in one message by itself, to name a chat or to propose what might be asked next.
+#: Texts that clients send, in one message by itself, to name a chat or to propose what might be asked next.
 _CHORE: Final = re.compile(
     r"\A\s*(?:### Task:\s|Provide a concise, 5-word-or-less title|Create a concise, 3-5 word (?:phrase|title)"
     r"|Given the following[^\n]{0,120}title for the chat|Summari[sz]e in a \d+-word title)",

@@ -53,7 +53,7 @@ class Parameter:
 class Operation:
     """An operation that reads: `section` are the words about it, `replies` and `errors` examples of bodies.
 
-    `path` is a template. What would change something is none: effects go through a sink.
+    `path` is a template. A request that would change something is none: effects go through a sink.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Operation:
     section: str = ""
 
     @property
-    def required(self) -> list[str]:
+    def required_names(self) -> list[str]:
         """Return the names of the parameters without which it cannot be asked."""
         return [each.name for each in self.parameters if each.is_required]
 
@@ -73,13 +73,13 @@ class Operation:
         """Return the JSON schema of its arguments: one flat object."""
         properties = {each.name: each.schema() for each in self.parameters}
         return {
-            "type": "object", "properties": properties, "required": self.required, "additionalProperties": False,
+            "type": "object", "properties": properties, "required": self.required_names, "additionalProperties": False,
         }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ApiDescription:
-    """What a description says: its operations, and the header in which it wants a secret ("" for none)."""
+    """The content of a description: its operations, and the header in which it wants a secret ("" for none)."""
 
     operations: tuple[Operation, ...] = ()
     secret_header: str = ""
@@ -153,5 +153,5 @@ def _query_fault(operation: Operation, query: object) -> str:
             return f"the description has no parameter {str(name)[:40]!r}: it has {', '.join(sorted(known)) or 'none'}"
         if not isinstance(value, str) or len(value) > _MOST_VALUE or _CONTROL.search(value):
             return f"the parameter {name!r} is no plain text"
-    missing = [each for each in operation.required if each in known and each not in query]
+    missing = [each for each in operation.required_names if each in known and each not in query]
     return f"the parameter {missing[0]!r} is missing" if missing else ""

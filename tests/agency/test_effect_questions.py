@@ -20,7 +20,7 @@ from tests.image.installing import install
 from tests.image.open_image import child, open_image
 from tests.waiting import HANG
 
-from batos.agency import asking
+from batos.agency import effect_questions
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import EffectData
 from batos.image import roots
@@ -260,12 +260,13 @@ class _Answers:
             grant="g", oid=oid, operation="effect.post", payload=payload, nonce=effect_records.nonce_of(capability),
             fingerprint=effect_records.fingerprint_of(oid, "effect.post", payload), trust="user", number=1,
         )  # fmt: skip
-        made = effect_records.fold(root, mission, effect, asking.find_reason_to_ask)
+        made = effect_records.fold(root, mission, effect, effect_questions.find_reason_to_ask)
         name = f"e-{mission[2:]}-01"
         self.effects.append(name)
         self.lineages[name] = effect_records.lineage_of(root, mission), effect["fingerprint"]
         if made is not None:
-            question = approvals.ApprovalQuestion(f"a-{number:04d}", asking.question_about(root, made, ""), "1", "5")
+            asked = effect_questions.question_about(root, made, "")
+            question = approvals.ApprovalQuestion(f"a-{number:04d}", asked, "1", "5")
             made["approval"] = approvals.ask(root, question).name
 
     def _answer(self, root: Root, name: str, what: str) -> None:
@@ -286,4 +287,4 @@ class _Answers:
             if said is not None:
                 if said.changed:
                     self.said[name] = said.word
-                asking.settle(root, said, "2")
+                effect_questions.settle(root, said, "2")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from batos.agency.apis.operations import Json
+from batos.agency.apis.api_operations import Json
 
 #: A shape: the name of a type, a list with the shape of its items, or keys with shapes (`key?` may be missing; `*` is
 #: every key of a map whose keys are data).

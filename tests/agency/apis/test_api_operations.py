@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.agency.apis.operations import ApiRequest, Operation, Parameter, check_request, matches
+from batos.agency.apis.api_operations import ApiRequest, Operation, Parameter, check_request, matches
 
 TIDES = Operation(
     "tides_", "/v2/harbours/{harbour}/tides",

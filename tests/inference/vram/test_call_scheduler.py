@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from batos.inference.vram.call_scheduler import ALL, BOUND, KEPT, LEAST_WORK, Call, CallScheduler, common
 from batos.inference.vram.residents import KEPT_ALIVE, LOAD_SECONDS, Residents, Runner
-from batos.inference.vram.scheduler import ALL, BOUND, KEPT, LEAST_WORK, Call, Scheduler, common
 from virtual_time_side import run_virtually
 
 ROBIN, BRICK, BABS = (Runner("base", (name,)) for name in ("robin", "brick", "babs"))
@@ -25,7 +25,7 @@ RUNNERS = (ROBIN, BRICK, BABS, TWIN)
 class Card:
     """A card that loads for LOAD_SECONDS, and keeps one runner of a base; both bases fit together."""
 
-    scheduler: Scheduler
+    scheduler: CallScheduler
     there: dict[str, Runner] = field(default_factory=dict)
     busy: Counter[Runner] = field(default_factory=Counter)
     #: The names of the calls in the order in which they began, and when each ended its wait.
@@ -77,7 +77,7 @@ async def work(card: Card, calls: Sequence[tuple[str, Call, float, float]]) -> C
 
 def done(calls: Sequence[tuple[str, Call, float, float]], many: int = 1) -> Card:
     """Return the card after all calls."""
-    return run_virtually(work(Card(Scheduler(many)), calls))
+    return run_virtually(work(Card(CallScheduler(many)), calls))
 
 
 # -- laws
@@ -95,7 +95,7 @@ def test_whoever_leaves_nothing_is_lost(
     """Each call has its turn or has left before it; at a base one runner is at work; at the end nobody holds a turn."""
 
     async def crowd() -> Card:
-        card = Card(Scheduler(many))
+        card = Card(CallScheduler(many))
 
         async def one(number: int) -> None:
             runner, mission, priority, at, seconds, leaves = rows[number]
@@ -194,7 +194,7 @@ def test_loads_go_one_at_a_time() -> None:
     """Two runners of two bases that come together: the second waits until the first has answered something."""
 
     async def both() -> float:
-        card = Card(Scheduler())
+        card = Card(CallScheduler())
         await work(card, [("one", Call(ROBIN), 30.0, 0.0), ("two", Call(TWIN), 1.0, 0.0)])
         return card.waited["two"]
 
@@ -205,7 +205,7 @@ def test_a_mission_finds_its_runner_again() -> None:
     """Between two of its calls another's would load; it waits for a moment, and only while the mission runs."""
 
     async def turns(*, attended: bool) -> list[str]:
-        card = Card(Scheduler(1))
+        card = Card(CallScheduler(1))
 
         async def mission() -> None:
             for number in range(3):
@@ -228,7 +228,7 @@ def test_another_missions_call_is_sent_while_one_is_answered() -> None:
     """The daemon has no pause between two; where it answers both at once, it is known to answer so many."""
 
     async def sent() -> tuple[int, int, int]:
-        scheduler, end = Scheduler(1), asyncio.Event()
+        scheduler, end = CallScheduler(1), asyncio.Event()
         had: list[str] = []
 
         async def call(mission: str, *, answers: bool) -> None:

@@ -31,7 +31,7 @@ Door: TypeAlias = Literal["openai", "ollama"]
 
 
 class StreamItem(NamedTuple):
-    """What a stream tells: a word of the answer, progress in a line, that words are withdrawn, or that it goes on."""
+    """A thing that a stream tells: a word, progress in a line, that words are withdrawn, or that the stream goes on."""
 
     kind: Literal["word", "mark", "progress", "retracted", "beat"]
     text: str = ""
@@ -43,19 +43,19 @@ _BEAT: Final = StreamItem("beat")
 
 @dataclass(frozen=True, slots=True)
 class ClientQuestion:
-    """What a face has read of a request. `fields` are those of a brief that the client has named itself."""
+    """A question as a face has read it. `fields` are those of a brief that the client has named itself."""
 
     door: Door
     model: ModelChoice
     said: SentMessages
     fields: Mapping[str, Any] = field(default_factory=dict)
     client: str = ""
-    #: Whether earlier messages make a conversation; else the question stands alone, or replies by its fields.
+    #: True if earlier messages make a conversation; else the question stands alone, or replies by its fields.
     remembers: bool = True
 
 
 class Inbox:
-    """What was told and is not sent yet: words in a row are one, so that a slow reader holds up nobody."""
+    """The items that were told and are not sent yet: words in a row are one, so that a slow reader holds up nobody."""
 
     def __init__(self) -> None:
         self._waiting: deque[StreamItem] = deque()
@@ -108,7 +108,7 @@ class Following:
 
     def __init__(self, beat: float, lines: LineNumbers) -> None:
         self.mission = ""
-        #: What came before the question, as a chain of digests; None: no history is kept of it.
+        #: The turns before the question, as a chain of digests; None: no history is kept of it.
         self.history: str | None = None
         self.inbox = Inbox()
         self.work: asyncio.Future[dict[str, Any]] | None = None
@@ -211,7 +211,7 @@ class ClientMissions:
         return guest(came_in) or self.dispatcher.uvm.settings.asker
 
     async def call(self, verb: str, args: Mapping[str, object], came_in: str) -> dict[str, Any]:
-        """ClientQuestion a verb for a client, within its rights. Raises: BatosError: as the verb."""
+        """Call a verb for a client, within its rights. Raises: BatosError: as the verb."""
         limited = limit_guest(verb, args, came_in)
         return await self.dispatcher.handle(verb, limited, lambda *_event: None, lambda _told: None)
 
@@ -362,4 +362,4 @@ def _file(name: str, text: str) -> File:
 
 def stopping() -> NoServer:
     """Return the error of a stream that is ended because the server stops."""
-    return NoServer("the server stops; accepted missions are kept", remedy="ClientQuestion again when the server runs.")
+    return NoServer("the server stops; accepted missions are kept", remedy="Ask again when the server runs.")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from batos.agency.apis import shapes
-from batos.agency.apis.operations import FAILURE, Json, Operation, Parameter
-from batos.agency.apis.shapes import EVERY, Shape
+from batos.agency.apis import reply_shapes
+from batos.agency.apis.api_operations import FAILURE, Json, Operation, Parameter
+from batos.agency.apis.reply_shapes import EVERY, Shape
 from batos.records.tools import READING, REQUEST
 
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
@@ -114,7 +114,7 @@ def request_source(operation: Operation) -> str:
     query = [each.name for each in operation.parameters if each.place == "query"]
     return _REQUEST_SOURCE.format(
         selector=REQUEST + operation.name, path=_path_expression(operation.path),
-        required=json.dumps(operation.required), query=json.dumps(query),
+        required=json.dumps(operation.required_names), query=json.dumps(query),
     )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def reading_source(operation: Operation) -> str | None:
     selector, first = READING + operation.name, operation.replies[0]
     if isinstance(first, str):
         return _TEXT_SOURCE.format(selector=selector, most=MOST_BODY)
-    shape = shapes.merge(map(shapes.shape_of, operation.replies))
+    shape = reply_shapes.merge(map(reply_shapes.shape_of, operation.replies))
     errors = [each for each in _ERRORS if not _holds(operation.replies, each)]
     main = main_place(shape)
     return _READING_SOURCE.format(
@@ -187,15 +187,15 @@ def _literal(shape: Shape) -> str:
 def describe(operation: Operation, selector: str) -> str:
     """Return what one of its methods is for, in the form that a description has: from it the method is made again."""
     lines = [f"GET {operation.path}", "", operation.purpose.replace("`", "'"), "", "Parameters:", ""]
-    lines += [f"- `{each.name}` ({each.kind}, {_told(each)})" for each in operation.parameters]
+    lines += [f"- `{each.name}` ({each.kind}, {_words_of(each)})" for each in operation.parameters]
     if selector.startswith(READING):
         shown = [("Reply", each) for each in operation.replies] + [("Error", each) for each in operation.errors]
-        lines += [f"\n{kind}:\n\n```\n{_shown(each)}\n```" for kind, each in shown]
+        lines += [f"\n{kind}:\n\n```\n{_reply_text(each)}\n```" for kind, each in shown]
         lines += [] if operation.replies else ["", "The reply:", "", operation.section]
     return "\n".join(lines)
 
 
-def _told(parameter: Parameter) -> str:
+def _words_of(parameter: Parameter) -> str:
     """Return what is known of a parameter, in words that are read again."""
     said = ["required" if parameter.is_required else "optional"]
     said += [f"one of {', '.join(f'`{each}`' for each in parameter.choices)}"] if parameter.choices else []
@@ -203,7 +203,7 @@ def _told(parameter: Parameter) -> str:
     return ", ".join(said)
 
 
-def _shown(reply: Json) -> str:
+def _reply_text(reply: Json) -> str:
     return reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
 
 
@@ -217,7 +217,7 @@ def sample_arguments(operation: Operation) -> list[dict[str, Json]]:
     every: dict[str, Json] = {
         each.name: next(iter(each.choices), "") or each.example or values[each.kind] for each in operation.parameters
     }
-    return [every, {name: every[name] for name in operation.required}]
+    return [every, {name: every[name] for name in operation.required_names}]
 
 
 def request_for(operation: Operation, arguments: dict[str, Json]) -> dict[str, Json]:
@@ -237,7 +237,7 @@ def request_for(operation: Operation, arguments: dict[str, Json]) -> dict[str, J
 
 def broken_replies(replies: Sequence[Json]) -> Iterator[tuple[str, int, str]]:
     """Yield (what is wrong, status, body) of replies made of good ones: each must be declared a failure."""
-    reply, shape = replies[0], shapes.merge(map(shapes.shape_of, replies))
+    reply, shape = replies[0], reply_shapes.merge(map(reply_shapes.shape_of, replies))
     text = reply if isinstance(reply, str) else json.dumps(reply)
     yield "a wrong status", 500, text
     yield "an error with status 404", 404, '{"error": "not found"}'
@@ -253,15 +253,15 @@ def broken_replies(replies: Sequence[Json]) -> Iterator[tuple[str, int, str]]:
             yield f"a reply without `{name}`", 200, json.dumps({key: reply[key] for key in reply if key != name})
     main = main_place(shape)
     if main or isinstance(reply, list):
-        yield "an empty list", 200, json.dumps(_emptied(reply, main))
+        yield "an empty list", 200, json.dumps(_without_items(reply, main))
 
 
-def _emptied(reply: Json, place: list[str]) -> Json:
+def _without_items(reply: Json, place: list[str]) -> Json:
     """Return a reply in which the list at a place has no items."""
     if not place or not isinstance(reply, dict):
         return []
     inner = reply[place[0]]
-    return {**reply, place[0]: _emptied(inner, place[1:]) if place[1:] else type(inner)() if inner else inner}
+    return {**reply, place[0]: _without_items(inner, place[1:]) if place[1:] else type(inner)() if inner else inner}
 
 
 def is_failure(value: object) -> bool:

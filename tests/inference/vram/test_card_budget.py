@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.inference.conftest import MakeBridge
 from tests.inference.raw_server import reply, serving
 
-from batos.inference.vram import budget
-from batos.inference.vram.budget import ELEMENT, GIB, STEP, Cache, Resident, Terms, cache_of, rows, usable_of
+from batos.inference.vram import card_budget
+from batos.inference.vram.card_budget import ELEMENT, GIB, STEP, Cache, Resident, Terms, cache_of, rows, usable_of
 from batos.protocol.errors import RequestRejected, WireError
 
 KIB = 1 << 10
@@ -81,10 +81,10 @@ def test_metadata_that_does_not_tell(said: dict[str, Any]) -> None:
 
 def test_arrays_are_held_back() -> None:
     """A null among the heads is an array that a verbose show gives; a number or nothing is not."""
-    assert budget.lacks_arrays(info(attention__head_count_kv=None))
-    assert budget.lacks_arrays(info(attention__head_count=None))
-    assert not budget.lacks_arrays(LLAMA_8B)
-    assert not budget.lacks_arrays({})
+    assert card_budget.lacks_arrays(info(attention__head_count_kv=None))
+    assert card_budget.lacks_arrays(info(attention__head_count=None))
+    assert not card_budget.lacks_arrays(LLAMA_8B)
+    assert not card_budget.lacks_arrays({})
 
 
 def known(said: dict[str, Any]) -> Cache:

@@ -51,7 +51,7 @@ class Call:
 class _Waiting:
     call: Call
     came: float
-    turn: asyncio.Future[Turn]
+    turn: asyncio.Future[CallTurn]
 
 
 class _Wish(NamedTuple):
@@ -65,10 +65,10 @@ class _Wish(NamedTuple):
 
 
 @dataclass(slots=True)
-class Scheduler:
+class CallScheduler:
     """Gives turns to the calls of all sessions of one event loop. A runner answers `many` calls at a time.
 
-    One call of another mission goes to the daemon before its turn, so that the daemon has no pause between two. Where
+    A call of another mission goes to the daemon before its turn, so that the daemon has no pause between two. Where
     it turns out to answer both at once, `many` grows. `bound` are the seconds within which a call has its runner loaded
     where the card can do what is asked of it. Times are those of the loop's clock.
     """
@@ -76,11 +76,11 @@ class Scheduler:
     many: int = ALL
     bound: float = BOUND
     residents: Residents = field(default_factory=Residents)
-    #: How many turns began with a load.
+    #: The number of turns that began with a load.
     loads: int = 0
     _waiting: list[_Waiting] = field(default_factory=list)
     #: The calls that have a turn at each runner, and how many of them have had a token.
-    _turns: defaultdict[Runner, list[Turn]] = field(default_factory=lambda: defaultdict(list))
+    _turns: defaultdict[Runner, list[CallTurn]] = field(default_factory=lambda: defaultdict(list))
     _last: dict[Runner, Messages] = field(default_factory=dict)
     #: The runner that is being loaded, until its first call has had a token: the daemon loads one at a time.
     _loading: Runner | None = None
@@ -108,13 +108,13 @@ class Scheduler:
                 self._advance()
 
     @asynccontextmanager
-    async def turn(self, call: Call) -> AsyncIterator[Turn]:
+    async def turn(self, call: Call) -> AsyncIterator[CallTurn]:
         """Wait until a call may be made, and hold its place while inside.
 
         Raises: TimeoutError: its turn did not come in time.
         """
         if not call.runner.on_card:
-            yield Turn(self, call)
+            yield CallTurn(self, call)
             return
         async with asyncio.timeout(call.within):
             turn = await self._begin(call)
@@ -129,7 +129,7 @@ class Scheduler:
 
     # -- waiting
 
-    async def _begin(self, call: Call) -> Turn:
+    async def _begin(self, call: Call) -> CallTurn:
         loop = asyncio.get_running_loop()
         kept = self._kept.get(call.mission)
         if kept is not None and kept[0] != call.runner:
@@ -147,7 +147,7 @@ class Scheduler:
                 self._end(waiting.turn.result())
             raise
 
-    def _end(self, turn: Turn) -> None:
+    def _end(self, turn: CallTurn) -> None:
         call = turn.call
         self._turns[call.runner].remove(turn)
         if call.runner == self._loading:
@@ -157,7 +157,7 @@ class Scheduler:
             self._kept[call.mission] = call.runner, asyncio.get_running_loop().time() + pause
         self._advance()
 
-    def note_token(self, turn: Turn) -> None:
+    def note_token(self, turn: CallTurn) -> None:
         """Note that a call has had its first token: its runner is loaded, and answers so many at a time."""
         turn.has_token = True
         runner = turn.call.runner
@@ -220,14 +220,14 @@ class Scheduler:
         """Test if a runner may be loaded over: it is idle and unwanted, or the other matters more, or is overdue."""
         ranks = [self._rank(each, now) for each in self._waiting if each.call.runner == victim]
         if not ranks:
-            return not self._turns[victim] and self._kept_until(victim, now) <= now
+            return not self._turns[victim] and self._end_of_keep(victim, now) <= now
         is_due = wish.overdue and now - self._loaded_at.get(victim, -math.inf) >= self._least_work(victim)
         return wish.rank > max(ranks) or (bool(is_due) and wish.rank == max(ranks))
 
     def _least_work(self, runner: Runner) -> float:
         return (1 + LEAST_WORK) * self.residents.load_seconds(runner)
 
-    def _kept_until(self, runner: Runner, now: float) -> float:
+    def _end_of_keep(self, runner: Runner, now: float) -> float:
         return max((end for kept, end in self._kept.values() if kept == runner), default=now)
 
     def _serve(self, now: float) -> None:
@@ -252,7 +252,7 @@ class Scheduler:
         return len(under_way) == self.many and rank >= 0 and is_alone and self._loading != call.runner
 
     def _go(self, waiting: _Waiting) -> None:
-        turn = Turn(self, waiting.call)
+        turn = CallTurn(self, waiting.call)
         self._waiting.remove(waiting)
         self._turns[waiting.call.runner].append(turn)
         self._last[waiting.call.runner] = waiting.call.messages
@@ -274,10 +274,10 @@ class Scheduler:
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class CallTurn:
     """The turn of a call."""
 
-    scheduler: Scheduler
+    scheduler: CallScheduler
     call: Call
     has_token: bool = False
 

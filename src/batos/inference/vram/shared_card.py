@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from batos.events import Events
 from batos.inference.ollama.chat import ChatRequest, runner_key
+from batos.inference.vram.call_scheduler import ALL, BOUND, Call, CallScheduler, CallTurn
 from batos.inference.vram.placement import LOOK_SECONDS, Bases, Looks, Placement, Watch, wants_card
 from batos.inference.vram.residents import Runner
-from batos.inference.vram.scheduler import ALL, BOUND, Call, Scheduler, Turn
 from batos.protocol.errors import OllamaError
 
 
 @dataclass(slots=True)
-class Card:
+class SharedCard:
     """The card behind one daemon, for the calls of one event loop; `many` is how many a runner answers at once.
 
     `bound` are the seconds after which a call that waits for a load is overdue.
@@ -26,19 +26,19 @@ class Card:
     events: Events
     many: int = ALL
     bound: float = BOUND
-    scheduler: Scheduler = field(init=False)
+    scheduler: CallScheduler = field(init=False)
     _bases: Bases = field(init=False)
     _watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
-        self.scheduler = Scheduler(self.many, self.bound)
+        self.scheduler = CallScheduler(self.many, self.bound)
         self._bases = Bases(self.daemon)
         self._watch = Watch(self.daemon, self.events, self._bases)
 
     @asynccontextmanager
     async def turn(
         self, request: ChatRequest, digest: str, mission: str, priority: int = 0, within: float | None = None
-    ) -> AsyncIterator[Turn]:
+    ) -> AsyncIterator[CallTurn]:
         """Wait until a mission's call may be made, and hold its place while inside; `digest` is its model's.
 
         Raises: TimeoutError: its turn did not come within so many seconds.
