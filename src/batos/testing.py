@@ -124,11 +124,9 @@ class ScriptedBridge:
         if isinstance(said, BatosError):
             raise said
         tokens, most = max(1, len(said) // 4), int(request.options.get("num_predict", 1 << 20))
+        ended = "length" if tokens > most else "stop"
         if tokens > most:
             said, tokens = said[: 4 * most], most
-            ended = "length"
-        else:
-            ended = "stop"
         said, thought, _ = thoughts.part_values(said) if request.schema else thoughts.part(said)
         if on_token is not None:
             for piece in (said[: len(said) // 2], said[len(said) // 2 :]):
@@ -193,10 +191,11 @@ class ScriptedBridge:
         yield PullProgress("success")
 
     async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """Return a bare card of a model that can do what any is named for; ModelMissing."""
+        """Return a bare card of a model that can do what any is named for; personas share a base. ModelMissing."""
         if model not in self.rows:
             raise ModelMissing(model)
-        weights = f"FROM /blobs/sha256-{self.rows[model].digest}"
+        base = _row("base") if model.startswith("batos-") else self.rows[model]
+        weights = f"FROM /blobs/sha256-{base.digest}"
         return ModelCard(model, ("completion", "embedding"), {}, weights, "", "", "llama", "", "")
 
     async def ps(self) -> Sequence[RunnerRow]:

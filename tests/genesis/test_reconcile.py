@@ -62,6 +62,7 @@ async def test_an_intent_that_is_declared_anew_retires_its_method(stage: Stage) 
 
 async def test_a_codex_that_changes_nothing_of_a_model(stage: Stage) -> None:
     """House rules are in the prompt and in no model: they act at the next mission, and nothing is made."""
+    await stage.ask()  # the first call of a model looks at what it was made from
     stage.edit("mind.toml", "- Answer every", "- Be brief.\n- Answer every")
     requests = await stage.asked_for(stage.ask())
     assert requests == ["GET /api/tags"]
@@ -102,7 +103,8 @@ async def test_a_model_that_somebody_changed_is_made_again(stage: Stage) -> None
 
 
 async def test_what_a_mission_asks_for_when_nothing_changed(stage: Stage) -> None:
-    """One request before it thinks; genesis and a process' first mission take two."""
+    """One request before it thinks; genesis and a process' first mission take two, and a model's first call one."""
+    assert await stage.asked_for(stage.ask()) == ["GET /api/tags", "POST /api/show"]
     assert await stage.asked_for(stage.ask()) == ["GET /api/tags"]
     assert await stage.genesis_asks() == ["GET /api/version", "GET /api/tags"]
     settings = stage.uvm.settings.model_copy(update={"image": "memory://other"})
@@ -114,6 +116,7 @@ async def test_what_a_mission_asks_for_when_nothing_changed(stage: Stage) -> Non
 
 async def test_missions_that_begin_together_share_a_look(stage: Stage) -> None:
     """Of eight at once the first looks, and one of those that came meanwhile looks for all of them."""
+    await stage.ask()  # the first call of a model looks at what it was made from
     turn = stage.uvm.reconciler.turn
     stage.stall("/api/tags")
 

@@ -251,7 +251,7 @@ def test_messages_are_made_in_one_module() -> None:
                 isinstance(key, ast.Constant) and key.value == "role" for key in node.keys
             ):
                 makers.add(path.relative_to(root).as_posix())
-    coder = {f"methods/generation/{each}.py" for each in ("attempt", "dialogue", "lean_request")}
+    coder = {f"methods/generation/{each}.py" for each in ("attempt", "described_methods", "dialogue", "lean_request")}
     assert makers == {"minds/prompt.py", *coder}
 
 
