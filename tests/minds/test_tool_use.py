@@ -121,6 +121,18 @@ async def test_a_failure_is_told_and_is_no_evidence(tmp_path: Path, pages: Folde
     assert [each["failure"] for each in shown["provenance"]["tools"]] == ["the server answered 503"]
 
 
+async def test_a_hit_that_nothing_takes_fails_no_mission(tmp_path: Path, pages: FolderTools) -> None:
+    """A hit whose address is beyond all bounds is a failure of its fetch, and the question is answered all the same."""
+    pages.hit = f"{SITE}{'x' * 5_000}"
+    async with mind_with(tmp_path, Giver(pages), answering("I do not know.")) as uvm:
+        shown = await uvm.missions.ask({"text": BUILT, "effort": "reflex"})
+    assert [(each["tool"], bool(each["failure"])) for each in shown["provenance"]["tools"]] == [
+        ("pages.search_", False),
+        ("pages.fetch_", True),
+    ]
+    assert shown["answer"].endswith("I do not know.")
+
+
 async def test_orders_of_a_page_are_only_quoted(tmp_path: Path, pages: FolderTools) -> None:
     """A page that gives orders is evidence within its fence; no effect comes of it, and no other tool is called."""
     bridge = answering("The ferry to Laeso leaves at 07:40.")

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from batos.agency.look_ups.web_addresses import LONGEST
 from batos.agency.toolbox import Tool, ToolResult, ToolText
+from batos.protocol.errors import ObjectError
 
 AT = "2026-11-30T09:00:00.000Z"
 SITE = "https://harbour.example/"
@@ -30,6 +32,8 @@ class FolderTools:
     folder: Path
     made: list[tuple[str, Mapping[str, object], str]] = field(default_factory=list)
     fails: str = ""
+    #: The address of a hit that a search brings in place of its own.
+    hit: str = ""
 
     def tools(self) -> Sequence[Tool]:
         """A search, whose hits are snippets, and what fetches one."""
@@ -45,8 +49,12 @@ class FolderTools:
             return ToolResult(failure=self.fails)
         if name == "pages.fetch_":
             file = str(arguments["address"]).removeprefix(SITE)
+            if len(file) > LONGEST:
+                raise ObjectError("an address has at most 2,048 characters")
             text = (self.folder / file).read_text(encoding="utf-8")
             return ToolResult((ToolText(file, text, f"{SITE}{file}", AT),))
+        if self.hit:
+            return ToolResult((ToolText("A page", "a snippet of it", self.hit, AT, is_hit=True),))
         wanted = str(arguments["query"]).casefold().split()
         found = [
             each

@@ -32,7 +32,7 @@ from batos.minds.tools.calling import NoCall, ToolCall, decide_call
 from batos.minds.tools.telling import SEEKER
 from batos.minds.tools.toolboxes import tools_of
 from batos.objects.prototype import Interpreter
-from batos.protocol.errors import Refused
+from batos.protocol.errors import ObjectError, Refused
 from batos.protocol.event_payloads import MISSION_TOOL, MissionTool
 from batos.protocol.evidence_documents import ToolUseDocument
 
@@ -166,10 +166,13 @@ async def _call(search: _Search, call: ToolCall, path: str) -> Sequence[ToolText
 
 
 async def _ask_toolbox(toolbox: Toolbox, name: str, arguments: Mapping[str, Any], path: str) -> ToolResult:
-    """Return the result of a call; one that goes beyond its grant is a failure."""
+    """Return the result of a call; one that goes beyond its grant, or whose arguments no tool takes, is a failure.
+
+    The address of a hit is a stranger's: it may be too long, or none.
+    """
     try:
         return await toolbox.call(name, arguments, path)
-    except Refused as refused:
+    except (ObjectError, Refused) as refused:
         return ToolResult(failure=f"{refused.message} {refused.remedy}".strip())
 
 
