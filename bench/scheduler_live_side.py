@@ -30,7 +30,7 @@ async def measure_daemon(url: str, models: Sequence[str]) -> dict[str, dict[str,
                 return (await bridge.think(request)).load_seconds
             async with card.turn(request, digests[name], f"m-{number}", 0) as turn:
                 answer = await bridge.think(request, turn.listening(None))
-                turn.end(answer.load_seconds)
+                turn.note_load(answer.load_seconds)
                 return answer.load_seconds
 
         found = {}

@@ -81,9 +81,8 @@ class Card:
             began = loop.time()
             if place is not None:
                 place.listening(None)("")
+                place.note_load(began - before if self.loads > loads else 0.0)
             await asyncio.sleep(request.seconds)
-            if place is not None:
-                place.end(began - before if self.loads > loads else 0.0)
         return began
 
 

@@ -48,12 +48,11 @@ class Thinks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call's place in the cycle: the sample path, who hears its tokens, that they no longer stand, and its end."""
+    """A call's place in the cycle: the sample path, who hears its tokens, and who that they no longer stand."""
 
     path: str
     on_token: Callable[[str], None] | None = None
     on_again: Callable[[str], None] | None = None
-    on_answer: Callable[[float], None] = lambda load_seconds: None
 
     def again(self, tail: str, why: str) -> Step:
         """Return the step at which the same is asked again, and tell whoever heard the answer before the reason."""
@@ -162,8 +161,10 @@ class Session:
                 return await self._pay_with_warning(request, step, key, digest)
             waits = self.card.turn(request, digest, self.mission, self.priority, self._remaining_seconds())
             async with waits as turn:
-                ordered = replace(step, on_token=turn.listening(step.on_token), on_answer=turn.end)
-                return await self._pay_with_warning(request, ordered, key, digest)
+                listening = replace(step, on_token=turn.listening(step.on_token))
+                answer = await self._pay_with_warning(request, listening, key, digest)
+                turn.note_load(answer.load_seconds)
+                return answer
         except TimeoutError as error:
             raise self.limits.time_error() from error
         finally:
@@ -279,7 +280,6 @@ class Session:
             if isinstance(error, TimeoutError):
                 raise self.limits.time_error() from error
             raise
-        step.on_answer(answer.load_seconds)
         if answer.done_reason == REPEATED:
             answer = replace(answer, prompt_tokens=journaled_requests.estimate_tokens(record, self.measured))
             record = replace(record, partial=listener.text)

@@ -51,7 +51,7 @@ class Card:
                 turn.listening(None)("The")
                 self.waited[name] = loop.time() - came
                 await asyncio.sleep(seconds)
-                turn.end(LOAD_SECONDS * load)
+                turn.note_load(LOAD_SECONDS * load)
             finally:
                 self.busy[call.runner] -= 1
 

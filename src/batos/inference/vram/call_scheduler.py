@@ -121,7 +121,7 @@ class CallScheduler:
         try:
             yield turn
         finally:
-            self.end(turn)
+            self._end(turn)
 
     def queue(self) -> dict[Runner, int]:
         """Return how many calls wait for each runner."""
@@ -144,14 +144,11 @@ class CallScheduler:
                 self._waiting = [each for each in self._waiting if each is not waiting]
                 self._advance()
             else:
-                self.end(waiting.turn.result())
+                self._end(waiting.turn.result())
             raise
 
-    def end(self, turn: CallTurn) -> None:
-        """Give the place of a call to the next, once."""
+    def _end(self, turn: CallTurn) -> None:
         call = turn.call
-        if turn not in self._turns[call.runner]:
-            return
         self._turns[call.runner].remove(turn)
         if call.runner == self._loading:
             self._loading = None
@@ -295,11 +292,9 @@ class CallTurn:
 
         return hear
 
-    def end(self, load_seconds: float) -> None:
-        """End the turn when the model has answered; `load_seconds` is the load's time (0: its runner was in memory)."""
-        if self.call.runner.on_card:
-            self.scheduler.residents.note(self.call.runner, load_seconds, asyncio.get_running_loop().time())
-            self.scheduler.end(self)
+    def note_load(self, seconds: float) -> None:
+        """Note how long the daemon loaded for the call, in seconds (0: its runner was in memory)."""
+        self.scheduler.residents.note(self.call.runner, seconds, asyncio.get_running_loop().time())
 
 
 def common(one: Messages, other: Messages) -> int:
