@@ -20,7 +20,7 @@ async def thinking(home: Path, bridge: ScriptedBridge | None = None, **opening: 
 
     What runs alone hardly waits.
     """
-    settings = Settings(home=home, user="tester", missions=16, install="never")
+    settings = Settings(home=home, user="tester", missions=16, parallel=16, install="never")
     seams = Seams(bridge=bridge or ScriptedBridge(), opening=lambda given: replace(given, **opening), quiet=0.05)
     async with open_uvm(settings, Events(log=False), seams) as uvm:
         await uvm.readiness.genesis()

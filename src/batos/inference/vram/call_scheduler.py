@@ -294,7 +294,8 @@ class CallTurn:
 
     def note_load(self, seconds: float) -> None:
         """Note how long the daemon loaded for the call, in seconds (0: its runner was in memory)."""
-        self.scheduler.residents.note(self.call.runner, seconds, asyncio.get_running_loop().time())
+        if self.call.runner.on_card:
+            self.scheduler.residents.note(self.call.runner, seconds, asyncio.get_running_loop().time())
 
 
 def common(one: Messages, other: Messages) -> int:
