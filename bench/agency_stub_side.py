@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -60,32 +57,46 @@ def _fits(reply: Mapping[str, Any], path: str, query: Mapping[str, str]) -> bool
     return same and (bool(reply.get("any_query")) or reply.get("query", {}) == query)
 
 
+def send_json(handler: BaseHTTPRequestHandler, status: int, body: str, headers: Mapping[str, str]) -> None:
+    """Send a reply, of the type of JSON unless its headers name another."""
+    data = body.encode()
+    handler.send_response(status)
+    for name, value in {"Content-Type": "application/json", **headers, "Content-Length": str(len(data))}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
 @contextmanager
-def serving(stub: StubApi) -> Iterator[StubApi]:
-    """Serve a stub on a free port of this machine."""
+def serving_replies(reply: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """Serve GET on a free port of this machine by a function; yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
-        """Answers from the stub."""
+        """Answers by the function."""
 
         def do_GET(self) -> None:
             """Answer a request."""
-            status, headers, body = stub.answer(self.command, self.path, dict(self.headers.items()))
-            data = body.encode()
-            self.send_response(status)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            reply(self)
 
         def log_message(self, *_told: object) -> None:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    stub.address = f"http://127.0.0.1:{server.server_port}"
     try:
-        yield stub
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def serving(stub: StubApi) -> Iterator[StubApi]:
+    """Serve a stub on a free port of this machine."""
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        status, headers, body = stub.answer(handler.command, handler.path, dict(handler.headers.items()))
+        send_json(handler, status, body, headers)
+
+    with serving_replies(reply) as stub.address:
+        yield stub

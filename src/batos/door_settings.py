@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 
 class DoorSettings(BaseModel):
-    """Where the HTTP door listens, whom it lets in, and what it does for clients of other servers."""
+    """Holds the address of the HTTP door, whom it lets in, and what it does for clients of other servers."""
 
     http: str = Field(
         default="127.0.0.1:7719",

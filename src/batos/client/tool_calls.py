@@ -90,7 +90,7 @@ class ToolCalls:
         self._on_event(event, keys)
 
     async def _tell(self, call: str, made: asyncio.Task[tuple[CallOutcome, str]]) -> None:
-        """Tell the server what came of a call. A server that cannot be told now asks again, and is told then."""
+        """Send the server the result of a call. A server that is not reached now asks again, and gets it then."""
         outcome, text = await asyncio.shield(made)
         with suppress(BatosError):
             await self._ask("tool_result", {"caller": self.caller, "call": call, "outcome": outcome, "text": text})

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from threading import Thread
+from threading import Thread, get_ident
 from typing import Any, Final, TypeAlias, TypeVar
 
 from batos.protocol.errors import NoServer
@@ -186,3 +186,16 @@ class LongWork:
             done.cancel()
             self.step(0)
         return done.result()
+
+
+def on_this_loop(told: Callable[..., None]) -> Callable[..., None]:
+    """Return a callback that any thread may call, for one whose work is the running loop's alone."""
+    loop, own = asyncio.get_running_loop(), get_ident()
+
+    def tell(*args: object) -> None:
+        if get_ident() == own:
+            told(*args)
+        else:
+            loop.call_soon_threadsafe(told, *args)
+
+    return tell

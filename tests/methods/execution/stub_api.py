@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote, urlsplit
 
+from agency_stub_side import send_json, serving_replies
 from batos.agency.records import api_records, look_up_records
 from batos.agency.records.look_up_records import GrantTerms
 from batos.image import roots
@@ -55,29 +55,11 @@ def serving(replies: dict[str, tuple[int, object]]) -> Iterator[StubService]:
     """Serve replies on a free port of this machine."""
     stub = StubService(replies)
 
-    class Handler(BaseHTTPRequestHandler):
-        """Answers from the stub."""
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        stub.asked.append(handler.path)
+        stub.headers.append(dict(handler.headers.items()))
+        status, body = stub.replies.get(unquote(urlsplit(handler.path).path), (404, {"error": "no such island"}))
+        send_json(handler, status, body if isinstance(body, str) else json.dumps(body), {})
 
-        def do_GET(self) -> None:
-            """Answer a request."""
-            stub.asked.append(self.path)
-            stub.headers.append(dict(self.headers.items()))
-            status, body = stub.replies.get(unquote(urlsplit(self.path).path), (404, {"error": "no such island"}))
-            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_told: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    stub.address = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serving_replies(reply) as stub.address:
         yield stub
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -83,11 +83,6 @@ def _chunks(text: str) -> Iterator[tuple[Literal["heading", "text", "item", "row
             yield "item" if item is not None else "text", "\n".join(each.strip() for each in begun).strip()
 
 
-def _is_indented(lines: list[str], at: int) -> bool:
-    """Test if a line belongs to the indented code before it: a blank line does where JSON goes on behind it."""
-    return lines[at][:1].isspace() and bool(lines[at].strip())
-
-
 def _continues(line: str) -> bool:
     """Test if a line belongs to the paragraph or item before it."""
     return bool(line.strip()) and not any(each.match(line) for each in (_FENCE, _HEADING, _ITEM, _ROW, _COLUMNS))

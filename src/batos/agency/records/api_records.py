@@ -69,7 +69,7 @@ def read_file(place: str) -> str:
 
 
 def describe_grant(root: Root, capability: UvmObject, description: str, secret_header: str) -> None:
-    """Give the grant of an API its description and the header of its secret, and declare its object.
+    """Write the description and the header of the secret into the grant of an API, and declare its object.
 
     `calls` is how each operation is called: its selector, and its required arguments in capitals.
 

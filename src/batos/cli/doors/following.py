@@ -76,7 +76,7 @@ class FollowedMission:
         return self.printer.print_end(cast("MissionDocument", found))
 
     async def tell_effects(self, door: Door, grants: Sequence[str], *, tells_none: bool = True) -> int:
-        """Tell what the mission does in the world by its grants, with exact arguments, and what waits for a yes.
+        """Print what the mission does in the world by its grants, with exact arguments, and what waits for a yes.
 
         Returns the exit code: WAITS if something does. That there is nothing is told if the caller `tells_none`.
         """

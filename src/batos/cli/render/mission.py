@@ -240,7 +240,7 @@ def computed_lines(provenance: ProvenanceDocument) -> Iterator[str]:
 
 
 def tool_text(keys: Mapping[str, object]) -> str:
-    """Tell what a call of a tool brought."""
+    """Return a line on what a call of a tool brought."""
     if keys["failure"]:
         return f"{keys['tool']} failed: {keys['failure']}"
     return f"{keys['tool']} brought {count_text(int(str(keys['texts'])), 'text')}"

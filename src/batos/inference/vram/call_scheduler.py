@@ -169,7 +169,7 @@ class CallScheduler:
     # -- deciding
 
     def _advance(self) -> None:
-        """Give a turn to each call that may begin now, and set the alarm for the next moment at which one may."""
+        """Begin each call that may begin now, and set the alarm for the next moment at which one may."""
         now = asyncio.get_running_loop().time()
         self._waiting = [each for each in self._waiting if not each.turn.done()]
         self._drained = {}
@@ -231,7 +231,7 @@ class CallScheduler:
         return max((end for kept, end in self._kept.values() if kept == runner), default=now)
 
     def _serve(self, now: float) -> None:
-        """Give turns at the runners in memory: to who matters most, then to who shares most of the last prompt."""
+        """Begin calls at the runners in memory: by rank, then by how much of the last prompt they share."""
         for runner in {each.call.runner for each in self._waiting if each.call.runner in self.residents}:
             while (best := self._best(runner, now)) is not None:
                 self._go(best)

@@ -46,10 +46,6 @@ class Residents:
         """Test if a runner is taken to be in memory."""
         return runner in self._there
 
-    def list_all(self) -> Sequence[Runner]:
-        """Return the runners in memory, the one used last at the end."""
-        return tuple(self._there)
-
     def victims(self, runner: Runner) -> list[Runner]:
         """Return the runners that a load of another puts out of memory."""
         others = [each for each in self._there if each != runner]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from batos.concurrency.threads import on_this_loop
 from batos.door_settings import DoorSettings
 from batos.image.ownership import CHORE
 from batos.protocol.brief import NO_MEMORY, File, as_file
@@ -82,7 +82,7 @@ class Inbox:
         self._is_new.set()
 
     def stop(self) -> None:
-        """Tell the reader that the server stops."""
+        """Send the reader word that the server stops."""
         self.is_stopping = True
         self.wake()
 
@@ -188,7 +188,6 @@ class ClientMissions:
     def __init__(self, dispatcher: Dispatcher, settings: DoorSettings, histories: Histories, beat: float) -> None:
         self.dispatcher, self.settings, self._beat = dispatcher, settings, beat
         self._histories, self._lines = histories, LineNumbers(dispatcher.uvm.image)
-        self._thread = threading.get_ident()
         self._open: set[Following] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
 
@@ -228,7 +227,7 @@ class ClientMissions:
         args = dict(limit_guest("submit", args, came_in))
         following.work = self._task(
             self.dispatcher.handle(
-                "submit", args, self._on_loop(following.on_event), self._on_loop(following.acknowledge)
+                "submit", args, on_this_loop(following.on_event), on_this_loop(following.acknowledge)
             )
         )
         following.work.add_done_callback(following.inbox.wake)
@@ -276,18 +275,6 @@ class ClientMissions:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # who waits for it has seen it; where nobody does any more it is no fault
-
-    def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:
-        """Wrap a callback so that any thread may call it: streams are the loop's alone."""
-        loop = asyncio.get_running_loop()
-
-        def tell(*args: object) -> None:
-            if threading.get_ident() == self._thread:
-                told(*args)
-            else:
-                loop.call_soon_threadsafe(told, *args)
-
-        return tell
 
     # -- briefs
 

@@ -37,7 +37,7 @@ class KnownTurn(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a question goes: the conversation that goes on, or the mission that is forked; `known` counts our turns."""
+    """Holds the conversation that a question continues, or the mission that it forks; `known` counts our turns."""
 
     conversation: str | None
     mission: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import zmq.asyncio
 from batos.client.addresses import Address
 from batos.client.keys import Keyring
 from batos.client.server_connection import bind_socket
+from batos.concurrency.threads import on_this_loop
 from batos.image.ids import utc_now
 from batos.protocol import wire_messages
 from batos.protocol.errors import BatosError, InternalError, NoServer, ProtocolError, Unauthorised
@@ -74,7 +74,6 @@ class Server:
         self._peers: dict[bytes, ConnectedClient] = {}
         self._stuck: set[bytes] = set()
         self._counts = RequestCounts(self._limits.total, self._limits.size)
-        self._thread = 0
         #: When a client was heard last, by the loop's clock.
         self.heard = 0.0
         self._bulletin: Bulletin | None = None
@@ -102,7 +101,6 @@ class Server:
 
         ConfigError names the setting of an address at which it cannot listen.
         """
-        self._thread = threading.get_ident()
         context = zmq.asyncio.Context()
         self._gate, self._router = Gate(context, self._keyring), context.socket(zmq.ROUTER)
         tasks: list[asyncio.Task[None]] = []
@@ -112,7 +110,7 @@ class Server:
             places, bulletin = self._open(context, bind, events)
             loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
             tasks += [asyncio.create_task(_keep_running(each)) for each in loops]
-            unsubscribe = self._dispatcher.uvm.events.subscribe(self._on_loop(bulletin.on_event))
+            unsubscribe = self._dispatcher.uvm.events.subscribe(on_this_loop(bulletin.on_event))
             try:
                 yield places
             finally:
@@ -266,8 +264,8 @@ class Server:
         result = await self._dispatcher.handle(
             request.verb,
             limit_guest(request.verb, request.args, pending.peer.user),
-            self._on_loop(lambda event, keys: self._tell(pending, pending.event_frames(event, keys))),
-            self._on_loop(lambda told: self._tell(pending, pending.acknowledgement_frames(told))),
+            on_this_loop(lambda event, keys: self._tell(pending, pending.event_frames(event, keys))),
+            on_this_loop(lambda told: self._tell(pending, pending.acknowledgement_frames(told))),
         )
         pending.end()
         reply = pending.reply("result", data=result)
@@ -285,18 +283,6 @@ class Server:
             and self._peers.get(pending.peer.identity) is pending.peer
         ):
             self._put(pending.peer, frames)
-
-    def _on_loop(self, told: Callable[..., None]) -> Callable[..., None]:
-        """Wrap a callback so that any thread may call it: sockets are the loop's alone."""
-        loop = asyncio.get_running_loop()
-
-        def tell(*args: object) -> None:
-            if threading.get_ident() == self._thread:
-                told(*args)
-            else:
-                loop.call_soon_threadsafe(told, *args)
-
-        return tell
 
     # -- sending
 
