@@ -63,6 +63,15 @@ def test_an_answer_is_evidence_only_if_documents_carry_it(states: list[str], is_
     assert not is_carried({"sentences": [{"state": "carried"}], "gate": {"ok": False}})
 
 
+@pytest.mark.parametrize(("memories", "is_evidence"), [((), True), ((1,), True), ((1, 2), False)])
+def test_an_answer_from_memories_alone_is_no_evidence_beside_them(memories: tuple[int, ...], is_evidence: bool) -> None:
+    """A wrong reading of a note must not stand in the place of the note."""
+    recalled = [{"document": each, **({"memory": f"d-{each}"} if each in memories else {})} for each in (1, 2)]
+    cited = [{"document": each} for each in (1, 2)]
+    found = {"sentences": [{"state": "carried"}], "gate": {"ok": True}, "recalled": recalled, "citations": cited}
+    assert is_carried(found) == is_evidence
+
+
 def test_what_says_nothing_makes_no_document() -> None:
     """A plain question has no statement, and an answer that is no text is not kept."""
     assert [each.kind for each in made([], text="What may cats eat?")] == ["mission"]

@@ -135,7 +135,7 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
 
     A `turn` has the sentences that the person stated: they are that person's word, and evidence for later questions. A
     `mission` has the answer, under the question. The answer is evidence only if documents carry all that it
-    says, so that no model takes its own word for a fact.
+    says, not memories alone, so that no model takes its own word for a fact.
     """
     asked = MissionBrief.from_document(brief.value)
 
@@ -166,9 +166,15 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
 
 
 def is_carried(provenance: Mapping[str, Any]) -> bool:
-    """Test if documents carry all that an answer says, and its gate let it pass."""
+    """Test if documents carry all that an answer says, one of which is not remembered, and its gate let it pass.
+
+    What rests on memories alone says nothing that these do not say better, and may say it wrongly.
+    """
     states = {each["state"] for each in provenance.get("sentences", ())}
-    return _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
+    known = {each["document"] for each in provenance.get("recalled", ()) if "memory" in each}
+    cited = {each["document"] for each in provenance.get("citations", ())}
+    is_new = not cited or bool(cited - known)
+    return is_new and _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
 
 
 def scope_of(brief: MissionBrief) -> str:

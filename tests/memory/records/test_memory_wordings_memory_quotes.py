@@ -8,10 +8,13 @@ from pathlib import Path
 from batos.image import roots
 from batos.memory.known_texts import Incoming
 from batos.memory.records import memory_records, memory_standings, memory_wordings
+from batos.protocol.brief import File, as_file
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
 LAMP = "Maro winds the clockwork of the lamp."
+#: What only a file says, so that an answer has more than memories to rest on.
+OIL = "The oil of Bremen comes by ship."
 
 
 async def remember_lamp(uvm: UVM) -> str:
@@ -21,9 +24,9 @@ async def remember_lamp(uvm: UVM) -> str:
     return (await uvm.document_store.remember([given]))["remembered"][0]["document"]
 
 
-async def ask(uvm: UVM, text: str) -> str:
+async def ask(uvm: UVM, text: str, *files: File) -> str:
     """Ask what is answered by reflex, and remember the answer; the mission."""
-    told = await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex"})
+    told = await uvm.missions.ask({"text": text, "user": "tester", "effort": "reflex"}, files)
     assert told["provenance"]["citations"]
     await uvm.mission_memory.write()
     return str(told["id"])
@@ -46,9 +49,10 @@ async def test_an_answer_is_found_by_what_it_cites(tmp_path: Path) -> None:
 
 async def test_an_answer_to_an_answer_goes_the_same_way(tmp_path: Path) -> None:
     """Nobody answers from words whose source is retracted, however they came; and with the source all are forgotten."""
-    async with scripted_uvm(tmp_path, ScriptedBridge.saying(LAMP)) as uvm:
+    async with scripted_uvm(tmp_path, ScriptedBridge.saying(f"{LAMP} {OIL}")) as uvm:
         name = await remember_lamp(uvm)
-        first = await ask(uvm, "Which keeper at the lighthouse of Ulm winds the clockwork of the lamp?")
+        oil = as_file("oil.txt", OIL.encode())
+        first = await ask(uvm, "Which keeper at the lighthouse of Ulm winds the clockwork of the lamp?", oil)
         second = await ask(uvm, "Which keeper works at the lighthouse of Ulm?")
         with uvm.image.snapshot() as root:
             answers = [memory_records.find_document(root, each).name for each in (first, second)]
