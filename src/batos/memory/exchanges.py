@@ -168,7 +168,7 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
 def is_carried(provenance: Mapping[str, Any]) -> bool:
     """Test if documents carry all that an answer says, one of which is not remembered, and its gate let it pass.
 
-    What rests on memories alone says nothing that these do not say better, and may say it wrongly.
+    An answer from memories alone says nothing that these do not say better, and may say it wrongly.
     """
     states = {each["state"] for each in provenance.get("sentences", ())}
     known = {each["document"] for each in provenance.get("recalled", ()) if "memory" in each}
