@@ -53,7 +53,7 @@ async def waits_for(mind: Acting, **fields: Any) -> tuple[str, str]:
     return told["id"], str(reason["approval"])
 
 
-@pytest.mark.parametrize("origin", ["cli", "kernel"])
+@pytest.mark.parametrize("origin", ["cli", "schedule"])
 async def test_a_yes_makes_exactly_this_call_once(tmp_path: Path, origin: str) -> None:
     """Nothing happens before it, also where nobody watches; a mission of its own, as a retry is, asks anew."""
     async with with_lamp(tmp_path) as (mind, log):

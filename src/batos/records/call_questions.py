@@ -38,13 +38,14 @@ def candidate_of(
 
 
 def list_asked(root: Root, mission: str, *kinds: str) -> Iterator[Approval]:
-    """Yield the questions of these kinds that a mission asked, the newest first; an older moment may have none."""
+    """Yield the questions of these kinds that a mission asked, the newest first, but for those that were erased."""
     holder = methods.find_holder(root, HOLDER)
     for kind in kinds if roots.ASKED in root else ():
         start = approvals.slot_key(root, holder, kind, mission)
         # The character behind the blank: every key with this beginning sorts between the two.
         names = root[roots.ASKED].values(start, f"{start[:-1]}!", excludemax=True)
-        yield from (root[roots.APPROVALS][name] for name in sorted(names, reverse=True))
+        asked = (root[roots.APPROVALS][name] for name in sorted(names, reverse=True))
+        yield from (each for each in asked if each.candidate.get("frame"))
 
 
 def frame_of(root: Root, name: str) -> Mapping[str, Any]:

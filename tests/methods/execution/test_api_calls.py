@@ -14,6 +14,7 @@ from tests.methods.execution.stub_api import StubService, serving
 from batos.agency.api_transport import SECRETS
 from batos.agency.records import api_records, effect_records
 from batos.agency.records.look_up_records import GrantTerms
+from batos.care.verification import find_faults, repair
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.execution import api_calls
@@ -229,3 +230,30 @@ async def test_lines_hold_every_value_word_for_word() -> None:
     value: Any = {"a": {"b": [1.5, "é"]}, "rows": [{"x": 1, "y": {"z": None}}, {"x": 2}], "empty": []}
     told = "\n".join(api_calls.lines_of(value))
     assert all(each in told for each in ("1.5", "é", "x: 1", "y z: null", "x: 2"))
+
+
+@pytest.mark.parametrize(("field", "value", "said"), [
+    ("digest", "0" * 64, "its digest is of another shape"), ("name", "gone_", "its description has no such operation"),
+])  # fmt: skip
+async def test_a_wrong_shape_of_replies_is_mended(
+    mind: UVM, service: StubService, field: str, value: str, said: str
+) -> None:
+    """A verification names the operation; the repair forgets the shape, and the next reply is compared anew."""
+    await service.grant(mind)
+    await send(mind, "Skarv")
+    assert find_faults(mind.image.db) == []
+
+    def spoil(root: Root) -> None:
+        made: Any = tools.find_tool(root, "ferries")
+        kept = dict(made.fixtures)
+        (name,) = kept
+        fixture = kept.pop(name)
+        kept[value if field == "name" else name] = {**fixture, **({field: value} if field == "digest" else {})}
+        made.fixtures = kept
+
+    await mind.image.writer.apply(spoil)
+    (fault,) = find_faults(mind.image.db)
+    assert said in fault.what
+    mended, left = await repair(mind.image)
+    assert ([each.where for each in mended], left) == ([fault.where], [])
+    assert await send(mind, "Skarv") == FARE

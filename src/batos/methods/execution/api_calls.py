@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -269,10 +268,9 @@ def _watch(call: _OperationCall, reply: Mapping[str, Json]) -> list[str]:
     known, shape = api_records.known_shape(call.receiver, call.operation), reply_shapes.shape_of(value)
     changes = [] if known is None else reply_shapes.differences(known, value)
     whole = shape if known is None or reply_shapes.breaks(changes) else reply_shapes.merge([known, shape])
-    form = json.dumps(whole, sort_keys=True)
     payload = ApiReplyPayload(
         object=call.name, operation=call.operation.name, shape=whole, changes=changes, at=str(reply["at"]),
-        digest=hashlib.sha256(form.encode()).hexdigest(),
+        digest=reply_shapes.digest_of(whole),
     )  # fmt: skip
     if not any(each["operation"] == payload["operation"] for each in call.context.trace.api_replies):
         call.context.trace.api_replies.append(payload)
