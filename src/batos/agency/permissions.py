@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from batos.agency.payloads import payload_of
 from batos.agency.plans import MissionPlan, PlannedCall, PlannedPart, mark, read_plan
+from batos.agency.records import effect_records
 from batos.image import roots
 from batos.image.ownership import is_guest
 from batos.image.records import Approval
 from batos.image.roots import Root
-from batos.protocol.errors import Refused
+from batos.protocol.errors import ObjectError, Refused
 from batos.records.call_questions import CALL, PLAN, list_asked
 
 #: The most words that a refusal names.
@@ -77,15 +80,9 @@ def approved_plan(root: Root, mission: str) -> MissionPlan | None:
 
 
 def find_answer(root: Root, mission: str, question: CallQuestion) -> Approval | None:
-    """Return the question about exactly this call, or a plan that has it, that was approved, else the newest one.
-
-    None: nobody was asked.
-    """
-    found = [
-        each
-        for each in list_asked(root, mission, CALL, PLAN)
-        if plan_in(each).has_call(question.tool, question.arguments)
-    ]
+    """Return the approved question about exactly this call, or plan that has it; else the newest, or None."""
+    tool, given = question.tool, question.arguments
+    found = [each for each in list_asked(root, mission, CALL, PLAN) if plan_in(each).has_call(tool, given)]
     return next((each for each in found if each.word == "approved"), next(iter(found), None))
 
 
@@ -95,5 +92,12 @@ def is_planned(root: Root, effect: Mapping[str, Any]) -> bool:
     if record is None or not record.brief.value.get("plan") or is_guest(record.brief.value["user"]):
         return False
     plan = approved_plan(root, effect["mission"])
-    staged = PlannedCall(f"{effect['grant']}.{effect['operation'].rpartition('.')[2]}_", effect["payload"])
-    return plan is not None and any(map(staged.is_same, plan.effects))
+    name = f"{effect['grant']}.{effect['operation'].rpartition('.')[2]}_"
+    for each in plan.effects if plan is not None else ():
+        with suppress(ObjectError):  # an argument that is left out, or is none
+            given = [each.arguments[argument] for argument in sorted(each.arguments)]  # path before text
+            payload = payload_of(effect["operation"], given)
+            same = effect_records.fingerprint_of(effect["oid"], effect["operation"], payload) == effect["fingerprint"]
+            if each.name == name and same:
+                return True
+    return False

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Final
 
-from batos.agency import payloads
 from batos.agency.plans import MissionPlan, PlannedCall, PlannedPart
-from batos.agency.records.effect_records import SELECTORS
 from batos.approvals.documents import approval_error
 from batos.image.ids import iso
 from batos.minds import ordered_effects, tool_use
@@ -15,7 +13,7 @@ from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.permission import reason_of_no, standing_plan
 from batos.minds.results import Synthesis
 from batos.minds.tools.toolboxes import tools_of
-from batos.protocol.errors import ObjectError, Refused
+from batos.protocol.errors import Refused
 from batos.records import call_questions
 
 #: The reason why the question of a plan without parts is not divided.
@@ -60,17 +58,13 @@ async def _parts(
     """Yield the question and the parts that it was divided into, each with the call that it would get."""
     question, steps = context.mind.question, context.mission.steps
     divided = {slot: query for slot, query in synthesis.queries.items() if query != question}
-    asked = [
-        ("", question, ("IDLE", "use_tools")),
-        *((*each, ("DECOMPOSING", "use_tools_for_parts")) for each in divided.items()),
-    ]
     numbers = {query: number for number, query in enumerate(dict.fromkeys(synthesis.queries.values()), start=1)}
-    for name, query, step in asked:
-        calls = 0 if step[1] not in steps.names(step[0]) else steps.number(*step, "calls")
+    for name, query in {"": question, **divided}.items():
+        step = ("DECOMPOSING", "use_tools_for_parts") if name else ("IDLE", "use_tools")
         found = None
-        if calls and tool_use.may_use(context):
-            known = synthesis.recalled.passages
-            found = await tool_use.plan_call(context, interpreter, (numbers[query] if name else 0, query), known)
+        if step[1] in steps.names(step[0]) and steps.number(*step, "calls") and tool_use.may_use(context):
+            asked = (numbers[query] if name else 0, query)
+            found = await tool_use.plan_call(context, interpreter, asked, synthesis.recalled.passages)
         yield PlannedPart(name, query, () if found is None else (PlannedCall(found.tool.name, found.arguments),))
 
 
@@ -80,17 +74,10 @@ def _effects(context: MindContext) -> Iterator[PlannedCall]:
     if order is None:
         return
     text = ordered_effects.given_text(context, order)
-    given: Mapping[str, Any] = {}
-    if order.selector == "post_":
-        given = {"data": ordered_effects.as_data(text)} if text else {}
-    else:
-        given = {name: value for name, value in (("path", order.path), ("text", text)) if value}
-    if len(given) == 2:
-        try:
-            given = payloads.payload_of(SELECTORS["file"][order.selector], [order.path, text])
-        except ObjectError:  # carrying it out says why it cannot be
-            pass
-    yield PlannedCall(f"{order.grants[0]}.{order.selector}", given)
+    is_post = order.selector == "post_"
+    given = {"data": text and ordered_effects.as_data(text)} if is_post else {"path": order.path, "text": text}
+    known = {name: value for name, value in given.items() if value}
+    yield PlannedCall(f"{order.grants[0]}.{order.selector}", known)
 
 
 def _frame(context: MindContext, plan: MissionPlan) -> Mapping[str, Any]:
@@ -113,5 +100,3 @@ def _remarks(context: MindContext, plan: MissionPlan) -> Iterator[str]:
     for effect in plan.effects:
         if effect.arguments.keys().isdisjoint(("text", "data")):
             yield "The text of the effect is the answer; it asks again where that comes from outside."
-        if context.mission.order is not None and len(context.mission.order.grants) > 1:
-            yield f"Other grants for the effect: {', '.join(context.mission.order.grants[1:])}."

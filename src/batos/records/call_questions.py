@@ -51,8 +51,7 @@ def list_asked(root: Root, mission: str, *kinds: str) -> Iterator[Approval]:
 def frame_of(root: Root, name: str) -> Mapping[str, Any]:
     """Return what an edited plan may name, by the id of its question. Raises: BriefError: it is no plan's."""
     asked = approvals.find_approval(root, name)
-    frame = None if asked is None or asked.candidate["selector"] != PLAN else asked.candidate.get("frame")
-    if frame is None:
+    if asked is None or asked.candidate["selector"] != PLAN or not (frame := asked.candidate.get("frame")):
         remedy = "Leave --plan out: what is asked is approved as it stands, or not."
         raise BriefError(f"{name} is no plan, and cannot be edited", field="plan", remedy=remedy)
     return frame

@@ -69,10 +69,10 @@ def test_a_plan_is_edited_and_run_at_a_terminal(papers: User, tmp_path: Path) ->
     editor.chmod(0o700)
     prompt = "[q]uit:"
     code, said = typed(
-        papers, [(prompt, "e\n"), (prompt, "r\n"), (prompt, "e\n"), (prompt, "e\n"), (prompt, "r\n")],
+        papers, [(prompt, "e\n"), (prompt, "r\n"), (prompt, "e\n"), (prompt, "r\n")],
         "ask", "--plan", "--effort", "reflex", LOOK, editor=str(editor),
     )  # fmt: skip
-    assert 'the question  papers.search_  {"query": "pier Maro opens"}' in said
+    assert 'call  papers.search_  {"query": "pier Maro opens"}' in said
     assert "error: plan: line 3: the arguments of papers.search_" in said
     assert "The pier of Maro opens at nine." in said
     assert code == 0
@@ -127,10 +127,11 @@ def test_the_table_of_a_plan_has_all_its_lines() -> None:
              'effect notes.append_ {"path": "a"}']  # fmt: skip
     assert plan_table("\n".join(lines)).split("\n") == [
         "Why?",
-        "part    question      does           with",
-        "        the question  tide           {}",
-        "guide   Where?        no call",
-        "cook    \\x1b[2JHow?   tide           {}",
-        "                      w              {\"q\": 1}",
-        "effect                notes.append_  {\"path\": \"a\"}",
-    ]  # fmt: skip
+        "line    of             has",
+        "call    tide           {}",
+        "part    guide:         Where?",
+        "part    cook:          \\x1b[2JHow?",
+        "call    tide           {}",
+        'call    w              {"q": 1}',
+        'effect  notes.append_  {"path": "a"}',
+    ]

@@ -18,6 +18,7 @@ from batos.care.verification import find_faults, repair
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.execution import api_calls
+from batos.methods.generation import method_spec
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, LookUpFailed, MessageNotUnderstood, ObjectError, Refused
@@ -257,3 +258,20 @@ async def test_a_wrong_shape_of_replies_is_mended(
     mended, left = await repair(mind.image)
     assert ([each.where for each in mended], left) == ([fault.where], [])
     assert await send(mind, "Skarv") == FARE
+
+
+async def test_a_tool_is_told_in_the_voice_of_the_persona_that_wished(mind: UVM, service: StubService) -> None:
+    """Coders are told how that persona works, and whoever picks a tool whose it is; at first it is nobody's."""
+    await service.grant(mind)
+    with mind.image.snapshot() as root:
+        assert tools.find_wisher(root, "ferries") == ""
+    text = 'Look up what a crossing costs to the island "Skarv".'
+    told = await mind.missions.ask({"text": text, "effort": "reflex", "persona": "BABS"})
+    assert told["route"]["personas"] == ["BABS"]
+    with mind.image.snapshot() as root:
+        babs, brick = root["babs_prototype_obj"], root["brick_prototype_obj"]
+        (line,) = [each for each in method_spec._tools(root, brick) if "ferries" in each]
+        assert line.startswith("tools.ferries.fares_(island): What a crossing costs")
+        assert f"(BABS: {babs.core_method}"[:30] in line
+    again = await mind.missions.ask({"text": text, "effort": "reflex"})
+    assert again["provenance"]["tools"][0]["tool"] == "ferries.fares_"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from batos.agency.api_transport import ApiSender
 from batos.agency.apis.api_operations import ApiRequest
@@ -35,12 +35,8 @@ _NO_REPLY: Final = "Look whether its description and its secret (`HOME/secrets/N
 _WORD: Final = "water"
 
 
-class _ApiRead(NamedTuple):
-    """A request of a described API that its description shows whole."""
-
-    sender: ApiSender
-    slots: Mapping[str, object]
-    request: ApiRequest
+#: A request of a described API that its description shows whole, by its grant.
+_ApiRead: TypeAlias = tuple[ApiSender, Mapping[str, object], ApiRequest]
 
 
 class _Check(NamedTuple):
@@ -90,7 +86,7 @@ def _shown_read(settings: Settings, root: Root, slots: Mapping[str, object]) -> 
         given = {each.name: each.example for each in operation.parameters if each.is_required or each.example}
         if all(given.values()):
             path = {each.name: given.pop(each.name) for each in operation.parameters if each.place == "path"}
-            return _ApiRead(ApiSender(settings.home), slots, ApiRequest(operation.path.format_map(path), given))
+            return ApiSender(settings.home), slots, ApiRequest(operation.path.format_map(path), given)
     return None
 
 
@@ -106,11 +102,11 @@ async def _try(check: _Check) -> Finding:
     try:
         if isinstance(check.look_up, PageLookUp):
             what = f"reads {(await check.look_up.fetch('')).title!r}"
-        elif isinstance(check.look_up, _ApiRead):
-            reply = await check.look_up.sender.send(check.look_up.slots, check.look_up.request)
-            if reply["status"] != 200:
-                raise LookUpFailed(f"{check.look_up.request.target} answers {reply['status']}", remedy=_NO_REPLY)
-            what = f"answers {check.look_up.request.target}"
+        elif isinstance(check.look_up, tuple):
+            sender, slots, request = check.look_up
+            if (status := (await sender.send(slots, request))["status"]) != 200:
+                raise LookUpFailed(f"{request.target} answers {status}", remedy=_NO_REPLY)
+            what = f"answers {request.target}"
         elif isinstance(check.look_up, FolderLookUp):
             what = f"lists {count_text(len(await check.look_up.list('', MOST_HITS)), 'file')}"
         else:

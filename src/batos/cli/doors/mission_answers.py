@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 import click
@@ -15,22 +14,15 @@ from batos.cli.verb_options import VerbCall, run
 from batos.protocol.errors import ApprovalNeeded, BriefError
 from batos.protocol.method_documents import ApprovalDocument
 from batos.terminal.console import Console
-from batos.terminal.layout import listing
+from batos.terminal.layout import table
 from batos.verbs.approval_verbs import visible
 
+#: An answer: the verb that gives it, with its arguments.
+Answer: TypeAlias = tuple[str, dict[str, object]]
 #: Does what follows a mission that ended with this exit code, at an open door; returns the code of all.
 Then: TypeAlias = Callable[[Door, int], Awaitable[int]]
 _NO: Final = "no, at the terminal"
 _LATER: Final = "Nothing of it is done. `batos approve {id}` runs it, and `batos reject {id} --why ...` drops it."
-
-
-@dataclass(frozen=True, slots=True)
-class PersonAnswer:
-    """A person's answer to a question of a mission: yes or no, and the lines of a plan that was edited."""
-
-    approval: str
-    is_yes: bool
-    plan: str | None = None
 
 
 def answer_mission(called: VerbCall, followed: FollowedMission, code: int, then: Then) -> int:
@@ -38,6 +30,7 @@ def answer_mission(called: VerbCall, followed: FollowedMission, code: int, then:
 
     Where nobody can answer, its plan is printed, and it waits. Returns the exit code.
     """
+    edited: dict[str, str] = {}
     while code == WAITS and followed.waits_unsaid:
         asked = run(_find_asked(open_door(called), followed))
         is_ours = bool(asked) and all(each["selector"] in ("plan_", "call_") for each in asked)
@@ -45,13 +38,13 @@ def answer_mission(called: VerbCall, followed: FollowedMission, code: int, then:
             for each in asked if is_ours else ():
                 _print_plan(called.console, each)
             return followed.printer.print_end(followed.found)
-        answers: list[PersonAnswer] = []
-        for each in asked:
-            answer = _ask_about_plan(called, each) if each["selector"] == "plan_" else _ask_about_call(called, each)
-            if answer is None:
-                called.console.say(_LATER.format(id=each["id"]))
-                return WAITS
-            answers.append(answer)
+        answers = [
+            _ask_about_plan(called, each, edited) if each["selector"] == "plan_" else _ask_about_call(called, each)
+            for each in asked
+        ]
+        if None in answers:
+            called.console.say(_LATER.format(id=asked[0]["id"]))
+            return WAITS
         try:
             code = run(_go_on(open_door(called), followed, answers, then), followed.parting)
         except BriefError as wrong:  # of an edited plan: it is asked about again
@@ -67,34 +60,32 @@ async def _find_asked(opened: Opened, followed: FollowedMission) -> list[Approva
         return [cast("ApprovalDocument", await way.call("approvals", {"approval": each})) for each in names]
 
 
-async def _go_on(opened: Opened, followed: FollowedMission, answers: list[PersonAnswer], then: Then) -> int:
+async def _go_on(opened: Opened, followed: FollowedMission, answers: Sequence[Answer | None], then: Then) -> int:
     async with opened as way:
-        for each in answers:
-            if each.is_yes:
-                edited = {} if each.plan is None else {"plan": each.plan}
-                await way.call("approve", {"approvals": [each.approval], **edited})
-            else:
-                await way.call("reject", {"approval": each.approval, "why": _NO})
+        for verb, args in filter(None, answers):
+            await way.call(verb, args)
         await way.begin(followed.mission)
         return await then(way, await followed.go_on(way))
 
 
-def _ask_about_call(called: VerbCall, asked: ApprovalDocument) -> PersonAnswer:
+def _ask_about_call(called: VerbCall, asked: ApprovalDocument) -> Answer:
     called.console.say(visible_lines(asked["source"]))
-    return PersonAnswer(asked["id"], click.confirm("Make this call?", default=False, err=True))
+    if click.confirm("Make this call?", default=False, err=True):
+        return "approve", {"approvals": [asked["id"]]}
+    return "reject", {"approval": asked["id"], "why": _NO}
 
 
-def _ask_about_plan(called: VerbCall, asked: ApprovalDocument) -> PersonAnswer | None:
-    """Return the answer to a plan, which may be edited first; None: it is left to wait."""
-    text = asked["source"]
+def _ask_about_plan(called: VerbCall, asked: ApprovalDocument, edited: dict[str, str]) -> Answer | None:
+    """Return the yes to a plan, which may be `edited` first; None: it is left to wait."""
+    name = asked["id"]
     while True:
-        called.console.say(plan_table(text))
+        called.console.say(plan_table(edited.get(name, asked["source"])))
         choice = click.prompt("[r]un, [e]dit, [q]uit", type=click.Choice(["r", "e", "q"]), show_choices=False, err=True)
-        if choice == "q":
-            return None
-        if choice == "r":
-            return PersonAnswer(asked["id"], True, None if text == asked["source"] else text)
-        text = click.edit(text, extension=".txt") or text
+        if choice != "e":
+            own = {"plan": edited[name]} if name in edited else {}
+            return ("approve", {"approvals": [name], **own}) if choice == "r" else None
+        if text := click.edit(edited.get(name, asked["source"]), extension=".txt"):
+            edited[name] = text
 
 
 def plan_table(text: str) -> str:
@@ -102,33 +93,15 @@ def plan_table(text: str) -> str:
 
     >>> print(plan_table('# When?\\npart guide: Where?\\ncall wiki.search_ {"query": "pier"}'))
     When?
-    part   question  does          with
-    guide  Where?    wiki.search_  {"query": "pier"}
+    line  of            has
+    part  guide:        Where?
+    call  wiki.search_  {"query": "pier"}
     """
     lines = text.split("\n")
-    remarks = [visible(line.removeprefix("#").strip()) for line in lines if line.startswith("#")]
-    columns = {name: name for name in ("part", "question", "does", "with")}
-    table = listing([*_rows(lines)], columns, whole=(2, 3))
-    return "\n".join([*remarks, *filter(None, [table])])
-
-
-def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
-    """Yield the rows of a plan: each call and effect with the part that it is for, and each part that has none."""
-    part, left = {"part": "", "question": "the question"}, False
-    for line in lines:
-        word, _, rest = visible(line).strip().partition(" ")
-        if word == "part":
-            if left:
-                yield {**part, "does": "no call", "with": ""}
-            name, _, query = rest.partition(":")
-            part, left = {"part": name.strip(), "question": query.strip()}, True
-        elif word in ("call", "effect"):
-            name, _, given = rest.partition(" ")
-            shown = part if word == "call" else {"part": "effect", "question": ""}
-            yield {**shown, "does": name, "with": given}
-            part, left = ({"part": "", "question": ""}, False) if word == "call" else (part, left)
-    if left:
-        yield {**part, "does": "no call", "with": ""}
+    rows = [visible(each).split(" ", 2) for each in lines if each.strip() and not each.startswith("#")]
+    remarks = "\n".join(each for each in lines if each.startswith("#"))
+    shown = table([[*row, "", ""][:3] for row in rows], ("line", "of", "has"), whole=(1, 2))
+    return f"{visible_lines(remarks)}\n{shown if rows else ''}".rstrip()
 
 
 def visible_lines(text: str) -> str:
@@ -139,8 +112,6 @@ def visible_lines(text: str) -> str:
 def _print_plan(console: Console, asked: ApprovalDocument) -> None:
     """Print what waits, for whoever answers it later."""
     if console.as_json:
-        console.event(
-            "mission.question", {"approval": asked["id"], "mission": asked["object"], "lines": asked["source"]}
-        )
+        console.event("mission.question", {"approval": asked["id"], "lines": asked["source"]})
     else:
         console.write(f"{asked['id']}\n{visible_lines(asked['source'])}")

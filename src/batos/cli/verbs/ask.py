@@ -69,8 +69,8 @@ async def _ask_past(
 
 async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, object], files: Sequence[File]) -> int:
     async with opened as way:
-        code = await followed.run(way, "submit", {"brief": await hand_over(way, brief, files)})
-        return await _follow_up(followed, brief, way, code)
+        asked = {"brief": await hand_over(way, brief, files)}
+        return await _follow_up(followed, brief, way, await followed.run(way, "submit", asked))
 
 
 async def _follow_up(followed: FollowedMission, brief: Mapping[str, object], way: Door, code: int) -> int:
@@ -164,11 +164,7 @@ def send(
 
 async def _send(opened: Opened, followed: FollowedMission, args: Mapping[str, object], grants: Sequence[str]) -> int:
     async with opened as way:
-        code = await followed.run(way, "send", args)
-        if code == 0:
-            await followed.learn(way)
-            code = await followed.tell_effects(way, grants)
-        return code
+        return await _follow_up(followed, {"grants": grants}, way, await followed.run(way, "send", args))
 
 
 def argument(text: str) -> Any:
@@ -263,11 +259,7 @@ async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: 
         first = cast("MissionDocument", await way.call("show", {"mission": mission, "user": user}))
         _check_retriable(first)
         brief = again(first, user)
-        code = await followed.run(way, "submit", {"brief": brief})
-        if code == 0:
-            await followed.learn(way)
-            code = await followed.tell_effects(way, cast("Sequence[str]", brief.get("grants") or ()))
-        return code
+        return await _follow_up(followed, brief, way, await followed.run(way, "submit", {"brief": brief}))
 
 
 def _check_retriable(first: MissionDocument) -> None:

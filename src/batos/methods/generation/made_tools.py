@@ -13,6 +13,7 @@ from batos.agency.look_ups.web_addresses import parse_address
 from batos.agency.records import api_records, look_up_records
 from batos.agency.records.schedule_records import DOOR
 from batos.agency.toolbox import Tool, ToolResult, ToolText
+from batos.image.roots import Root
 from batos.methods.execution.api_calls import call_api, lines_of
 from batos.methods.execution.summoning import summon
 from batos.minds.context import MindContext
@@ -42,7 +43,8 @@ class MadeTools:
 
     def tools(self) -> Sequence[Tool]:
         """Return a tool for each operation that reads, in the order of their names."""
-        found = [_tool(grant, each) for grant, api in self._apis() for each in api.operations]
+        root = self._context.mission.root
+        found = [_tool(root, grant, each) for grant, api in self._apis() for each in api.operations]
         return sorted(found, key=lambda tool: tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, object], path: str) -> ToolResult:
@@ -89,10 +91,12 @@ class MadeTools:
                 yield grant, read_description(api_records.api_text(root, str(own_slots(grant)["name"])))
 
 
-def _tool(grant: UvmObject, operation: Operation) -> Tool:
+def _tool(root: Root, grant: UvmObject, operation: Operation) -> Tool:
+    """Return the tool of an operation; its purpose says which persona wished for it, where that is known."""
     slots = own_slots(grant)
     shown = [each.example for each in operation.parameters if each.example][:_EXAMPLES]
-    purpose = f"{str(slots['name']).replace('_', ' ')}: {operation.purpose}"[:200]
+    wisher = tools.find_wisher(root, str(slots["name"]))
+    purpose = f"{str(slots['name']).replace('_', ' ')}{wisher and f' of {wisher}'}: {operation.purpose}"[:200]
     if gives := ", ".join(dict.fromkeys(reply_shapes.words_of(operation.replies))):
         purpose = f"{purpose}: {gives}"[:_PURPOSE]
     local = is_own(parse_address(str(slots["target"])))

@@ -82,13 +82,7 @@ def bind(question: str, tool: Tool, required: tuple[str, ...], today: date) -> B
 
 
 def _argument_of_number(names: Sequence[str], required: Sequence[str], question: str) -> str:
-    """Return the argument that the one number of a question is for: the only one, that is named beside it, or needed.
-
-    >>> _argument_of_number(["limit", "days"], ["days"], "Give me the weather of 3 days.")
-    'days'
-    >>> _argument_of_number(["lat", "lon"], ["lat", "lon"], "What is the weather at 48?")
-    ''
-    """
+    """Return the argument of the one number of a question: the only one, that is named beside it, or needed; or ""."""
     line = words.plain_line(question)
     beside = [
         name for name in names
