@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.methods.execution.stub_api import StubService, serving
+from tests.methods.execution.stub_api import DESCRIPTION, StubService, serving
 
 from batos.agency.api_transport import SECRETS
 from batos.agency.records import api_records, effect_records
@@ -275,3 +275,15 @@ async def test_a_tool_is_told_in_the_voice_of_the_persona_that_wished(mind: UVM,
         assert f"(BABS: {babs.core_method}"[:30] in line
     again = await mind.missions.ask({"text": text, "effort": "reflex"})
     assert again["provenance"]["tools"][0]["tool"] == "ferries.fares_"
+
+
+async def test_an_api_that_is_declared_and_not_granted_says_so(mind: UVM, service: StubService) -> None:
+    """A question that would use it is told what is lacking; nothing is made and nothing is sent."""
+
+    def declare(root: Root) -> None:
+        api_records.declare(root, "ferries", DESCRIPTION)
+
+    await mind.image.shared.apply(declare)
+    told = await mind.missions.ask({"text": 'Look up what a crossing costs to the island "Skarv".', "effort": "reflex"})
+    assert told["answer"].startswith("ferries.fares_ failed, so nothing came of it: nothing is granted to ask it:")
+    assert (service.asked, slots(mind)) == ([], {})

@@ -31,6 +31,7 @@ from batos.protocol.errors import BatosError, LookUpFailed
 from batos.terminal.console import count_text
 
 _NO_REPLY: Final = "Look whether its description and its secret (`HOME/secrets/NAME`) are those of today."
+_NOTHING_SHOWN: Final = "its description shows no request with all its arguments"
 #: The word that is looked for; nobody said it.
 _WORD: Final = "water"
 
@@ -72,12 +73,8 @@ def _checks(settings: Settings, now: datetime, fetcher: Fetcher | None) -> Itera
                 made = look_up_records.count_today(journal, effect_records.nonce_of(each), now)
             used = f"its {terms.budget} calls of today are used up" if terms.budget and made >= terms.budget else ""
             over = f"it ended at {terms.until}" if terms.until and iso(now) >= terms.until else ""
-            why = used or over
-            if kind == "api" and not why:
-                api, why = _shown_read(settings, root, slots), "its description shows no request with all its arguments"
-                yield _Check(kind, str(slots["name"]), api, "" if api else why)
-            else:
-                yield _Check(kind, str(slots["name"]), None if why else look_ups.open(each), why)
+            open_one = partial(_shown_read, settings, root, slots) if kind == "api" else partial(look_ups.open, each)
+            yield _Check(kind, str(slots["name"]), None if used or over else open_one(), used or over or _NOTHING_SHOWN)
 
 
 def _shown_read(settings: Settings, root: Root, slots: Mapping[str, object]) -> _ApiRead | None:
