@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.inference.counting_bridge import PLENTY
 
 from batos.agency.callers import Callers
-from batos.agency.written_tools import WrittenTools, lend_tools
+from batos.agency.written_tools import ToolAsker, WrittenTools, lend_tools
 from batos.inference.journal import is_of_model
 from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session
@@ -28,6 +28,6 @@ async def lend(
     outside = OutsideCalls(session, missions, reaches_out=not copied)
     places = replace(uvm.readiness.tool_places, callers=callers or uvm.readiness.tool_places.callers)
     await places.files.list_files()
-    tools = lend_tools(places, brief, outside)
+    tools = lend_tools(places, ToolAsker(brief), outside)
     assert tools is not None
     return tools

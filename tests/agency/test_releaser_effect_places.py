@@ -107,6 +107,25 @@ async def test_of_two_nodes_of_a_machine_the_publisher_does_its_effects(tmp_path
             assert [is_waited_for(each.uvm.image) for each in (first, second, third)] == [True, True, False]
 
 
+@pytest.mark.parametrize("approver", ["a", "b"])
+async def test_an_effect_that_is_approved_at_another_node_happens(tmp_path: Path, image: str, approver: str) -> None:
+    """Whoever approves takes the part of the publisher; a node of the grant's machine does the effect, once."""
+    async with (
+        acting(tmp_path / "node", **machine(image, "a")) as first,
+        acting(tmp_path / "other", **machine(image, approver)) as second,
+    ):
+        folder = tmp_path / "watched"
+        folder.mkdir()
+        await first.ask("grants_add", kind="file", target=str(folder), name="watched", user="tester")
+        origin = {"door": "schedule", "client": "a test"}
+        await first.send("watched", "log.txt", "A line.", selector="append_", yes=False, origin=origin)
+        released = [released_at(mind.uvm.events) for mind in (first, second)]
+        await second.ask("approve", approvals=await second.asked())
+        await until(lambda: released[0] or released[1], "the event of the release")
+        assert (folder / "log.txt").read_text() == "A line.\n"
+        assert [len(each) for each in released] == ([0, 1] if approver == "a" else [1, 0])
+
+
 async def test_an_effect_waits_for_its_machine_without_an_attempt(tmp_path: Path, image: str) -> None:
     """Others see what it waits for; the next node of the machine does it at its start."""
     async with acting(tmp_path / "a", **machine(image, "a")):

@@ -282,5 +282,7 @@ async def test_files_of_the_home_are_tools_of_the_home_and_no_guests(tmp_path: P
             assert said(await tools.call("switch_lamp", {"on": True}, PATH)) == "the lamp is on"
         assert [(each["tool"], each["is_file"]) for each in program.calls] == [("switch_lamp", True)] * 2
         alone = await lend(uvm, [await accept(uvm, tools=None, caller=None)])
-        assert "it needs a yes, and nobody is asked" in said(await alone.call("switch_lamp", {"on": True}, PATH))
+        assert "it needs a yes, since it may change something" in said(
+            await alone.call("switch_lamp", {"on": True}, PATH)
+        )
         assert await effects(uvm) == [("released", 'call switch_lamp {"on": true}')]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from batos.agency import permissions
 from batos.agency.http_sink import is_local
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import Effect
@@ -32,10 +33,10 @@ _UNWATCHED: Final = "nobody watches its mission, and its grant does not say unat
 def find_reason_to_ask(root: Root, effect: Effect) -> str:
     """Return why an effect waits for a person's yes, also under a standing grant; "" if it needs none.
 
-    An effect whose grant is gone needs none: it fails.
+    An effect whose grant is gone needs none: it fails. An approved plan that has it word for word is its yes.
     """
     capability = effect_records.find_capability_of(root, effect)
-    if capability is None:
+    if capability is None or permissions.is_planned(root, effect):
         return ""
     slots, origin = own_slots(capability), roots.mission_record(root, effect["mission"]).brief.value.get("origin") or {}
     reasons = {

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from batos.agency.callers import Callers
 from batos.agency.file_tools import FOLDER, FileTools
 from batos.agency.look_ups import leaving
+from batos.agency.permissions import AsksPerson, CallQuestion, refuse
 from batos.agency.records import call_records
 from batos.agency.toolbox import Tool, ToolResult, ToolText
 from batos.concurrency.threads import finish_despite_cancel
@@ -42,6 +43,9 @@ MOST_CALLS: Final = 32
 CALL_SECONDS: Final = 60.0
 WAY: Final = 10.0
 _NO_ANSWER: Final = "the program did not answer in time, or is gone"
+#: The reasons for which a call asks a person.
+_CHANGES: Final = "it may change something"
+_FOREIGN: Final = "its arguments have words that are not of your question"
 _UNKNOWN: Final = "whether it ran is not known"
 
 
@@ -67,6 +71,15 @@ def open_places(home: Path, image: LivingImage, events: Events, clock: Callable[
 
 
 @dataclass(frozen=True, slots=True)
+class ToolAsker:
+    """Whoever asks a mission: its brief, the earlier questions of the conversation, and what asks about a call."""
+
+    brief: MissionBrief
+    said: Sequence[str] = ()
+    ask: AsksPerson = refuse
+
+
+@dataclass(frozen=True, slots=True)
 class _Use:
     """A use of a tool: with what, whether that derives from outside, and the call that the journal knows it by."""
 
@@ -79,8 +92,8 @@ class _Use:
 class WrittenTools:
     """A `Toolbox` of a program's functions and of files. A call that may change something is made once in a lineage."""
 
-    def __init__(self, places: ToolPlaces, brief: MissionBrief, outside: OutsideCalls, tools: Sequence[Tool]) -> None:
-        self._places, self._brief, self._outside = places, brief, outside
+    def __init__(self, places: ToolPlaces, asker: ToolAsker, outside: OutsideCalls, tools: Sequence[Tool]) -> None:
+        self._places, self._asker, self._brief, self._outside = places, asker, asker.brief, outside
         self._tools = {each.name: each for each in sorted(tools, key=lambda each: each.name)}
         self._count = 0
 
@@ -106,7 +119,7 @@ class WrittenTools:
         asked = OutsideCall(
             place, f"{tool.kind} tool", {"tool": name, "arguments": given}, "read" if tool.reads else "send"
         )
-        is_external = not is_own(given, tool, self._brief)
+        is_external = not is_own(given, tool, self._brief, self._asker.said)
         return await self._perform(_Use(tool, given, is_external, asked), path)
 
     async def _perform(self, use: _Use, path: str) -> ToolResult:
@@ -159,12 +172,12 @@ class WrittenTools:
     async def _run_file(self, use: _Use, call: str, *, again: bool) -> CallReply | None:
         if _wants_yes(use):
             if self._brief.caller is None:
-                raise _refusal(
-                    use, "it needs a yes, and nobody is asked", "Ask from Python: client.ask(..., approve=...)."
-                )
-            said = await self._ask_program(use, f"{call}?")
-            if said is None or said["outcome"] != "done":
-                raise _refusal(use, _NO_ANSWER if said is None else said["text"])
+                why = _FOREIGN if use.tool.reads else _CHANGES
+                await self._asker.ask(CallQuestion(use.tool.name, use.arguments, why))
+            else:
+                said = await self._ask_program(use, f"{call}?")
+                if said is None or said["outcome"] != "done":
+                    raise _refusal(use, _NO_ANSWER if said is None else said["text"])
         return await self._places.files.run(use.tool.name, use.arguments)
 
     async def _ask_program(self, use: _Use, call: str) -> CallReply | None:
@@ -217,9 +230,9 @@ def _failure(line: str) -> ToolResult:
     return ToolResult(failure=said if len(said) <= FAILURE_LIMIT else f"{said[: FAILURE_LIMIT - 1]}…")
 
 
-def is_own(arguments: object, tool: Tool, brief: MissionBrief) -> bool:
-    """Test if every word and number in arguments stands in the question, or among the choices that a tool declares."""
-    own = leaving.words_of_question(brief, map(str, _values(list(_choices(tool.parameters)))))
+def is_own(arguments: object, tool: Tool, brief: MissionBrief, before: Sequence[str] = ()) -> bool:
+    """Test if every word and number in arguments stands in the question, in one `before`, or among a tool's choices."""
+    own = leaving.words_of_question(brief, (*before, *map(str, _values(list(_choices(tool.parameters))))))
     said = " ".join(map(str, _values(arguments)))
     return all(leaving.own_word(each, own) for each in words(said))
 
@@ -243,13 +256,14 @@ def _as_tool(declared: ToolDeclaration, kind: Any) -> Tool:
     return Tool(declared.name, declared.purpose, declared.parameters, kind, declared.reads)
 
 
-def lend_tools(places: ToolPlaces, brief: MissionBrief, outside: OutsideCalls) -> WrittenTools | None:
+def lend_tools(places: ToolPlaces, asker: ToolAsker, outside: OutsideCalls) -> WrittenTools | None:
     """Return the tools that a mission may use: its asker's functions and the home's files, of which a guest has none.
 
     Of two with one name it is the program's. None: there are none.
     """
+    brief = asker.brief
     own = [_as_tool(each, "program") for each in brief.tools or ()]
     files = () if is_guest(brief.user) else places.files.known
     names = {each.name for each in own}
     beside = [_as_tool(each, "file") for file in files for each in file.tools if each.name not in names]
-    return WrittenTools(places, brief, outside, [*own, *beside]) if own or beside else None
+    return WrittenTools(places, asker, outside, [*own, *beside]) if own or beside else None

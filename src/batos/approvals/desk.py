@@ -20,7 +20,7 @@ from batos.image.image import LivingImage
 from batos.image.roots import Root
 from batos.protocol.errors import BatosError, Refused, message_of
 from batos.protocol.event_payloads import APPROVAL_ANSWERED, APPROVAL_ASKED, ApprovalAnswered, ApprovalAsked
-from batos.records import approval_subjects, approvals
+from batos.records import approval_subjects, approvals, call_questions
 from batos.records.approval_subjects import Candidate
 from batos.records.approvals import ApprovalQuestion, ApprovalState
 
@@ -197,18 +197,24 @@ class Approvals:
 
     # -- answering
 
-    async def approve(self, names: Sequence[str], by: str) -> ApprovalAnswers:
+    async def approve(self, names: Sequence[str], by: str, plan: str | None = None) -> ApprovalAnswers:
         """Say yes to each: it is installed in the commit that says so. Those that are `changed` are so since now.
+
+        `plan` are the lines that take the place of those of a mission's plan, where that is the one that is named.
 
         NotFound: there is no such question; then nothing is approved.
         """
         await asyncio.to_thread(self._check, names)
         at = iso(self._clock())
         forget = self._consequences.forget
+
+        def approve(root: Root, name: str) -> ApprovalState | None:
+            if plan is not None:
+                call_questions.edit(root, name, plan, at)
+            return approvals.approve(root, name, by, at, forget)
+
         async with self._consequences.exclusively():
-            return await self._answer(
-                [partial(approvals.approve, name=name, by=by, at=at, forget=forget) for name in dict.fromkeys(names)]
-            )
+            return await self._answer([partial(approve, name=name) for name in dict.fromkeys(names)])
 
     async def reject(self, name: str, by: str, why: str) -> ApprovalAnswers:
         """Say no, for a reason. NotFound: there is no such question."""

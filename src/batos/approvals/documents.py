@@ -22,7 +22,7 @@ from batos.protocol.method_documents import (
     IntentDocument,
 )
 from batos.protocol.trial_documents import TrialDocument
-from batos.records import approvals, methods
+from batos.records import approvals, call_questions, methods
 from batos.records.approvals import ApprovalState
 
 
@@ -68,9 +68,11 @@ def refusal(answer: ApprovalState) -> Refused:
         "outdated": f"is outdated: {answer.why}",
         "asked": "still waits for an answer",
     }[answer.word]
-    if answer.effects:
+    is_call = answer.selector in (call_questions.PLAN, call_questions.CALL)
+    if answer.effects or is_call:
         said = said.replace(f" and is installed as revision {answer.revision}", "")
-        remedy = "`batos effects` shows what came of it; ask again for another one."
+        shows = f"`batos show {answer.object}`" if is_call else "`batos effects`"
+        remedy = f"{shows} shows what came of it; ask again for another one."
         return Refused(f"{answer.name} ({answer.object}.{answer.selector}) {said}", field="approval", remedy=remedy)
     remedy = (
         "`batos method list` shows what is installed; `batos method rollback METHOD --revision 0` takes a method out."
@@ -138,7 +140,7 @@ def _open_to(root: Root, approval: Approval, user: str | None) -> bool:
         return True
     wished = (approval.candidate["wish"] or {}).get("mission")
     candidate = approval.candidate
-    of_mission = candidate.get("forgets") or candidate.get("effects")
+    of_mission = candidate.get("forgets") or candidate.get("effects") or candidate.get("frame")
     asking = candidate["provenance"].get("missions", ()) if of_mission else ()
     concerned = {*approval.missions, *asking, *([] if wished is None else [wished])}
     return bool(concerned) and ownership.is_asked_by(root, concerned, user)

@@ -10,7 +10,7 @@ from ZODB.Connection import TransactionMetaData
 from ZODB.DB import DB
 from ZODB.utils import load_current
 
-from batos.agency.records import effect_records
+from batos.agency.records import api_records, effect_records
 from batos.care.image_faults import ImageFault, ReferenceGraph, discard, find_dangling, find_orphans, oid_of, read_graph
 from batos.care.memory_checks import check_memories
 from batos.conversations import conversations
@@ -29,7 +29,7 @@ _PUT_ON: Final = "put it on the list"
 
 
 def check_missions(root: Root) -> Iterator[ImageFault]:
-    """Yield the faults of missions, conversations, counts, methods, approvals and effects."""
+    """Yield the faults of missions, conversations, counts, methods, approvals, effects and tools."""
     counted = roots.count_by_status(root)
     if {word: count for word, count in root[roots.TALLY].items() if count} != counted:
         yield ImageFault("wrong count", "tally", "missions of each status are miscounted", "count anew", _count_anew)
@@ -39,6 +39,9 @@ def check_missions(root: Root) -> Iterator[ImageFault]:
     yield from _check_lists(root)
     yield from _check_lineages(root)
     yield from _check_effects(root)
+    for name, operation, why in api_records.list_unsound(root):
+        what, mend = f"the shape of the replies: {why}", partial(api_records.drop_fixture, name, operation)
+        yield ImageFault("wrong link", f"{name}.{operation}", what, "forget the shape", mend)
 
 
 def _count_anew(root: Root) -> None:

@@ -185,7 +185,7 @@ def policy_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 #: Options with the names of fields of a brief.
 _PLAIN: Final = (
     "conversation", "effort", "persona", "model", "temperature", "seed", "system", "schema", "deadline", "priority",
-    "budget", "ancestor", "grants",
+    "budget", "ancestor", "grants", "plan",
 )  # fmt: skip
 
 
@@ -217,6 +217,8 @@ def brief_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--ancestor", metavar="MISSION", help="Reuse the calls that this mission (or `last`) paid for.")
     @click.option("--grant", "grants", multiple=True, metavar="NAME",
                   help="A grant by which this may act on the world (`batos grants`). Repeatable.")  # fmt: skip
+    @click.option("--plan", is_flag=True, default=None,
+                  help="Show first what would be asked, called and done; it waits for your yes.")  # fmt: skip
     @click.option("--reply-to", metavar="MISSION", help="The mission (or `last`) that this question replies to.")
     @click.option("--memory", metavar="SCOPE", help="Use what is remembered in this scope only.")
     @click.option("--no-memory", is_flag=True, help="Use nothing of what is remembered, and remember nothing of this.")

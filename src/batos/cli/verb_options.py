@@ -41,6 +41,11 @@ class VerbCall:
         """Return the settings."""
         return self.loaded.settings
 
+    @property
+    def can_ask(self) -> bool:
+        """Test if a person sits there who can answer."""
+        return not self.quiet and not self.console.as_json and sys.stdin.isatty() and sys.stderr.isatty()
+
     def note(self, text: str) -> None:
         """Say something beside the result, unless only the result is wanted."""
         if not self.quiet:

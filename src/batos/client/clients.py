@@ -258,9 +258,13 @@ class AsyncClient:
         """Forget memories by their ids or sources: all that are named, or none."""
         return await self.request(FORGET, documents=list(documents))
 
-    async def approve(self, *approvals: str) -> ApprovedDocument:
-        """Approve methods by the ids of their approvals, and changes by those of their trials."""
-        return await self.request(APPROVE, approvals=list(approvals))
+    async def approve(self, *approvals: str, plan: str | None = None) -> ApprovedDocument:
+        """Approve methods by the ids of their approvals, and changes by those of their trials.
+
+        `plan` are the lines of one plan as you changed them.
+        """
+        edited = {} if plan is None else {"plan": plan}
+        return await self.request(APPROVE, approvals=list(approvals), **edited)
 
     async def reject(self, approval: str, why: str) -> RejectedDocument:
         """Reject a method, whose missions are told the reason, or a change of the mind."""

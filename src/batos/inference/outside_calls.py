@@ -19,13 +19,13 @@ from batos.image.ids import iso
 from batos.inference.canonical import canonical
 from batos.inference.journal import Entries, Journal, Record
 from batos.inference.session import Session
-from batos.protocol.errors import BatosError, InternalError, OutcomeUnknown, Refused
+from batos.protocol.errors import ApprovalNeeded, BatosError, InternalError, OutcomeUnknown, Refused
 from batos.protocol.event_payloads import MISSION_OUTSIDE, MissionOutside
 
 #: The effect of a call: none (it reads), or a change of something in the world.
 Doing: TypeAlias = Literal["read", "send"]
 Result: TypeAlias = Mapping[str, JsonValue]
-#: Makes a call, given its id, and returns what came. A `Refused` that it raises says that nothing was sent.
+#: Makes a call, given its id, and returns what came. `Refused` and `ApprovalNeeded` say that nothing was sent.
 Perform: TypeAlias = Callable[[str], Awaitable[Result]]
 
 #: The most bytes of a call's result in the journal.
@@ -128,7 +128,7 @@ class OutsideCalls:
         try:
             value = await act(call_id(record))
         except (Exception, asyncio.CancelledError) as error:
-            happened_not = call.doing == "read" or isinstance(error, Refused)
+            happened_not = call.doing == "read" or isinstance(error, Refused | ApprovalNeeded)
             await self._fail(record, error, "failed" if happened_not else "cut")
             if happened_not or isinstance(error, asyncio.CancelledError):
                 raise

@@ -88,6 +88,7 @@ async def open_method_runtime(
                 parts.settings.install,
                 parts.settings.interpret,
                 ApiSender(parts.settings.home),
+                parts.approvals,
             ),
         )
     finally:

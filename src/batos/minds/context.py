@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from batos.agency.api_transport import ApiSender
 from batos.agency.look_ups.granted import LookUps
 from batos.agency.toolbox import Toolbox
+from batos.approvals.desk import Approvals
 from batos.cell.cell import MethodCall, Outcome
 from batos.cell.host import Host
 from batos.cell.program import Program
@@ -137,6 +138,8 @@ class MethodRuntime:
     interpret: Interpret = "allow"
     #: Sends requests to granted APIs; None: nothing is reached.
     apis: ApiSender | None = None
+    #: Asks a person; None: nobody is asked.
+    desk: Approvals | None = None
 
 
 @dataclass(frozen=True, slots=True)

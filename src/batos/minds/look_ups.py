@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, cast
 
 from batos.agency.look_ups.granted import LookingMission, LookUpOrder, order_of
@@ -11,6 +12,7 @@ from batos.image.ownership import DOOR
 from batos.memory.records import memory_records
 from batos.minds import context_building
 from batos.minds.context import MindContext
+from batos.minds.permission import ask_person, list_earlier_questions
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import LookUpFailed, NotFound, ObjectError, Refused
 
@@ -31,7 +33,8 @@ def asking_of(context: MindContext) -> LookingMission:
             lambda name: _text_of(context, name),
             context.io.session.clock,
         )
-    return LookingMission(mission.root, mission.brief, context.io.outside, memory)
+    said, ask = list_earlier_questions(context), partial(ask_person, context)
+    return LookingMission(mission.root, mission.brief, context.io.outside, memory, said, ask)
 
 
 def _text_of(context: MindContext, name: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
@@ -17,6 +18,7 @@ from batos.memory.segmentation import clip_line
 from batos.minds.calls.questions import WORDLESS, Question, infer
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.effect_orders import USUAL, EffectOrder, order_phrases
+from batos.minds.permission import standing_plan
 from batos.minds.results import Synthesis, Task
 from batos.minds.trace import ToldAnswer
 from batos.objects.prototype import send
@@ -28,16 +30,29 @@ _QUOTED, _SHOWN = 160, 600
 _STEP: Final = "effect#0"
 
 
+def order_of(context: MindContext) -> EffectOrder | None:
+    """Return the order in the question, as the plan has it where a person said yes to one: none, or its arguments."""
+    order, plan = context.mission.order, standing_plan(context)
+    if order is None or plan is None:
+        return order
+    if not plan.effects:
+        return None
+    grant, _, selector = plan.effects[0].name.rpartition(".")
+    given = plan.effects[0].arguments
+    text = json.dumps(given["data"], ensure_ascii=False) if "data" in given else str(given.get("text", ""))
+    return replace(order, grants=(grant,), selector=selector, path=str(given.get("path", "")), text=text)
+
+
 def told_answer(context: MindContext) -> ToldAnswer | None:
     """Return the answer to an order that has its text, beside which nothing is asked; None for any other question."""
-    order = context.mission.order
-    if order is None or order.question or context.mind.inner or not (text := _given_text(context, order)):
+    order = order_of(context)
+    if order is None or order.question or context.mind.inner or not (text := given_text(context, order)):
         return None
     form = order_phrases()[order.language]["staged"]
     return ToldAnswer(ACTS, form.format(what=order.path or order.grants[0], text=clip_line(text, _QUOTED)))
 
 
-def _given_text(context: MindContext, order: EffectOrder) -> str:
+def given_text(context: MindContext, order: EffectOrder) -> str:
     """Return the text of an order that is there before the answer: the person's own, or the answer before.
 
     The effect is trusted no more than that answer is.
@@ -56,15 +71,15 @@ async def carry_out(context: MindContext, interpreter: MindInterpreter, synthesi
 
     An answer of a rule that found nothing is no text to be written.
     """
-    order, said = context.mission.order, synthesis.standing.answer
+    order, said = order_of(context), synthesis.standing.answer
     if order is None:
         return
-    text = _given_text(context, order) or (said.answer.strip() if order.question and not said.is_ruled else "")
+    text = given_text(context, order) or (said.answer.strip() if order.question and not said.is_ruled else "")
     if not text:
         context.decide_by_rule(_STEP, "effect", "there is no text to be written or sent")
         return
     grant, path = await _complete(context, interpreter, order, text)
-    arguments = [_as_data(text)] if order.selector == "post_" else [path, text]
+    arguments = [as_data(text)] if order.selector == "post_" else [path, text]
     capability = effect_records.find_capability(context.mission.root, grant, context.mission.brief.user)
     if capability is None:
         return
@@ -74,7 +89,7 @@ async def carry_out(context: MindContext, interpreter: MindInterpreter, synthesi
         context.decide_by_rule(_STEP, "effect", error.message)
 
 
-def _as_data(text: str) -> object:
+def as_data(text: str) -> object:
     """Return a text as the data of a post: JSON as it is, any other text under a key."""
     try:
         found: Any = json.loads(text)

@@ -12,6 +12,7 @@ from batos.minds import (
     computed_results,
     context_building,
     ordered_effects,
+    planning,
     prompt,
     provenance,
     tool_use,
@@ -21,6 +22,7 @@ from batos.minds.calls.questions import WORDLESS, infer
 from batos.minds.combine import combination, repair
 from batos.minds.context import MindContext, MindInterpreter
 from batos.minds.parts import delegate, mapping, protocols
+from batos.minds.permission import standing_plan
 from batos.minds.results import Synthesis
 from batos.objects.prototype import Interpreter, UvmObject, send
 from batos.protocol.errors import InternalError, ObjectError
@@ -46,12 +48,13 @@ async def idle(context: MindContext, interpreter: MindInterpreter, cycle: UvmObj
         delegate.check_budget(context)
     await _take_steps("IDLE", context, interpreter, synthesis)
     is_ruled = context.trace.told or (not context.mind.inner and answers_by_rule.only_text(context))
-    if is_ruled or mapping.is_needed(context):
+    if slots and not (is_ruled or mapping.is_needed(context) or context.mind.is_duet):
+        return "DECOMPOSING"
+    await planning.stop_for_yes(context, interpreter, synthesis)
+    if is_ruled or mapping.is_needed(context) or not slots:
         return "SYNTHESIZING"
-    if context.mind.is_duet:
-        synthesis.queries = dict.fromkeys(slots, context.mind.question)
-        return "DELEGATING"
-    return "DECOMPOSING" if slots else "SYNTHESIZING"
+    synthesis.queries = dict.fromkeys(slots, context.mind.question)
+    return "DELEGATING"
 
 
 async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: UvmObject, args: tuple[Any, ...]) -> str:
@@ -59,10 +62,12 @@ async def decompose(context: MindContext, interpreter: MindInterpreter, cycle: U
     synthesis, slots = synthesis_of(cycle), delegate.slots_of(context)
     synthesis.queries = dict.fromkeys(slots, context.mind.question)
     if combination.mode(context) != "weave":
+        await planning.stop_for_yes(context, interpreter, synthesis)
         return "DELEGATING"
     if "divide" not in context.mission.steps.names("DECOMPOSING"):
         synthesis.undivided, synthesis.is_unasked = decisions.LEFT_OUT, True
     await _take_steps("DECOMPOSING", context, interpreter, synthesis)
+    await planning.stop_for_yes(context, interpreter, synthesis)
     if synthesis.undivided:
         context.decide_by_rule(decisions.division_path(context), "division", synthesis.undivided)
     return "DELEGATING"
@@ -146,10 +151,9 @@ async def _recall(context: MindContext, interpreter: MindInterpreter, synthesis:
 async def _use_tools(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
     """Let tools bring what the question needs and nothing known carries; weaker evidence makes room for it."""
     most = context.mission.steps.number("IDLE", "use_tools", "calls")
-    if not tool_use.may_use(context) or not most:
+    if not tool_use.may_use(context) or not most or planning.is_wanted(context):
         return
-    known = synthesis.recalled.passages
-    found = await tool_use.find_with_tools(context, interpreter, (0, context.mind.question), known, most)
+    found = await _find_with_tools(context, interpreter, synthesis, (0, context.mind.question), most)
     if found:
         _make_room(context, synthesis, sum(each.size for each in found))
         _widen(context, synthesis, found)
@@ -158,12 +162,21 @@ async def _use_tools(context: MindContext, interpreter: MindInterpreter, synthes
 async def _use_tools_for_parts(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
     """Let tools bring what the sub-queries need; calls were shown the evidence, so that all of it stays."""
     most = context.mission.steps.number("DECOMPOSING", "use_tools_for_parts", "calls")
-    if not tool_use.may_use(context) or not most:
+    if not tool_use.may_use(context) or not most or planning.is_wanted(context):
         return
     for asked in enumerate(dict.fromkeys(synthesis.queries.values()), start=1):
         if asked[1] != context.mind.question:
-            known = synthesis.recalled.passages
-            _widen(context, synthesis, await tool_use.find_with_tools(context, interpreter, asked, known, most))
+            _widen(context, synthesis, await _find_with_tools(context, interpreter, synthesis, asked, most))
+
+
+async def _find_with_tools(
+    context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis, asked: tuple[int, str], most: int
+) -> tuple[Passage, ...]:
+    """Return what tools bring for a question, by the calls of its plan where it has one, else by at most so many."""
+    plan, known = standing_plan(context), synthesis.recalled.passages
+    if plan is None:
+        return await tool_use.find_with_tools(context, interpreter, asked, known, most)
+    return await tool_use.make_planned(context, asked, known, plan.calls_for(asked[1]))
 
 
 async def _compute(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
@@ -176,8 +189,13 @@ async def _rule(context: MindContext, interpreter: MindInterpreter, synthesis: S
 
 
 async def _divide(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
-    """Ask for the sub-queries, unless a rule knows that the question is one."""
-    slots = delegate.slots_of(context)
+    """Ask for the sub-queries, unless a rule knows that the question is one, or a plan has them."""
+    slots, plan = delegate.slots_of(context), standing_plan(context)
+    if plan is not None:
+        named = {each.name: each.query for each in plan.parts if each.name in slots}
+        synthesis.queries |= named
+        synthesis.is_unasked, synthesis.undivided = not named, "" if named else planning.UNDIVIDED
+        return
     synthesis.undivided = decisions.reason_for_whole(context, len(slots))
     synthesis.is_unasked = bool(synthesis.undivided)
     if synthesis.is_unasked:

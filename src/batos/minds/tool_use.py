@@ -17,7 +17,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from batos.agency.look_ups import leaving
-from batos.agency.toolbox import Tool, Toolbox, ToolResult, ToolText
+from batos.agency.plans import PlannedCall
+from batos.agency.toolbox import JoinedTools, Tool, Toolbox, ToolResult, ToolText
 from batos.concurrency.threads import offload
 from batos.genesis import measuring
 from batos.inference.schema import Decision
@@ -25,6 +26,7 @@ from batos.memory.evidence import Evidence, Passage, rank
 from batos.memory.passages import passages
 from batos.minds.calls.questions import Question, infer
 from batos.minds.context import MindContext
+from batos.minds.permission import list_earlier_questions
 from batos.minds.results import Task
 from batos.minds.tools import calling, choice, question_forms
 from batos.minds.tools.arguments import query_of
@@ -91,12 +93,8 @@ async def find_with_tools(
 
     Raises: ApprovalNeeded: a call waits for a person.
     """
-    toolbox = tools_of(context)
-    if toolbox is None:
-        return ()
-    number, query = asked
-    search = _Search(context, toolbox, query, f"{context.mind.name}/tools/{number}", known)
-    left = list(toolbox.tools())
+    search = _open(context, asked, known)
+    left = list(search.toolbox.tools())
     searches = 0
     while left and search.calls < most and not (search.calls and await search.is_carried()):
         found = await _decide(search, interpreter, left)
@@ -104,15 +102,49 @@ async def find_with_tools(
             break
         is_search = choice.searches_by_words(found.tool)
         searches += is_search
-        search.calls += 1
-        brought = await _call(search, found, f"{search.path}/{search.calls}")
-        hits = [each for each in brought if each.is_hit]
-        search.keep([each for each in brought if not each.is_hit])
-        await _fetch(search, found.tool.name, hits)
+        await _take(search, found)
         if search.texts and not is_search:
             break
         left = [each for each in left if each.name != found.tool.name]
         left = [each for each in left if choice.searches_by_words(each)] if searches < MOST_SEARCHES else []
+    return await _bring(search)
+
+
+async def make_planned(
+    context: MindContext, asked: tuple[int, str], known: Sequence[Passage], calls: Sequence[PlannedCall]
+) -> tuple[Passage, ...]:
+    """Return the passages that the calls of a plan bring for a question: exactly these are made, and no others."""
+    search = _open(context, asked, known)
+    tools = {each.name: each for each in search.toolbox.tools()}
+    for call in calls:
+        gone = Tool(call.name, "", {}, "look_up")
+        await _take(search, ToolCall(tools.get(call.name, gone), call.arguments, "the plan has it"))
+    return await _bring(search)
+
+
+async def plan_call(
+    context: MindContext, interpreter: Interpreter, asked: tuple[int, str], known: Sequence[Passage]
+) -> ToolCall | None:
+    """Return the first call that a question would get, which is not made; None: it gets none."""
+    search = _open(context, asked, known)
+    found = await _decide(search, interpreter, search.toolbox.tools())
+    return found if isinstance(found, ToolCall) else None
+
+
+def _open(context: MindContext, asked: tuple[int, str], known: Sequence[Passage]) -> _Search:
+    number, query = asked
+    return _Search(context, tools_of(context) or JoinedTools(()), query, f"{context.mind.name}/tools/{number}", known)
+
+
+async def _take(search: _Search, call: ToolCall) -> None:
+    """Make a call, and keep its texts and those of the pages that it found."""
+    search.calls += 1
+    brought = await _call(search, call, f"{search.path}/{search.calls}")
+    search.keep([each for each in brought if not each.is_hit])
+    await _fetch(search, call.tool.name, [each for each in brought if each.is_hit])
+
+
+async def _bring(search: _Search) -> tuple[Passage, ...]:
     size = sum(len(each.text) for each in search.texts)
     return await offload(_READING * size, lambda: _as_passages(search))
 
@@ -140,7 +172,7 @@ def _in_own_words(context: MindContext, call: ToolCall) -> ToolCall:
     query = call.arguments.get("query")
     if call.tool.local or not isinstance(query, str):
         return call
-    own = leaving.words_of_question(context.mission.brief)
+    own = leaving.words_of_question(context.mission.brief, list_earlier_questions(context))
     kept = " ".join(each for each in query.split() if leaving.own_word(each, own))
     return replace(call, arguments={**call.arguments, "query": kept or query_of(context.mission.brief.text)})
 

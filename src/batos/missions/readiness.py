@@ -13,7 +13,7 @@ from batos.agency.granting import refuse_places
 from batos.agency.look_ups.granted import open_look_ups
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.toolbox import Toolbox
-from batos.agency.written_tools import lend_tools, open_places
+from batos.agency.written_tools import ToolAsker, lend_tools, open_places
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis.daemon_listing import GenesisDaemon
@@ -27,6 +27,7 @@ from batos.inference.journal import Journal
 from batos.inference.vram.shared_card import SharedCard
 from batos.memory.search.recollection import Recollection
 from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, Rates
+from batos.minds.permission import ask_person, list_earlier_questions
 from batos.minds.stopping import StopRequest
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
@@ -216,7 +217,8 @@ class Readiness:
         )
 
     def _lend_tools(self, context: MindContext) -> Toolbox | None:
-        return lend_tools(self.tool_places, context.mission.brief, context.io.outside)
+        asker = ToolAsker(context.mission.brief, list_earlier_questions(context), partial(ask_person, context))
+        return lend_tools(self.tool_places, asker, context.io.outside)
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:
         lessons = lessons_of(baseline.codex.personas.values())

@@ -165,6 +165,8 @@ class MissionBrief(BaseModel):
     tools: Annotated[tuple[ToolDeclaration, ...] | None, AfterValidator(distinct_names)] = Field(
         default=None, max_length=TOOLS_LIMIT
     )
+    #: The mission shows its plan first, and waits for a yes before it calls a tool, answers or acts.
+    plan: bool | None = Field(default=None, strict=True)
     origin: Origin = Field(default_factory=Origin)
 
     @property
@@ -211,6 +213,9 @@ def parse(value: object) -> MissionBrief:
     given = dict(value)
     if given.get("schema") is not None:
         given["effort"] = _effort_by_schema(given)
+    if given.get("plan") and given.get("message") is not None:
+        remedy = "Leave one of them out; `batos approvals` has the effects of a message."
+        raise BriefError("plan: a message is sent as it stands, and has no plan", field="plan", remedy=remedy)
     wordless = given.get("text") is None and given.get("message") is not None
     if wordless:
         given["text"] = "-"

@@ -116,6 +116,7 @@ class CandidateDocument(TypedDict):
     methods: list[CandidateDocument]
     forgets: NotRequired[Sequence[str]]
     effects: NotRequired[Sequence[str]]
+    frame: NotRequired[Mapping[str, Any] | None]
     digest: str
 
 

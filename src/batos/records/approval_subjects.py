@@ -1,4 +1,4 @@
-"""Subjects of an approval: a candidate for a slot, memories that a method wants to forget, or effects on the world."""
+"""Subjects of an approval: a candidate for a slot, memories to forget, effects on the world, or a mission's calls."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ class Candidate:
     forgets: tuple[str, ...] = ()
     #: Of a question whether effects on the world may happen: their ids. Nothing is installed then.
     effects: tuple[str, ...] = ()
+    #: Of a question about a mission's calls: the mission, and what an edited plan may name. Nothing is installed then.
+    frame: Mapping[str, Any] | None = None
+
+    @property
+    def installs(self) -> bool:
+        """Test if a yes installs a method."""
+        return not (self.forgets or self.effects or self.frame is not None)
 
     @property
     def digest(self) -> str:

@@ -94,7 +94,7 @@ def ask(root: Root, question: ApprovalQuestion) -> ApprovalState:
     """
     candidate, at = question.candidate, question.at
     holder = methods.find_holder(root, candidate.holder)
-    slot = _slot(root, holder, candidate.selector, candidate.intent)
+    slot = slot_key(root, holder, candidate.selector, candidate.intent)
     key = f"{slot}{_digest(candidate)}"
     active = _active(root, holder, candidate.selector)
     if active is not None and _is_active_already(active, candidate):
@@ -122,7 +122,7 @@ def last_question(
 
     `intent` is the digest of the slot's Intent. A mission is added to those that wait; one that waited gets the answer.
     """
-    start = _slot(root, methods.find_holder(root, holder), selector, intent)
+    start = slot_key(root, methods.find_holder(root, holder), selector, intent)
     # The character behind the blank: every key with this beginning sorts between the two.
     names = list(root[roots.ASKED].values(start, f"{start[:-1]}!", excludemax=True))
     return _again(root[roots.APPROVALS][max(names)], mission, at) if names else None
@@ -183,7 +183,7 @@ def approve(root: Root, name: str, by: str, at: str, forget: Forget | None = Non
         try:  # what it refuses, it refuses before it changes anything
             if approved.forgets and forget is not None:
                 forget(root, approved.forgets)
-            elif not approved.effects:
+            elif approved.installs:
                 approval.revision = install(root, approved, at)[0].revision
         except (Refused, NotFound) as refused:
             why = refused.message
@@ -296,7 +296,7 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
         return "the source is not the one that was asked about"
     if candidate.forgets:
         return approval_subjects.reason_not_forgettable(root, candidate)
-    if candidate.effects:  # their own records say if one of them waits
+    if not candidate.installs:  # effects' own records say if one of them waits
         return None
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
@@ -371,13 +371,15 @@ def _active(root: Root, holder: UvmObject, selector: str) -> Method | None:
 
 
 def _name(root: Root, holder: UvmObject, candidate: Candidate) -> str:
-    """Return how people call the object of a question: a grant has its own name."""
+    """Return how people call the object of a question: a grant has its own name, and a plan is its mission's."""
+    if candidate.frame is not None:
+        return str(candidate.frame["mission"])
     if candidate.effects:
         return str(own_slots(holder)["name"])
     return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
 
 
-def _slot(root: Root, holder: UvmObject, selector: str, intent: str) -> str:
+def slot_key(root: Root, holder: UvmObject, selector: str, intent: str) -> str:
     """Return the prefix that the keys of all questions about a slot share while the slot stays as it is."""
     active = _active(root, holder, selector)
     return f"{reference(holder)} {selector} {0 if active is None else active.revision} {intent} "

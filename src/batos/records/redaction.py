@@ -105,6 +105,7 @@ def withdraw_approval(root: Root, approval: Approval, at: str) -> None:
         "wish": None,
         "forgets": (),
         "effects": (),
+        "frame": None,
     }
     approval.candidate = cast("CandidateDocument", {**before, **nothing})
     if approval.word == "asked":

@@ -15,7 +15,7 @@ from batos.image import roots
 from batos.image.ownership import DOOR
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
-from batos.objects.method import Behaviour, Intent, Primitive
+from batos.objects.method import Behaviour, Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.mission_documents import LearntDocument, WishDocument
 
@@ -49,6 +49,16 @@ def find_tool(root: Root, name: str) -> UvmObject | None:
     """Return the generated object of that name, or None."""
     found = _slots(root).get(name)
     return found if isinstance(found, UvmObject) and own_slots(found).get(NAME) == name else None
+
+
+def find_wisher(root: Root, name: str) -> str:
+    """Return the persona of the first mission that the methods of a made object are of; "" where none is known."""
+    found = find_tool(root, name)
+    made = [each for each in own_slots(found).values() if isinstance(each, Method)] if found is not None else []
+    missions = sorted({mission for each in made for mission in each.provenance.get("missions", ())})
+    records = (roots.find_record(root, each) for each in missions)
+    routes = (own_slots(each.thought).get("route") or {} for each in records if each is not None)
+    return next((str(personas[0]) for each in routes if (personas := each.get("personas"))), "")
 
 
 def names(root: Root) -> dict[str, UvmObject | None]:

@@ -45,7 +45,8 @@ class ApproveArgs(StrictModel):
 
     APPROVAL is an id, its beginning, or `last`; or give --all --matching PATTERN, or --all-of MISSION. Methods are
     installed at once, and missions that wait for them continue; an effect on the world happens once, with exactly the
-    arguments that were shown. Approved ones are listed; exit 4 when something could not be, because it was answered
+    arguments that were shown. A mission follows its approved plan exactly; --plan takes your own lines in the place of
+    those that were shown. Approved ones are listed; exit 4 when something could not be, because it was answered
     before, has expired, or its slot has changed.
     """
 
@@ -57,6 +58,9 @@ class ApproveArgs(StrictModel):
         description="Or all that wait for an OBJECT.SELECTOR like this, with * and ?; a person says --all too.",
     )
     all_of: Name | None = Field(default=None, description="Or all that this mission asks; `last` is your newest.")
+    plan: str | None = Field(
+        default=None, max_length=65_536, description="Of one approval that is a plan: its lines as you changed them."
+    )
     user: Asker = Field(default=None, description="The user who decides; absent: the server's own user.")
     mine: bool = Field(default=False, description="Only what no mission of another user waits for.")
 
@@ -135,7 +139,7 @@ def _slot(found: Mapping[str, object]) -> str:
 
 def whole_text(found: Mapping[str, object]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
-    judged = () if found.get("forgets") or found.get("effects") else _judgement_lines(found)
+    judged = () if found.get("forgets") or found.get("effects") or _is_call(found) else _judgement_lines(found)
     asked = _to_do(found) if found["status"] == "asked" else ()
     return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *asked])
 
@@ -165,9 +169,16 @@ def _takes_the_place(found: Mapping[str, Any]) -> str:
         return f"which forgets {count_text(len(found['forgets']), 'document')}"
     if found.get("effects"):
         return "an effect on the world"
+    if _is_call(found):
+        return "the plan of a mission" if found["selector"] == "plan_" else "a call that a mission wants to make"
     if "revision" in found:
         return f"installed as revision {found['revision']}"
     return f"in the place of revision {found['former']}" if found["former"] else "the first of its intent"
+
+
+def _is_call(found: Mapping[str, Any]) -> bool:
+    """Test if a question is about a mission's calls, and no method is installed by a yes."""
+    return found["selector"] in ("plan_", "call_") and found["object"].startswith("m-")
 
 
 def _judgement_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -237,7 +248,7 @@ def approved_text(told: ApprovedDocument) -> str:
 def rejected_text(told: RejectedDocument) -> str:
     """Write what was rejected, and which missions are told so."""
     what = told["rejected"]
-    does = "does not happen" if what.get("effects") else "is not installed"
+    does = "does not happen" if what.get("effects") or _is_call(what) else "is not installed"
     head = f"{what['id']} is rejected: {what['object']}.{what['selector']} {does}."
     return "\n".join([head, *_woken_lines(told["woken"])])
 

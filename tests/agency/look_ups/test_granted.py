@@ -14,7 +14,6 @@ from tests.agency.look_ups import sites
 from tests.agency.look_ups.sites import page
 from tests.agency.look_ups.stub_web import Site, StubWeb, stub_web
 from tests.history.test_as_of_past_questions import Door
-from tests.image.installing import install
 
 from batos.agency.look_ups.granted import LookingMission
 from batos.agency.look_ups.look_up_tools import LookUpTools
@@ -344,39 +343,3 @@ async def test_names_are_made_of_targets(tmp_path: Path) -> None:
         assert grants["de_wikipedia_org"]["selectors"] == ["search_", "fetch_"]
         with mind.uvm.image.snapshot() as root:
             assert own_slots(root["grants"]["kiwix"])["kind"] == "kiwix"
-
-
-FACET = "tamland_facet_"
-#: A method that looks up by a capability, and says what it found, or why not.
-LOOKS = (
-    f"async def {FACET}(self, query):\n"
-    "    wiki = await self.capability_('wiki')\n"
-    "    try:\n"
-    "        hits = await wiki.search_('WORDS')\n"
-    "        page = await wiki.fetch_(hits[0]['address'])\n"
-    "        return 'Found: ' + page['text']\n"
-    "    except RuntimeError as error:\n"
-    "        return 'Refused: ' + str(error)\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [("tide", "Found: The tide rises twice a day"), ("hunter2", "Refused: the look-up would send words")],
-)
-async def test_a_method_looks_up_by_a_capability(tmp_path: Path, words: str, said: str) -> None:
-    """Without a grant in the brief; the answer is external, and only words of the question leave."""
-    async with looking(tmp_path, method_control=0) as mind:
-        await mind.grant("wikipedia", "http://en.wikipedia.org/", name="wiki")
-        source = LOOKS.replace("WORDS", words)
-        await mind.uvm.image.writer.apply(lambda root: install(root, root["brick_prototype_obj"], FACET, source))
-        brief = {"text": "What does the tide do?", "persona": "BRICK", "effort": "cycle", "user": "tester"}
-        told = await mind.uvm.missions.ask(brief)
-        assert told["status"] == "done"
-        assert told["trust"]["lineage"] == "external"
-        ran = [each for each in told["provenance"]["methods"] if each["selector"] == FACET]
-        assert ran
-        assert any(said in str(each) for each in told["voices"])
-        again = await mind.uvm.missions.ask({**brief, "ancestor": told["id"]})
-        assert again["status"] == "done"
-        assert len(mind.web.asked) == (2 if words == "tide" else 0)

@@ -10,6 +10,7 @@ from tests.agency.look_ups import sites
 from tests.agency.look_ups.sites import KIWIX, SEARXNG
 from tests.agency.look_ups.stub_web import StubWeb, reply, stub_web
 from tests.history.test_as_of_past_questions import Door
+from tests.methods.execution.stub_api import serving
 
 from batos.cli.doctor import look_up_checks
 from batos.config import Settings
@@ -51,6 +52,33 @@ async def test_one_request_of_each_kind_is_made(tmp_path: Path) -> None:
         assert "was not tried: it ended at" in found["look_ups.wikipedia"].what
         assert set(found) == {f"look_ups.{each}" for each in ("kiwix", "searxng", "fetch", "folder", "wikipedia")}
         assert len(web.asked) == 4  # the rules of the site too
+
+
+API = "# Fares\n\n`GET /fares?island=Holmey` gives the fare to an island:\n\n" + json.dumps(
+    {"island": "Holmey", "adult": 9}
+)
+
+
+@pytest.mark.parametrize(
+    ("described", "status", "is_well", "said"),
+    [
+        (API, 200, True, "the grant ferries (api) answers /fares?island=Holmey"),
+        (API, 404, False, "/fares?island=Holmey answers 404"),
+        ("GET /fares/{island} gives a fare.", 200, True, "its description shows no request with all its arguments"),
+    ],
+)
+async def test_a_described_api_is_asked_what_its_description_shows(
+    tmp_path: Path, described: str, status: int, is_well: bool, said: str
+) -> None:
+    """Nothing is made up: a request whose arguments have no example is not tried."""
+    (tmp_path / "ferries.md").write_text(described)
+    with serving({"/fares": (status, {"island": "Holmey", "adult": 9})}) as service:
+        async with scripted_uvm(tmp_path / "home", memory=False) as uvm:
+            more = {"name": "ferries", "description": str(tmp_path / "ferries.md"), "user": "tester"}
+            await Door(uvm)("grants_add", kind="api", target=service.address, **more)
+        (found,) = await look_up_checks.findings(Settings(home=tmp_path / "home"))
+        assert (found.id, found.ok, said in found.what) == ("look_ups.api", is_well, True)
+        assert len(service.asked) == ("was not tried" not in found.what)
 
 
 @pytest.mark.parametrize("said", BROKEN)

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.methods.execution.stub_api import StubService, serving
+from tests.methods.execution.stub_api import DESCRIPTION, StubService, serving
 
 from batos.agency.api_transport import SECRETS
 from batos.agency.records import api_records, effect_records
 from batos.agency.records.look_up_records import GrantTerms
+from batos.care.verification import find_faults, repair
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.methods.execution import api_calls
+from batos.methods.generation import method_spec
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import BatosError, LookUpFailed, MessageNotUnderstood, ObjectError, Refused
@@ -229,3 +231,59 @@ async def test_lines_hold_every_value_word_for_word() -> None:
     value: Any = {"a": {"b": [1.5, "é"]}, "rows": [{"x": 1, "y": {"z": None}}, {"x": 2}], "empty": []}
     told = "\n".join(api_calls.lines_of(value))
     assert all(each in told for each in ("1.5", "é", "x: 1", "y z: null", "x: 2"))
+
+
+@pytest.mark.parametrize(("field", "value", "said"), [
+    ("digest", "0" * 64, "its digest is of another shape"), ("name", "gone_", "its description has no such operation"),
+])  # fmt: skip
+async def test_a_wrong_shape_of_replies_is_mended(
+    mind: UVM, service: StubService, field: str, value: str, said: str
+) -> None:
+    """A verification names the operation; the repair forgets the shape, and the next reply is compared anew."""
+    await service.grant(mind)
+    await send(mind, "Skarv")
+    assert find_faults(mind.image.db) == []
+
+    def spoil(root: Root) -> None:
+        made: Any = tools.find_tool(root, "ferries")
+        kept = dict(made.fixtures)
+        (name,) = kept
+        fixture = kept.pop(name)
+        kept[value if field == "name" else name] = {**fixture, **({field: value} if field == "digest" else {})}
+        made.fixtures = kept
+
+    await mind.image.writer.apply(spoil)
+    (fault,) = find_faults(mind.image.db)
+    assert said in fault.what
+    mended, left = await repair(mind.image)
+    assert ([each.where for each in mended], left) == ([fault.where], [])
+    assert await send(mind, "Skarv") == FARE
+
+
+async def test_a_tool_is_told_in_the_voice_of_the_persona_that_wished(mind: UVM, service: StubService) -> None:
+    """Coders are told how that persona works, and whoever picks a tool whose it is; at first it is nobody's."""
+    await service.grant(mind)
+    with mind.image.snapshot() as root:
+        assert tools.find_wisher(root, "ferries") == ""
+    text = 'Look up what a crossing costs to the island "Skarv".'
+    told = await mind.missions.ask({"text": text, "effort": "reflex", "persona": "BABS"})
+    assert told["route"]["personas"] == ["BABS"]
+    with mind.image.snapshot() as root:
+        babs, brick = root["babs_prototype_obj"], root["brick_prototype_obj"]
+        (line,) = [each for each in method_spec._tools(root, brick) if "ferries" in each]
+        assert line.startswith("tools.ferries.fares_(island): What a crossing costs")
+        assert f"(BABS: {babs.core_method}"[:30] in line
+    again = await mind.missions.ask({"text": text, "effort": "reflex"})
+    assert again["provenance"]["tools"][0]["tool"] == "ferries.fares_"
+
+
+async def test_an_api_that_is_declared_and_not_granted_says_so(mind: UVM, service: StubService) -> None:
+    """A question that would use it is told what is lacking; nothing is made and nothing is sent."""
+
+    def declare(root: Root) -> None:
+        api_records.declare(root, "ferries", DESCRIPTION)
+
+    await mind.image.shared.apply(declare)
+    told = await mind.missions.ask({"text": 'Look up what a crossing costs to the island "Skarv".', "effort": "reflex"})
+    assert told["answer"].startswith("ferries.fares_ failed, so nothing came of it: nothing is granted to ask it:")
+    assert (service.asked, slots(mind)) == ([], {})

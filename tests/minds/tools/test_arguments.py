@@ -104,3 +104,47 @@ def test_a_journey_has_two_ends() -> None:
     """Arguments with a start and a goal take a journey."""
     assert takes_journey(properties_of(TRAINS))
     assert not takes_journey(properties_of(WEATHER))
+
+
+def _numbers(names: list[str], required: list[str]) -> Tool:
+    properties = {name: {"type": "number"} for name in names}
+    return Tool("at", "Tell it.", {"type": "object", "properties": properties, "required": required}, "look_up")
+
+
+@given(
+    st.lists(st.sampled_from(["lat", "lon", "days", "limit", "year"]), min_size=1, unique=True),
+    st.lists(
+        st.sampled_from(["What is at", "48", "days", "3", "the limit", "lat 48.4", "lon", "on Friday"]), max_size=5
+    ),
+    st.booleans(),
+)
+def test_no_two_arguments_have_one_number(names: list[str], parts: list[str], is_needed: bool) -> None:
+    """What the words do not say stays open, and is asked for."""
+    required = names if is_needed else []
+    bound = bind(" ".join(parts), _numbers(names, required), tuple(required), TODAY)
+    assert len(bound.values) <= 1
+    assert {*bound.values, *bound.missing} >= {*required}
+
+
+@pytest.mark.parametrize(
+    ("question", "names", "values"),
+    [
+        ("What is the weather at 48?", ["lat", "lon"], {}),
+        ("What is the weather at lat 48?", ["lat", "lon"], {"lat": 48}),
+        ("What is the weather in the next 3 days?", ["lat", "lon", "days"], {"days": 3}),
+        ("Convert 48 please.", ["amount"], {"amount": 48}),
+    ],
+)
+def test_a_number_is_for_the_argument_that_is_named_beside_it(
+    question: str, names: list[str], values: dict[str, Any]
+) -> None:
+    """A number alone is for the only argument that takes one."""
+    assert bind(question, _numbers(names, names), tuple(names), TODAY).values == values
+
+
+def test_one_day_is_not_the_first_and_the_last() -> None:
+    """A day that is named is for one argument; where none is named both are today."""
+    day = {"type": "string", "format": "date"}
+    tool = Tool("room", "Book.", {"properties": {"start": day, "end": day}, "required": ["start", "end"]}, "look_up")
+    assert bind("A room on Friday?", tool, ("start", "end"), TODAY) == ({"start": "2026-12-04"}, ("end",))
+    assert bind("A room?", tool, ("start", "end"), TODAY).missing == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
@@ -42,6 +44,11 @@ def shape_of(value: Json, depth: int = 0) -> Shape:
     if inner and all(map(_DATA_KEY.fullmatch, inner)) and isinstance(joined := merge(inner.values()), str | dict):
         return {EVERY: joined} if joined not in (ANY, MIXED) else inner
     return inner
+
+
+def digest_of(shape: Shape) -> str:
+    """Return the SHA-256 of a shape, by which equal ones are known."""
+    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()
 
 
 def merge(shapes: Iterable[Shape]) -> Shape:

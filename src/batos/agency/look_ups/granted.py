@@ -23,6 +23,7 @@ from batos.agency.look_ups.services import KiwixLookUp, SearxngLookUp, Wikipedia
 from batos.agency.look_ups.web_addresses import LONGEST, PublicGate, WebAddress, is_public, parse_address
 from batos.agency.look_ups.web_documents import Document
 from batos.agency.look_ups.web_reading import PRODUCT, WebReader
+from batos.agency.permissions import LEAVES, AsksPerson, CallQuestion, refuse
 from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.look_up_records import ANY, GrantTerms, LookUpKind
 from batos.agency.records.schedule_records import DOOR
@@ -56,6 +57,9 @@ class LookingMission:
     brief: MissionBrief
     calls: OutsideCalls
     memory: MemoryLookUp | None = None
+    #: The person's earlier questions of the conversation, and what asks that person about a call.
+    said: Sequence[str] = ()
+    ask: AsksPerson = refuse
 
     @property
     def is_unattended(self) -> bool:
@@ -85,6 +89,11 @@ class LookUpOrder:
     def kind(self) -> str:
         """Return what the call is: `search`, `fetch` or `list`."""
         return {"search_": "search", "list_": "list"}.get(self.selector, "fetch")
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Return what is asked, by the name that the tool of the selector has for it."""
+        return {{"search": "query", "list": "place"}.get(self.kind, "address"): self.text}
 
 
 def order_of(selector: str, args: Sequence[object], *, by_person: bool) -> LookUpOrder:
@@ -142,14 +151,12 @@ class LookUps:
         """Return what a look-up brings: {hits} or {document}; from the journal where it was asked there before.
 
         Raises: Refused: it is not granted, its grant is used up or has expired, or something private would leave.
-        LookUpFailed: the world does not answer.
+        ApprovalNeeded: a person is asked whether it may. LookUpFailed: the world does not answer.
         """
         self._check_granted(asking, capability, order)
         slots, kind = own_slots(capability), look_up_records.kind_of(capability)
         if kind == "search":
             return await _ask(self.open(capability, asking.memory), order, None)
-        if not stays_here(capability) and not order.by_person:
-            self._check_leaving(asking, capability, order)
         asked = {"grant": slots["name"], "what": order.text}
         asked |= {"limit": order.limit} if order.kind != "fetch" else {}
         call = OutsideCall(path, order.kind, asked)
@@ -165,22 +172,28 @@ class LookUps:
         if order.selector not in own_slots(capability):
             raise ObjectError(f"{name!r} does not answer `{order.selector}`")
 
-    def _check_leaving(self, asking: LookingMission, capability: UvmObject, order: LookUpOrder) -> None:
-        """Raise Refused where words would leave that are not of the question."""
+    async def _ask_where_words_leave(self, asking: LookingMission, capability: UvmObject, order: LookUpOrder) -> None:
+        """Ask the person where words would leave that are not of the question. Raises: as `AsksPerson`."""
         slots, terms = own_slots(capability), look_up_records.terms_of(capability)
-        own = leaving.words_of_question(asking.brief, (slots["name"], slots["target"], *terms.hosts, *terms.paths))
-        how = f"batos send {slots['name']} {order.selector} {json.dumps(order.text, ensure_ascii=False)}"
+        granted = (slots["name"], slots["target"], *terms.hosts, *terms.paths)
+        own = leaving.words_of_question(asking.brief, (*asking.said, *granted))
         if order.kind == "search":
-            leaving.check_query(order.text, own, how)
-        elif order.text:
+            foreign = leaving.find_foreign(order.text, own)
+        else:
             hits = (cast("list[dict[str, str]]", each["hits"]) for each in asking.calls.results("search", "list"))
             known = {hit["address"] for found in hits for hit in found}
-            leaving.check_address(order.text, own, known, how)
+            foreign = leaving.find_foreign_in(order.text, own, known) if order.text else []
+        if foreign:
+            how = f"batos send {slots['name']} {order.selector} {json.dumps(order.text, ensure_ascii=False)}"
+            remedy, tool = f"If that is meant, send it yourself: {how}", f"{slots['name']}.{order.selector}"
+            await asking.ask(CallQuestion(tool, order.arguments, LEAVES, tuple(foreign), remedy))
 
     async def _look_up(
         self, asking: LookingMission, capability: UvmObject, order: LookUpOrder, call: OutsideCall
     ) -> Result:
         """Ask the world, or return a page that was read lately. Raises: as `answer`."""
+        if not stays_here(capability) and not order.by_person:
+            await self._ask_where_words_leave(asking, capability, order)
         slots, grant = own_slots(capability), effect_records.nonce_of(capability)
         place = (asking.brief.user, grant, order.text)
         is_page = order.kind == "fetch" and look_up_records.kind_of(capability) != "folder"

@@ -11,10 +11,8 @@ from batos.image.ownership import DOOR
 from batos.memory.segmentation import terms, words
 from batos.memory.words_by_language import COMMON
 from batos.protocol.brief import MissionBrief
-from batos.protocol.errors import ObjectError, Refused
+from batos.protocol.errors import ObjectError
 
-#: The most words that a refusal names.
-_NAMED: Final = 5
 #: Letters of an ending, by which forms of a word differ.
 _ENDING: Final = 3
 #: The words that say nothing: those of every language's sentences, and of addresses.
@@ -31,16 +29,9 @@ def words_of_question(brief: MissionBrief, granted: Iterable[str] = ()) -> froze
     return frozenset(each for text in (*said, *granted) for each in (*words(text), *terms(text))) | _ANYBODYS
 
 
-def check_query(query: str, own: Collection[str], how: str) -> None:
-    """Check that a query is made of these words alone; `how` is the line by which a person may send it himself.
-
-    Raises: Refused: it has words that the person did not say in this question.
-    """
-    found = [word for word in words(query) if not own_word(word, own)]
-    if found:
-        named = ", ".join(dict.fromkeys(word[:40] for word in found[:_NAMED]))
-        what = f"the look-up would send words that are not of your question: {named}"
-        raise Refused(what, field="query", remedy=f"If that is meant, send it yourself: {how}")
+def find_foreign(query: str, own: Collection[str]) -> list[str]:
+    """Return the words of a query that are none of these: the person did not say them."""
+    return list(dict.fromkeys(word for word in words(query) if not own_word(word, own)))
 
 
 def own_word(word: str, own: Collection[str]) -> bool:
@@ -60,11 +51,10 @@ def _is_form(word: str, own: str) -> bool:
     return own.isalpha() and shared >= max(_ENDING, len(word) - _ENDING, len(own) - _ENDING)
 
 
-def check_address(address: str, own: Collection[str], known: Collection[str], how: str) -> None:
-    """Check that an address is one of the `known`, or made of these words alone. Raises: Refused: it is neither."""
+def find_foreign_in(address: str, own: Collection[str], known: Collection[str]) -> list[str]:
+    """Return the words of an address that are none of these; one of the `known` has none."""
     form = str(parse_address(address))
-    if form not in known:
-        check_query(unquote_plus(form.partition("://")[2]).replace("_", " "), own, how)
+    return [] if form in known else find_foreign(unquote_plus(form.partition("://")[2]).replace("_", " "), own)
 
 
 def check_text(name: str, value: object, most: int) -> str:

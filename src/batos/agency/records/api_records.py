@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from batos.agency.apis import reply_shapes
 from batos.agency.apis.api_operations import Operation
@@ -126,6 +127,23 @@ def known_shape(obj: UvmObject, operation: Operation) -> Shape | None:
         return shape
     examples = [each for each in operation.replies if not isinstance(each, str)]
     return reply_shapes.merge(map(reply_shapes.shape_of, examples)) if examples else None
+
+
+def list_unsound(root: Root) -> Iterator[tuple[str, str, str]]:
+    """Yield the fixtures that say nothing of a reply: the object, the operation, and what is wrong."""
+    made = ((name, obj) for name, obj in tools.names(root).items() if obj is not None)
+    for name, obj in made:
+        for operation, fixture in (own_slots(obj).get(FIXTURES) or {}).items():
+            if operation_at(obj, operation) is None:
+                yield name, operation, "its description has no such operation"
+            elif fixture["digest"] != reply_shapes.digest_of(fixture["shape"]):
+                yield name, operation, "its digest is of another shape"
+
+
+def drop_fixture(name: str, operation: str, root: Root) -> None:
+    """Forget the shape of an operation's replies: the next reply is compared with the description."""
+    obj: Any = tools.find_tool(root, name)
+    obj.fixtures = {name: each for name, each in own_slots(obj)[FIXTURES].items() if name != operation}
 
 
 def fold(root: Root, mission: str, payload: ApiReplyPayload) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from batos.agency.api_transport import ApiSender
+from batos.agency.apis.api_operations import ApiRequest
+from batos.agency.apis.description import read_description
 from batos.agency.granting import refuse_places
 from batos.agency.look_ups.feeds import PageLookUp
 from batos.agency.look_ups.folders import FolderLookUp
@@ -16,18 +19,25 @@ from batos.agency.look_ups.granted import HITS, LookUps, make_fetcher
 from batos.agency.look_ups.look_up import MOST_HITS, LookUp
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.look_ups.web_reading import WebReader
-from batos.agency.records import effect_records, look_up_records
+from batos.agency.records import api_records, effect_records, look_up_records
 from batos.config import Settings
 from batos.genesis.integrity import Finding
 from batos.image.ids import iso, utc_now
 from batos.image.read_only import is_there, open_read_only
+from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.objects.prototype import own_slots
-from batos.protocol.errors import BatosError
+from batos.protocol.errors import BatosError, LookUpFailed
 from batos.terminal.console import count_text
 
+_NO_REPLY: Final = "Look whether its description and its secret (`HOME/secrets/NAME`) are those of today."
+_NOTHING_SHOWN: Final = "its description shows no request with all its arguments"
 #: The word that is looked for; nobody said it.
 _WORD: Final = "water"
+
+
+#: A request of a described API that its description shows whole, by its grant.
+_ApiRead: TypeAlias = tuple[ApiSender, Mapping[str, object], ApiRequest]
 
 
 class _Check(NamedTuple):
@@ -35,7 +45,7 @@ class _Check(NamedTuple):
 
     kind: str
     name: str
-    look_up: LookUp | None
+    look_up: LookUp | _ApiRead | None
     reason: str = ""
 
 
@@ -63,7 +73,18 @@ def _checks(settings: Settings, now: datetime, fetcher: Fetcher | None) -> Itera
                 made = look_up_records.count_today(journal, effect_records.nonce_of(each), now)
             used = f"its {terms.budget} calls of today are used up" if terms.budget and made >= terms.budget else ""
             over = f"it ended at {terms.until}" if terms.until and iso(now) >= terms.until else ""
-            yield _Check(kind, str(slots["name"]), None if used or over else look_ups.open(each), used or over)
+            open_one = partial(_shown_read, settings, root, slots) if kind == "api" else partial(look_ups.open, each)
+            yield _Check(kind, str(slots["name"]), None if used or over else open_one(), used or over or _NOTHING_SHOWN)
+
+
+def _shown_read(settings: Settings, root: Root, slots: Mapping[str, object]) -> _ApiRead | None:
+    """Return a request whose needed arguments all have an example in the description; None: there is none."""
+    for operation in read_description(api_records.api_text(root, str(slots["name"]))).operations:
+        given = {each.name: each.example for each in operation.parameters if each.is_required or each.example}
+        if all(given.values()):
+            path = {each.name: given.pop(each.name) for each in operation.parameters if each.place == "path"}
+            return ApiSender(settings.home), slots, ApiRequest(operation.path.format_map(path), given)
+    return None
 
 
 async def _keep_nothing(_change: object) -> None:
@@ -78,6 +99,11 @@ async def _try(check: _Check) -> Finding:
     try:
         if isinstance(check.look_up, PageLookUp):
             what = f"reads {(await check.look_up.fetch('')).title!r}"
+        elif isinstance(check.look_up, tuple):
+            sender, slots, request = check.look_up
+            if (status := (await sender.send(slots, request))["status"]) != 200:
+                raise LookUpFailed(f"{request.target} answers {status}", remedy=_NO_REPLY)
+            what = f"answers {request.target}"
         elif isinstance(check.look_up, FolderLookUp):
             what = f"lists {count_text(len(await check.look_up.list('', MOST_HITS)), 'file')}"
         else:

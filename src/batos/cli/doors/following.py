@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -44,6 +44,8 @@ class FollowedMission:
     kept_in: str = "image"
     #: The document of the last mission that has ended.
     found: MissionDocument = field(default_factory=MissionDocument)
+    #: The one who follows it answers its questions, which are not printed as an error.
+    is_answered: bool = False
     _accepted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, door: Door, verb: str, args: Mapping[str, object]) -> int:
@@ -53,14 +55,23 @@ class FollowedMission:
         """
         self.mission = ""
         self._accepted.clear()
-        asked = asyncio.ensure_future(
-            door.call(verb, {**args, "follow": True}, self.printer.on_event, self._acknowledge)
+        return await self._follow(
+            door, door.call(verb, {**args, "follow": True}, self.printer.on_event, self._acknowledge)
         )
+
+    async def go_on(self, door: Door) -> int:
+        """Follow the same mission on, once it was answered; as `run`."""
+        return await self._follow(
+            door, door.call("wait", {"mission": self.mission, "follow": True}, self.printer.on_event)
+        )
+
+    async def _follow(self, door: Door, asking: Coroutine[Any, Any, dict[str, Any]]) -> int:
+        asked = asyncio.ensure_future(asking)
         try:
             # Shielded: what goes out is to be the end of the mission, not the end of the question about it.
             async with self.printer.telling("Ctrl-C stops it"):
                 self.found = cast("MissionDocument", await asyncio.shield(asked))
-            return self.printer.print_end(self.found)
+            return WAITS if self.waits_unsaid else self.printer.print_end(self.found)
         except asyncio.CancelledError:
             await self._cancel(door, asked)
             raise
@@ -74,6 +85,12 @@ class FollowedMission:
         async with self.printer.telling("Ctrl-C leaves it"):
             found = await door.call("wait", {**args, "follow": True}, self.printer.on_event)
         return self.printer.print_end(cast("MissionDocument", found))
+
+    @property
+    def waits_unsaid(self) -> bool:
+        """Test if the mission waits for a person, which was not printed."""
+        reason: Mapping[str, Any] = self.found.get("reason") or {}
+        return self.is_answered and self.found.get("status") == "waiting" and reason.get("code") == ApprovalNeeded.code
 
     async def tell_effects(self, door: Door, grants: Sequence[str], *, tells_none: bool = True) -> int:
         """Print what the mission does in the world by its grants, with exact arguments, and what waits for a yes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from textwrap import shorten
 from typing import Any, Final, cast
 
@@ -17,6 +18,7 @@ from batos.cli.declared import take
 from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
 from batos.cli.doors.following import WAITS, FollowedMission, follower, hand_over
+from batos.cli.doors.mission_answers import answer_mission
 from batos.cli.typed_names import as_of_option
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.protocol.brief import File
@@ -52,7 +54,9 @@ def ask(called: VerbCall, options: BriefOptions, text: str | None, as_of: str | 
     if as_of is not None:
         followed.kept_in = "journal"
         return run(_ask_past(open_door(called), followed, brief, files, as_of), followed.parting)
-    return run(_ask(open_door(called), followed, brief, files), followed.parting)
+    followed.is_answered = called.can_ask or bool(brief.get("plan"))
+    code = run(_ask(open_door(called), followed, brief, files), followed.parting)
+    return answer_mission(called, followed, code, partial(_follow_up, followed, brief))
 
 
 async def _ask_past(
@@ -65,19 +69,24 @@ async def _ask_past(
 
 async def _ask(opened: Opened, followed: FollowedMission, brief: Mapping[str, object], files: Sequence[File]) -> int:
     async with opened as way:
-        code = await followed.run(way, "submit", {"brief": await hand_over(way, brief, files)})
-        if code == 0:
-            await followed.learn(way)
-            code = await followed.tell_effects(way, cast("Sequence[str]", brief.get("grants") or ()))
-        begun = await way.start_due(followed.mission) if code in (0, WAITS) and "conversation" in brief else None
-        if begun is not None:
-            followed.printer.console.say(
-                f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
-            )
-            ended = cast("MissionDocument", await way.call("wait", {"mission": begun}))
-            if ended["status"] != "done":
-                followed.printer.console.say(f"{begun} is {ended['status']}: {mission_error(ended).message}")
-        return code
+        asked = {"brief": await hand_over(way, brief, files)}
+        return await _follow_up(followed, brief, way, await followed.run(way, "submit", asked))
+
+
+async def _follow_up(followed: FollowedMission, brief: Mapping[str, object], way: Door, code: int) -> int:
+    """See to what follows a mission: methods, effects, a compaction; return the exit code."""
+    if code == 0:
+        await followed.learn(way)
+        code = await followed.tell_effects(way, cast("Sequence[str]", brief.get("grants") or ()))
+    begun = await way.start_due(followed.mission) if code in (0, WAITS) and "conversation" in brief else None
+    if begun is not None:
+        followed.printer.console.say(
+            f"Older turns are being compacted by {begun}; Ctrl-C leaves it for later.", dim=True
+        )
+        ended = cast("MissionDocument", await way.call("wait", {"mission": begun}))
+        if ended["status"] != "done":
+            followed.printer.console.say(f"{begun} is {ended['status']}: {mission_error(ended).message}")
+    return code
 
 
 @click.command(
@@ -155,11 +164,7 @@ def send(
 
 async def _send(opened: Opened, followed: FollowedMission, args: Mapping[str, object], grants: Sequence[str]) -> int:
     async with opened as way:
-        code = await followed.run(way, "send", args)
-        if code == 0:
-            await followed.learn(way)
-            code = await followed.tell_effects(way, grants)
-        return code
+        return await _follow_up(followed, {"grants": grants}, way, await followed.run(way, "send", args))
 
 
 def argument(text: str) -> Any:
@@ -254,11 +259,7 @@ async def _retry(opened: Opened, followed: FollowedMission, mission: str, user: 
         first = cast("MissionDocument", await way.call("show", {"mission": mission, "user": user}))
         _check_retriable(first)
         brief = again(first, user)
-        code = await followed.run(way, "submit", {"brief": brief})
-        if code == 0:
-            await followed.learn(way)
-            code = await followed.tell_effects(way, cast("Sequence[str]", brief.get("grants") or ()))
-        return code
+        return await _follow_up(followed, brief, way, await followed.run(way, "submit", {"brief": brief}))
 
 
 def _check_retriable(first: MissionDocument) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -42,14 +41,9 @@ def genesis(called: VerbCall, plan_only: bool, **given: Any) -> int:
     _tell_genesis(called.console, report, quiet=called.quiet)
     if any(not finding["ok"] for finding in report["audit"]):
         return 1
-    if _can_ask(called):
+    if called.can_ask:
         _ask_for_heartbeat(called)
     return 0
-
-
-def _can_ask(called: VerbCall) -> bool:
-    """Test if a person sits there who can answer."""
-    return not called.quiet and not called.console.as_json and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask_for_heartbeat(called: VerbCall) -> None:

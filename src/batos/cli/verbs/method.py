@@ -101,10 +101,13 @@ def _unreadable(path: str, field: str, why: str) -> BriefError:
     return BriefError(f"{path!r} cannot be read: {why}", field=field, remedy=remedy)
 
 
-@take(APPROVE)
+@take(APPROVE, "plan")
 @click.option("--all", "every", is_flag=True, help="All that wait and match --matching.")
-def approve(called: VerbCall, given: Mapping[str, object], every: bool) -> int:
+@click.option("--plan", "file", metavar="FILE", help="Of one plan: the file with its lines as you changed them.")
+def approve(called: VerbCall, given: dict[str, object], every: bool, file: str | None) -> int:
     """Approve what is named, what a mission asks, or with --all what matches."""
+    if file is not None:
+        given["plan"] = _text(file, "plan")
     ways = sum(name in given for name in ("approvals", "matching", "all_of"))
     if every != ("matching" in given) or ways != 1:
         raise UsageError(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from batos.agency.api_transport import is_own
 from batos.agency.apis import reply_shapes
@@ -14,6 +13,7 @@ from batos.agency.apis.api_operations import ApiRequest, Json, Operation, check_
 from batos.agency.apis.method_sources import is_failure
 from batos.agency.look_ups import leaving
 from batos.agency.look_ups.web_addresses import parse_address
+from batos.agency.permissions import LEAVES, CallQuestion
 from batos.agency.records import api_records, effect_records, look_up_records
 from batos.agency.records.api_records import ApiReplyPayload
 from batos.cell.cell import MethodCall
@@ -24,6 +24,7 @@ from batos.inference.outside_calls import OutsideCall
 from batos.methods.execution import primitives
 from batos.methods.execution.compiling import program_of
 from batos.minds.context import MindContext
+from batos.minds.permission import ask_person, list_earlier_questions
 from batos.minds.trace import MethodUse
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, lookup, own_slots, reference
@@ -74,7 +75,7 @@ class _OperationCall:
     receiver: UvmObject
     operation: Operation
     path: str
-    notes: list[str] = field(default_factory=list)
+    given: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -135,9 +136,9 @@ async def call_api(
     operation = api_records.operation_at(receiver, selector)
     if operation is None:
         raise MessageNotUnderstood(str(own_slots(receiver).get(NAME)), selector)
-    call = _OperationCall(context, receiver, operation, path)
+    call = _OperationCall(context, receiver, operation, path, bind(operation, args))
     grant = primitives.find_capability(context, (call.name,))
-    made = await call.send_method(REQUEST, bind(operation, args))
+    made = await call.send_method(REQUEST, {**call.given})
     request = made if is_failure(made) else check_request(operation, made)
     if not isinstance(request, ApiRequest):
         raise MethodFailed(f"{REQUEST}{operation.name} of {call.name}: {failure_line(request)}")
@@ -180,15 +181,13 @@ async def _reply(call: _OperationCall, grant: UvmObject, request: ApiRequest) ->
     """Return the reply from the journal, or send the request and write down what came.
 
     Raises: Refused: the grant is used up or has ended, or words would leave that are not of the question.
+    ApprovalNeeded: a person is asked whether they may.
     """
     io, brief, slots = call.context.io, call.context.mission.brief, own_slots(grant)
     asked: dict[str, Json] = {"grant": str(slots["name"]), "target": request.target}
-    if not is_own(parse_address(str(slots["target"]))):
-        own = leaving.words_of_question(brief, (str(slots["name"]), str(slots["target"]), call.operation.path))
-        how = f"batos send {call.name} {call.operation.name} ..."
-        leaving.check_query(" ".join([request.path.replace("/", " "), *request.query.values()]), own, how)
 
     async def act(_call: str) -> Mapping[str, Json]:
+        await _ask_where_words_leave(call, slots, request)
         sender, look_ups = io.methods.apis, io.look_ups
         if sender is None or look_ups is None:
             raise Refused("this mind reaches no service", remedy="Ask the same of the mind itself.")
@@ -202,6 +201,19 @@ async def _reply(call: _OperationCall, grant: UvmObject, request: ApiRequest) ->
         return {**await sender.send(slots, request), "at": iso(now)}
 
     return await io.outside.perform(OutsideCall(call.path, "api", asked), act)
+
+
+async def _ask_where_words_leave(call: _OperationCall, slots: Mapping[str, Any], request: ApiRequest) -> None:
+    """Ask the person where words would leave that are not of the question. Raises: as `ask_person`."""
+    if is_own(parse_address(str(slots["target"]))):
+        return
+    granted = (str(slots["name"]), str(slots["target"]), call.operation.path)
+    own = leaving.words_of_question(call.context.mission.brief, (*list_earlier_questions(call.context), *granted))
+    foreign = leaving.find_foreign(" ".join([request.path.replace("/", " "), *request.query.values()]), own)
+    if foreign:
+        remedy = f"If that is meant, send it yourself: batos send {call.name} {call.operation.name} ..."
+        asked = CallQuestion(f"{call.name}.{call.operation.name}", call.given, LEAVES, tuple(foreign), remedy)
+        await ask_person(call.context, asked)
 
 
 async def _read(call: _OperationCall, reply: Mapping[str, Json]) -> ApiAnswer:
@@ -256,10 +268,9 @@ def _watch(call: _OperationCall, reply: Mapping[str, Json]) -> list[str]:
     known, shape = api_records.known_shape(call.receiver, call.operation), reply_shapes.shape_of(value)
     changes = [] if known is None else reply_shapes.differences(known, value)
     whole = shape if known is None or reply_shapes.breaks(changes) else reply_shapes.merge([known, shape])
-    form = json.dumps(whole, sort_keys=True)
     payload = ApiReplyPayload(
         object=call.name, operation=call.operation.name, shape=whole, changes=changes, at=str(reply["at"]),
-        digest=hashlib.sha256(form.encode()).hexdigest(),
+        digest=reply_shapes.digest_of(whole),
     )  # fmt: skip
     if not any(each["operation"] == payload["operation"] for each in call.context.trace.api_replies):
         call.context.trace.api_replies.append(payload)

@@ -10,14 +10,15 @@ from batos.agency.apis import reply_shapes
 from batos.agency.apis.api_operations import ApiDescription, Json, Operation
 from batos.agency.apis.description import read_description
 from batos.agency.look_ups.web_addresses import parse_address
-from batos.agency.records import api_records, look_up_records
+from batos.agency.records import api_records, effect_records, look_up_records
 from batos.agency.records.schedule_records import DOOR
 from batos.agency.toolbox import Tool, ToolResult, ToolText
+from batos.image.roots import Root
 from batos.methods.execution.api_calls import call_api, lines_of
 from batos.methods.execution.summoning import summon
 from batos.minds.context import MindContext
 from batos.objects.method import Intent
-from batos.objects.prototype import UvmObject, own_slots
+from batos.objects.prototype import own_slots
 from batos.protocol.errors import (
     ApprovalNeeded,
     BriefError,
@@ -42,7 +43,8 @@ class MadeTools:
 
     def tools(self) -> Sequence[Tool]:
         """Return a tool for each operation that reads, in the order of their names."""
-        found = [_tool(grant, each) for grant, api in self._apis() for each in api.operations]
+        root = self._context.mission.root
+        found = [_tool(root, name, at, each) for name, at, api in self._apis() for each in api.operations]
         return sorted(found, key=lambda tool: tool.name)
 
     async def call(self, name: str, arguments: Mapping[str, object], path: str) -> ToolResult:
@@ -53,6 +55,8 @@ class MadeTools:
         """
         owner, _, selector = name.partition(".")
         root = self._context.mission.root
+        if effect_records.find_capability(root, owner) is None:
+            return ToolResult(failure=f"nothing is granted to ask it: `batos grants add api URL --name {owner}` does")
         intent = tools.absent(root, owner)
         if intent is not None:
             return await self._make(owner, intent)
@@ -80,20 +84,25 @@ class MadeTools:
         except (GenerationFailed, MethodFailed, Refused) as error:
             return ToolResult(failure=error.message[:300])
 
-    def _apis(self) -> Iterator[tuple[UvmObject, ApiDescription]]:
-        """Yield the APIs that are granted to the mission, each with its grant."""
+    def _apis(self) -> Iterator[tuple[str, str, ApiDescription]]:
+        """Yield the name and the address of each API that is granted to the mission, "" of one that nothing grants."""
         root, brief = self._context.mission.root, self._context.mission.brief
         unattended = brief.origin.door == DOOR
         for grant in look_up_records.list_usable(root, brief.user, unattended=unattended):
             if look_up_records.kind_of(grant) == "api":
-                yield grant, read_description(api_records.api_text(root, str(own_slots(grant)["name"])))
+                name, target = str(own_slots(grant)["name"]), str(own_slots(grant)["target"])
+                yield name, target, read_description(api_records.api_text(root, name))
+        for name in tools.names(root):
+            if effect_records.find_capability(root, name) is None:
+                yield name, "", read_description(api_records.api_text(root, name))
 
 
-def _tool(grant: UvmObject, operation: Operation) -> Tool:
-    slots = own_slots(grant)
+def _tool(root: Root, name: str, target: str, operation: Operation) -> Tool:
+    """Return the tool of an operation; its purpose says which persona wished for it, where that is known."""
     shown = [each.example for each in operation.parameters if each.example][:_EXAMPLES]
-    purpose = f"{str(slots['name']).replace('_', ' ')}: {operation.purpose}"[:200]
+    wisher = tools.find_wisher(root, name)
+    purpose = f"{name.replace('_', ' ')}{wisher and f' of {wisher}'}: {operation.purpose}"[:200]
     if gives := ", ".join(dict.fromkeys(reply_shapes.words_of(operation.replies))):
         purpose = f"{purpose}: {gives}"[:_PURPOSE]
-    local = is_own(parse_address(str(slots["target"])))
-    return Tool(f"{slots['name']}.{operation.name}", purpose, operation.schema(), "made", local=local, examples=shown)
+    local = not target or is_own(parse_address(target))
+    return Tool(f"{name}.{operation.name}", purpose, operation.schema(), "made", local=local, examples=shown)

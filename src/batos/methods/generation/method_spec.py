@@ -29,6 +29,7 @@ from batos.image.roots import Root, named_objects
 from batos.inference import model_names
 from batos.methods.execution import write_buffer
 from batos.methods.generation.method_checks import Check
+from batos.minds.context_building import persona_of
 from batos.minds.trace import ratio
 from batos.objects.method import Behaviour, Intent, IntentKind, Method
 from batos.objects.prototype import UvmObject, delegation, is_reserved, lookup, own_slots, reference
@@ -191,7 +192,7 @@ def spec_of_intent(
         owner=_owner(root, holder, intent),
         arguments=args[: _parameter_count(intent.signature)],
         slots=tuple(sorted(_slots(holder))[:MOST]),
-        messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(holder))[:MOST]),
+        messages=(*sorted(_messages(holder))[:MOST], *sorted(_tools(root, holder))[:MOST]),
         trust=least_trust("user", write_buffer.trust_of(own_slots(holder), selector), *_lineage(holder)),
         coder=coder(root, digests),
         granted=tuple(_list_granted(root, intent))[:MOST],
@@ -327,16 +328,20 @@ def _messages(holder: UvmObject) -> Iterator[str]:
                 yield _call_form(name, value)
 
 
-def _tools(holder: UvmObject) -> Iterator[str]:
-    """Yield the tools that the object's methods can send messages to, as a method writes them."""
+def _tools(root: Root, holder: UvmObject) -> Iterator[str]:
+    """Yield the tools that the object's methods can send messages to, as a method writes them.
+
+    A tool of a description has the voice of the persona that wished for it.
+    """
     found = lookup(holder, "tools")
     shelf = None if found is None else found.value
     for name, value in own_slots(shelf).items() if isinstance(shelf, UvmObject) and shelf is not holder else ():
         if isinstance(value, Method):
             yield f"tools.{_call_form(name, value)}"
-        text = _api_of(name, value)
+        text, wisher = _api_of(name, value), tools.find_wisher(root, name)
+        voice = f" ({wisher}: {persona_of(root, wisher).core_method})" if wisher else ""
         for each in read_description(text).operations if text else ():
-            yield _line(f"tools.{name}.{each.name}({', '.join(each.required_names)}): {each.purpose}")
+            yield _line(f"tools.{name}.{each.name}({', '.join(each.required_names)}): {each.purpose}{voice}")
 
 
 def _api_of(name: str, value: object) -> str:

@@ -57,18 +57,39 @@ class BoundArguments(NamedTuple):
 
 
 def bind(question: str, tool: Tool, required: tuple[str, ...], today: date) -> BoundArguments:
-    """Return the arguments of a tool that a question's own words give. `today` is the day of asking."""
+    """Return the arguments of a tool that a question's own words give, each of which is given to one argument.
+
+    `today` is the day of asking; it is the day of every argument where the question names none.
+    """
     properties = properties_of(tool)
     found: dict[str, Any] = {}
+    numbers = [
+        each for each, schema in properties.items() if form_of(each, schema) == "number" and "enum" not in schema
+    ]
+    numbered = _argument_of_number(numbers, required, question)
     for name, schema in properties.items():
+        if name in numbers and name != numbered:
+            continue
         if "enum" in schema:
             is_shared = [each.get("enum") for each in properties.values()].count(schema["enum"]) > 1
             value = _enum_value(schema["enum"], question, found, is_shared=is_shared)
         else:
             value = _value(name, schema, question, today, taken=found)
-        if value is not None and not find_faults({**schema}, value):
+        is_taken = "enum" not in schema and value in found.values() and value != today.isoformat()
+        if value is not None and not is_taken and not find_faults({**schema}, value):
             found[name] = value
     return BoundArguments(found, tuple(name for name in required if name not in found))
+
+
+def _argument_of_number(names: Sequence[str], required: Sequence[str], question: str) -> str:
+    """Return the argument of the one number of a question: the only one, that is named beside it, or needed; or ""."""
+    line = words.plain_line(question)
+    beside = [
+        name for name in names
+        if any(re.search(rf" {each}\w* \d|\d {each}\w* ", line) for each in words.plain_words(name.replace("_", " ")))
+    ]  # fmt: skip
+    ways = (names, beside, [each for each in names if each in required])
+    return next((way[0] for way in ways if len(way) == 1), "")
 
 
 def takes_journey(properties: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from batos.agency.plans import read_plan
 from batos.approvals import documents
 from batos.approvals.desk import ApprovalAnswers
 from batos.approvals.documents import approval_error, no_such, refusal
@@ -23,7 +24,7 @@ from batos.protocol.method_documents import (
     RejectedDocument,
 )
 from batos.protocol.trial_documents import SlotLineage
-from batos.records import approvals
+from batos.records import approvals, call_questions
 from batos.records.approvals import ApprovalState
 from batos.records.redefinitions import ChangeOrigin
 from batos.server.dispatch.handling import Handler, Shield, bind
@@ -136,7 +137,8 @@ async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
         names = await asyncio.to_thread(_list_asked, uvm, given.all_of, _decider(uvm, given), of)
     else:
         names = await asyncio.to_thread(_matching, uvm, given.matching or "", of)
-    answered = await uvm.approvals.approve([each for each in names if not is_trial(each)], _decider(uvm, given))
+    plan = None if given.plan is None else await asyncio.to_thread(_read_plan, uvm, names, given.plan)
+    answered = await uvm.approvals.approve([each for each in names if not is_trial(each)], _decider(uvm, given), plan)
     approved = [_answer_document(answer) for answer in answered.answers if _said(answer, "approved")]
     refused = {answer.name: refusal(answer) for answer in answered.answers if not _said(answer, "approved")}
     for name in filter(is_trial, names):
@@ -148,6 +150,14 @@ async def approve(uvm: UVM, given: ApproveArgs) -> ApprovedDocument:
         raise next(iter(refused.values()))
     failures: list[ApprovalFailure] = [{"id": name, "error": error.as_dict()} for name, error in refused.items()]
     return {"approved": approved, "refused": failures, "woken": list(answered.woken)}
+
+
+def _read_plan(uvm: UVM, names: list[str], text: str) -> str:
+    """Return the lines of an edited plan as they are kept. Raises: BriefError: they are none, or of no one plan."""
+    if len(names) != 1 or is_trial(names[0]):
+        raise BriefError("plan: it is of one approval", field="plan", remedy="Name the one approval of the plan.")
+    with uvm.image.snapshot() as root:
+        return read_plan(text, call_questions.frame_of(root, names[0])).as_text()
 
 
 def _decider(uvm: UVM, given: ApproveArgs | RejectArgs) -> str:
