@@ -18,7 +18,7 @@ from itertools import islice
 from statistics import fmean
 from typing import Final, TypeAlias
 
-from batos.autotelic import item_makers, item_scores, levers, slot_values, weights
+from batos.autotelic import entropy, item_makers, item_scores, levers, slot_values
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.item_makers import ItemSource
 from batos.autotelic.levers import Lever
@@ -79,7 +79,7 @@ class KeptAsker:
     async def ask(self, item: GoldItem, changes: Changes, go_on: Callable[[], bool]) -> AskedReply | None:
         """Return the answer with these values; None: nobody could answer now, or it is to leave."""
         values = {**acting(self.uvm), **{each.slot: each.value for each in changes}}
-        values.pop(weights.NAME, None)  # no answer depends on it
+        values.pop(entropy.NAME, None)  # no answer depends on it
         same = digest_of([*self.about, item.kind, item.question, list(item.gold), sorted(map(repr, values.items()))])
         key = f"{same} {self.asked[same]}"
         if key not in self.results.rows:

@@ -6,8 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from batos.client.clients import AsyncClient, Client
     from batos.client.named_documents import Mission
-    from batos.client.tool_calls import ToolUse, always
-    from batos.client.tool_functions import read, tool
+    from batos.client.tool_functions import ToolUse, always, read, tool
     from batos.protocol.brief import as_file
     from batos.protocol.errors import BatosError
 
@@ -20,8 +19,8 @@ _PLACES = {
     "BatosError": "batos.protocol.errors",
     "Client": "batos.client.clients",
     "Mission": "batos.client.named_documents",
-    "ToolUse": "batos.client.tool_calls",
-    "always": "batos.client.tool_calls",
+    "ToolUse": "batos.client.tool_functions",
+    "always": "batos.client.tool_functions",
     "as_file": "batos.protocol.brief",
     "read": "batos.client.tool_functions",
     "tool": "batos.client.tool_functions",

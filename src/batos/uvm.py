@@ -45,7 +45,7 @@ from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
-from batos.methods.generation.made_tools import MadeTools
+from batos.methods.generation.described_methods import MadeTools
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.context import MakesToolbox

@@ -1,8 +1,9 @@
-"""Makes gold items of texts that are remembered and of answers that people judged; no model is asked."""
+"""Makes gold items of texts that are remembered and of answers that people judged; a model only words a question."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,13 +12,14 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from batos.autotelic.entropy import content
-from batos.autotelic.item_scores import count_runs, fold
+from batos.autotelic.item_scores import count_runs, fold, score
+from batos.autotelic.model_missions import MissionTask, ModelMissions
 from batos.gate import carrying, figures, languages, numerals
 from batos.gate.languages import is_number, placed_stems
 from batos.gate.uncheckable import is_question
 from batos.memory.segmentation import sentence_spans, words
 from batos.memory.text_units import units_of
-from batos.records.gold_items import GoldItem, ItemKind, ItemSplit
+from batos.records.gold_items import GoldItem, ItemKind, ItemSplit, client_of
 
 #: The share of a sentence's words, the commonest in memory, that look for it. Among sentences they find it about as
 #: often as a person's question does, half of the words each time; among parts of memory it is the harder of the two.
@@ -251,3 +253,60 @@ def _may_have(plain: str, word: str) -> bool:
     """Test if a text has a word, or the last digits of a long number; a short one may stand there as a word."""
     digits = re.split(r"\D", word)[-1][-3:] if is_number(word) else word
     return digits in plain or (is_number(word) and len(word) < 3)
+
+
+#: The most missions for one question: it is written, answered from its sentence, and asked without any.
+MISSIONS: Final = 3
+_WANTED: Final = (
+    "The file has a sentence and, behind `Answer:`, some words of it. Write one question, in the language of the"
+    " sentence, to which those words are the answer. Neither use them in the question, nor repeat the sentence."
+)
+_SCHEMA: Final[Mapping[str, object]] = {
+    "type": "object",
+    "properties": {"question": {"type": "string", "maxLength": 200}},
+    "required": ["question"],
+    "additionalProperties": False,
+}
+
+
+class WrittenQuestion(NamedTuple):
+    """The outcome of asking a model for a question: the item, None if it does not do, and the missions it took."""
+
+    item: GoldItem | None
+    missions: int
+
+
+class QuestionWriter:
+    """Writes questions by missions that name the memory which they are about: they are erased with it."""
+
+    def __init__(self, missions: ModelMissions) -> None:
+        self.missions = missions
+
+    async def write(self, source: ItemSource, fact: StatedFact) -> WrittenQuestion:
+        """Return an A item of a fact: a question that the sentence answers, and that no model answers without it."""
+        task = MissionTask(
+            _WANTED, source.user, client_of(source.name), f"{fact.sentence}\n\nAnswer: {fact.span}", _SCHEMA
+        )
+        question = _question_of(await self._ask(task))
+        if not check_question(question, fact):
+            return WrittenQuestion(None, 1)
+        item = source.item("A", question, (fact.span,))
+        asked = MissionTask(question, source.user, client_of(source.name))
+        if score(item, await self._ask(asked._replace(shown=fact.sentence))) < 1:
+            return WrittenQuestion(None, 2)
+        known = score(item, await self._ask(asked)) > 0
+        return WrittenQuestion(None if known or self.missions.is_given_up else item, MISSIONS)
+
+    async def _ask(self, task: MissionTask) -> str:
+        told = await self.missions.report(task)
+        return "" if told is None else str(told.get("answer") or "")
+
+
+def _question_of(reply: str) -> str:
+    """Return the question of a reply; "" if it has none."""
+    try:
+        told = json.loads(reply)
+    except ValueError:
+        return ""
+    question = told.get("question") if isinstance(told, dict) else None
+    return question.strip() if isinstance(question, str) else ""

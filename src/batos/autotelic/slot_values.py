@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from batos.agency.lookup import find_object
-from batos.autotelic import weights
+from batos.autotelic import entropy
 from batos.autotelic.slot_kinds import CONDITION, EFFORT, PERSONA_SLOTS, STATE, SlotKind, metric_kind, wrong_value
 from batos.genesis import state_steps
 from batos.genesis.codex import declarations
@@ -81,7 +81,7 @@ def _list_of_orchestrator(root: Root) -> Iterator[SlotPlace]:
     yield SlotPlace(f"mind.{CYCLE_FROM}", holder, CYCLE_FROM, EFFORT)
     for state in state_steps.TABLE:
         yield SlotPlace(f"{state}.{state_steps.STEPS}", holder, state, STATE)
-    yield SlotPlace(weights.NAME, holder, weights.NAME, metric_kind(root))
+    yield SlotPlace(entropy.NAME, holder, entropy.NAME, metric_kind(root))
 
 
 def find_place(root: Root, name: str) -> SlotPlace:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_verdicts, trials, weights
+from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.levers import Lever
 from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
@@ -161,7 +161,7 @@ class Trials:
 
         def change(root: Root) -> str:
             place = slot_values.find_place(root, slot)
-            if place.name == weights.NAME:
+            if place.name == entropy.NAME:
                 what, remedy = "no answer depends on it", "`batos slot redefine` gives it a value."
                 raise Refused(f"{place.name} cannot be tried: {what}", field="slot", remedy=remedy)
             checked = place.kind.check(place.holder, place.slot, value)

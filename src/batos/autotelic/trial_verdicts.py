@@ -211,7 +211,7 @@ def _check_acting(root: Root, wanted: Changes, name: str) -> None:
         )
 
 
-def _end(kept: PersistentMapping[str, Any], word: TrialWord, reason: str, at: str) -> None:
+def _end(kept: PersistentMapping[str, object], word: TrialWord, reason: str, at: str) -> None:
     kept.update(state=word, reason=reason, ended=at)
 
 

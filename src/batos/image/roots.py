@@ -92,7 +92,7 @@ TRIALS: Final = "trials"
 SCHEDULES: Final = "schedules"
 #: entry id -> what a schedule brought (agency/records/schedule_records.py)
 INBOX: Final = "inbox"
-#: when a round of the sealed questions began -> PersistentMapping: their worth (autotelic/sealed_figures.py)
+#: when a round of the sealed questions began -> PersistentMapping: their worth (autotelic/trial_asking.py)
 SEALED: Final = "sealed"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)

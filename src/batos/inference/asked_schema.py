@@ -10,8 +10,8 @@ from batos.inference.canonical import EncodedSchema
 from batos.inference.decide import SpokenText
 from batos.inference.schema import Mode, ordered_keys, parse_json
 from batos.inference.shapes import ShapeMismatch, tokens_of
-from batos.protocol import answer_schemas
-from batos.protocol.answer_schemas import JsonSchema
+from batos.protocol import brief_checks
+from batos.protocol.brief_checks import JsonSchema
 from batos.protocol.errors import DecisionInvalid
 
 #: Letters that an answer may have at first; one that is cut is asked for again with more room.
@@ -63,7 +63,7 @@ class AskedSchema:
         if isinstance(value, dict):
             own = {key: name for name, key in self._keys.items()}
             value = {own.get(key, key): each for key, each in value.items()}
-        if faults := answer_schemas.find_faults(self._schema, value):
+        if faults := brief_checks.find_faults(self._schema, value):
             raise DecisionInvalid(
                 f"The reply does not have the schema: {'; '.join(faults)}.", field="schema", remedy=_REMEDY
             )
@@ -89,7 +89,7 @@ class AskedSchema:
         if not isinstance(node, dict) or depth > _DEPTH:
             return "any value"
         if isinstance(reference := node.get("$ref"), str):
-            return self._describe(answer_schemas.find_part(self._schema, reference), depth + 1)
+            return self._describe(brief_checks.find_part(self._schema, reference), depth + 1)
         about = str(node.get("description") or "")
         allowed = self._describe_type(node, depth)
         return f"{about} ({allowed})" if about else allowed

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from batos.protocol.errors import BatosError, BudgetExceeded
-from batos.terminal.layout import JOINERS, Flow, columns, cut, escape, lay_out, plain
-from batos.terminal.markdown import Markdown, paint, style
+from batos.terminal.layout import JOINERS, Flow, Markdown, columns, cut, escape, lay_out, paint, plain, style
 
 
 class Terminated(BaseException):

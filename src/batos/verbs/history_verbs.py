@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
-from batos.protocol.history_documents import DreamDiff, DreamLine, DreamList, RedonePage, UndoLine, UndonePage
+from batos.protocol.memory_documents import DreamDiff, DreamLine, DreamList, RedonePage, UndoLine, UndonePage
 from batos.protocol.mission_documents import MissionDocument, ReplayDocument
 from batos.protocol.wire_messages import Asker, Name, StrictModel
 from batos.terminal.console import count_text

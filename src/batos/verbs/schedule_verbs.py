@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from batos.protocol.brief import TEXT_LIMIT, EffortChoice
-from batos.protocol.schedule_documents import (
+from batos.protocol.effect_documents import (
     AddedSchedule,
     InboxEntry,
     InboxPage,

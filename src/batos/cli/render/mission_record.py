@@ -15,7 +15,7 @@ from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument
 from batos.terminal.console import count_text
 from batos.terminal.layout import cut, lay_out, reveal, table, wrap
 from batos.terminal.short_names import local_time, moment_text
-from batos.verbs.learnt_texts import learnt_lines, ran_lines
+from batos.verbs.method_verbs import learnt_lines, ran_lines
 
 #: The question of a mission that was erased, as the image has it.
 ERASED: Final = "[erased]"

@@ -24,7 +24,7 @@ from batos.image.roots import Root
 from batos.missions.mission_events import EventRelay
 from batos.protocol.brief import File
 from batos.protocol.errors import Refused
-from batos.protocol.history_documents import DreamLine, RedonePage, UndonePage
+from batos.protocol.memory_documents import DreamLine, RedonePage, UndonePage
 from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.trial_documents import SlotLineage
 from batos.records.redefinitions import ChangeOrigin

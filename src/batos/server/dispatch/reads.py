@@ -10,10 +10,8 @@ from batos.agency.lookup import by_name
 from batos.approvals import documents
 from batos.history import as_of, dreams, why_sentences
 from batos.history.as_of import Moment, PastReadings
-from batos.history.why_effects import explain_effect
-from batos.history.why_memories import explain_memory
 from batos.history.why_missions import explain_mission
-from batos.history.why_nodes import Asking
+from batos.history.why_nodes import Asking, explain_effect, explain_memory
 from batos.history.why_sentences import explain_redefined, explain_slot, explain_trial
 from batos.image import ids
 from batos.image.ids import iso
@@ -27,9 +25,8 @@ from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
 from batos.protocol.effect_documents import EffectList
 from batos.protocol.errors import BriefError, NotFound
-from batos.protocol.history_documents import DreamDiff
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
-from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
+from batos.protocol.memory_documents import DatedMemory, DreamDiff, MemoriesPage, RecalledPage
 from batos.protocol.method_documents import (
     ApprovalDocument,
     ApprovalList,

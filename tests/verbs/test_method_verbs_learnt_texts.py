@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from batos.verbs.learnt_texts import learning_line, learnt_lines, ran_lines
+from batos.verbs.method_verbs import learning_line, learnt_lines, ran_lines
 
 
 def ran(selector: str, way: str, revision: str = "tid:0x1") -> Any:

@@ -15,7 +15,7 @@ from tests.memory.test_document_store import incoming
 
 from batos.autotelic import item_store
 from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatParts
-from batos.autotelic.item_questions import QuestionWriter
+from batos.autotelic.item_makers import QuestionWriter
 from batos.autotelic.model_missions import PATIENCE, ModelMissions
 from batos.protocol.brief import File
 from batos.protocol.errors import OllamaUnreachable, Refused

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.methods.lifecycle import scoring
+from batos.methods.execution import scoring
 from batos.protocol.method_documents import UseCounts
 
 

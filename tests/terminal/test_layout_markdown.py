@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.terminal.markdown import CODE, OFF, STRONG, Markdown, paint, style
+from batos.terminal.layout import CODE, OFF, STRONG, Markdown, paint, style
 
 MARKDOWN = st.lists(
     st.sampled_from(["**", "*", "`", "```", "# ", "###### ", "#", "| a |", "\n", " ", "lamp", "a", "-", "7", "."])

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.history.test_as_of_past_questions import Door
 
-from batos.autotelic import entropy_days, slot_values, weights
-from batos.autotelic.entropy import WEIGHTS
-from batos.autotelic.weights import FLOORS, LEAST, STEP, AnswerVerdict
+from batos.autotelic import entropy, entropy_days, slot_values
+from batos.autotelic.entropy import FLOORS, LEAST, STEP, WEIGHTS, AnswerVerdict
 from batos.history.why_nodes import Asking
 from batos.history.why_sentences import explain_redefined
 from batos.image import roots
@@ -46,12 +45,12 @@ def test_a_step_stays_on_the_simplex_above_the_floors(
     before: dict[EntropyPart, float], ranks: dict[EntropyPart, float]
 ) -> None:
     """Whatever the correlations are: the sum is 1, no part is below its floor, and none moves by more than a step."""
-    after = weights.move(before, ranks)
+    after = entropy.move(before, ranks)
     assert sum(after.values()) == pytest.approx(1, abs=1e-9)
     for part in PARTS:
         assert after[part] >= FLOORS[part] - 1e-9
         assert abs(after[part] - before[part]) <= STEP + 1e-9
-    assert weights.move(before, ranks) == after
+    assert entropy.move(before, ranks) == after
 
 
 @given(some_weights, st.lists(some_ranks, min_size=1, max_size=60))
@@ -60,10 +59,10 @@ def test_relevance_is_never_lost_however_many_steps_there_are(
 ) -> None:
     """Steps of years: relevance has at least .3, and the sum does not drift."""
     for ranks in steps:
-        before = weights.move(before, ranks)
+        before = entropy.move(before, ranks)
     assert before["Hrel"] >= 0.3 - 1e-9
     assert sum(before.values()) == pytest.approx(1, abs=1e-9)
-    assert weights.check(weights.as_value(before)) == weights.as_value(before)
+    assert entropy.check(entropy.as_value(before)) == entropy.as_value(before)
 
 
 @given(some_weights, some_ranks, st.sampled_from(PARTS), st.floats(0, 2))
@@ -72,24 +71,24 @@ def test_a_part_that_goes_with_the_verdicts_more_gains_no_less(
 ) -> None:
     """The weight of a part never falls where its own correlation is higher."""
     higher = {**ranks, part: min(1.0, ranks[part] + more)}
-    assert weights.move(before, higher)[part] >= weights.move(before, ranks)[part] - 1e-9
+    assert entropy.move(before, higher)[part] >= entropy.move(before, ranks)[part] - 1e-9
 
 
 @settings(max_examples=50)
 @given(some_weights, st.lists(st.builds(AnswerVerdict, some_parts, verdicts), max_size=LEAST - 1))
 def test_too_few_verdicts_move_nothing(before: dict[EntropyPart, float], answers: list[AnswerVerdict]) -> None:
     """Below a hundred nothing is told from noise."""
-    assert weights.tune(before, answers) is None
+    assert entropy.tune(before, answers) is None
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=30))
 def test_a_rank_correlation_is_within_bounds_and_knows_no_scale(pairs: list[tuple[float, float]]) -> None:
     """It is that of the order alone; the other way round it is its opposite."""
-    found = weights.rank_correlation(pairs)
+    found = entropy.rank_correlation(pairs)
     assert -1 - 1e-9 <= found <= 1 + 1e-9
-    assert weights.rank_correlation([(one, -other) for one, other in pairs]) == pytest.approx(-found, abs=1e-9)
+    assert entropy.rank_correlation([(one, -other) for one, other in pairs]) == pytest.approx(-found, abs=1e-9)
     ranks = sorted({one for one, _ in pairs})
-    assert weights.rank_correlation([(ranks.index(one), other) for one, other in pairs]) == pytest.approx(found)
+    assert entropy.rank_correlation([(ranks.index(one), other) for one, other in pairs]) == pytest.approx(found)
 
 
 def _judged(many: int, **parts: int) -> list[AnswerVerdict]:
@@ -104,13 +103,13 @@ def _judged(many: int, **parts: int) -> list[AnswerVerdict]:
 
 def test_what_goes_with_the_verdicts_gains_and_what_goes_against_them_loses() -> None:
     """A part with no clear correlation, or with too few verdicts, moves only to make room."""
-    moved = weights.tune(WEIGHTS, _judged(LEAST, Hrel=0, Hcog=1, Hstruc=-1))
+    moved = entropy.tune(WEIGHTS, _judged(LEAST, Hrel=0, Hcog=1, Hstruc=-1))
     assert moved is not None
     after, why = moved
     assert after["Hcog"] > 0.2 > after["Hstruc"]
     assert "100 answers: Hcog +1.00, Hstruc -1.00" in why
-    assert weights.tune(WEIGHTS, _judged(LEAST, Hrel=0, Hsol=0)) is None
-    assert weights.tune(WEIGHTS, _judged(LEAST - 1, Hcog=1) + _judged(1, Hrel=0)) is None
+    assert entropy.tune(WEIGHTS, _judged(LEAST, Hrel=0, Hsol=0)) is None
+    assert entropy.tune(WEIGHTS, _judged(LEAST - 1, Hcog=1) + _judged(1, Hrel=0)) is None
 
 
 def _measure(root: Root, begun: TrialWorld, many: int, days: int = 0) -> None:
@@ -144,11 +143,11 @@ async def test_the_heartbeat_moves_the_weights_once_a_week_and_a_person_takes_th
         lineage = await door("slot_show", slot="cem.weights")
         assert [each["by"] for each in lineage["values"]] == ["codex", "heartbeat", "heartbeat"]
         with world.uvm.image.snapshot() as root:
-            told = explain_redefined(Asking(root, world.uvm.journal, None), weights.NAME)
+            told = explain_redefined(Asking(root, world.uvm.journal, None), entropy.NAME)
         assert told is not None
         assert "by heartbeat: rank correlation" in told["because"][0]["text"]
         back = ChangeOrigin("ann", iso(world.now + timedelta(days=8)))
-        await apply(lambda root: slot_values.roll_back(root, weights.NAME, 0, back))
+        await apply(lambda root: slot_values.roll_back(root, entropy.NAME, 0, back))
         assert (await door("cem"))["weights"] == dict(WEIGHTS)
         await apply(lambda root: _measure(root, world, LEAST, 15))
         for days, is_moved in ((20, False), (100, True)):
@@ -162,7 +161,7 @@ async def test_the_days_are_weighed_by_the_weights_that_act(tmp_path: Path) -> N
         await world.uvm.image.shared.apply(lambda root: _measure(root, world, 10))
         door = Door(world.uvm)
         before = (await door("cem"))["days"]
-        await world.give(weights.NAME, {"Hrel": 0.3, "Hcog": 0.6, "Hsol": 0.05, "Hstruc": 0.05})
+        await world.give(entropy.NAME, {"Hrel": 0.3, "Hcog": 0.6, "Hsol": 0.05, "Hstruc": 0.05})
         after = (await door("cem"))["days"]
         assert [each["parts"] for each in after] == [each["parts"] for each in before]
         assert [each["cem"] for each in after] != [each["cem"] for each in before]
@@ -179,7 +178,7 @@ async def test_what_are_no_weights_is_refused(tmp_path: Path, value: object) -> 
     """Below a floor, with another sum, with a part too few; and a trial, which no answer could decide."""
     async with trial_world(tmp_path) as world:
         with pytest.raises(BriefError) as refused:
-            await world.give(weights.NAME, value)
+            await world.give(entropy.NAME, value)
         assert "its floor" in refused.value.remedy
         with pytest.raises(Refused):
-            await world.nights().begin(weights.NAME, {"Hrel": 0.7, "Hcog": 0.1, "Hsol": 0.1, "Hstruc": 0.1}, ANN)
+            await world.nights().begin(entropy.NAME, {"Hrel": 0.7, "Hcog": 0.1, "Hsol": 0.1, "Hstruc": 0.1}, ANN)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.briefs import json_values
 
-from batos.protocol import answer_schemas
+from batos.protocol import brief_checks
 from batos.protocol.brief import FIELDS, MissionBrief, parse
 from batos.protocol.errors import BriefError
 
@@ -86,23 +86,23 @@ def test_a_question_with_a_schema_is_one_call(effort: str | None) -> None:
 )
 def test_the_faults_of_an_answer_are_named_with_their_places(value: object, faults: list[str]) -> None:
     """By the schema's own words."""
-    assert answer_schemas.find_faults(KEEPER, value) == faults
+    assert brief_checks.find_faults(KEEPER, value) == faults
 
 
 def test_no_more_faults_are_named_than_one_reads() -> None:
     """A list of a thousand wrong values has a few."""
-    found = answer_schemas.find_faults({"type": "array", "items": {"type": "string"}}, list(range(1_000)))
-    assert len(found) == answer_schemas.MOST_FAULTS
+    found = brief_checks.find_faults({"type": "array", "items": {"type": "string"}}, list(range(1_000)))
+    assert len(found) == brief_checks.MOST_FAULTS
 
 
 def test_a_pattern_takes_time_by_the_length_of_the_text_alone() -> None:
     """One that doubles the steps of a backtracking engine with each letter is as quick as another."""
     text = "a" * 5_000 + "!"
     hostile, plain = ({"type": "string", "pattern": pattern} for pattern in ("^(a+)+$", "^a*$"))
-    answer_schemas.find_faults(plain, "a")
-    answer_schemas.find_faults(hostile, "a")
+    brief_checks.find_faults(plain, "a")
+    brief_checks.find_faults(hostile, "a")
     began = time.process_time()
-    assert answer_schemas.find_faults(hostile, text)
+    assert brief_checks.find_faults(hostile, text)
     # A backtracking engine would not end while the universe stands.
     assert time.process_time() - began < 60  # at any pace: of 2^5000 steps no machine does a share
 
@@ -124,7 +124,7 @@ def test_a_schema_may_refer_to_itself_below_a_key() -> None:
     """A tree is as deep as its value, and many values follow many references."""
     tree = {"type": "object", "properties": {"inner": {"$ref": "#"}, "name": {"type": "string"}}, "required": ["name"]}
     parse({"text": "Why?", "user": "ada", "schema": tree})
-    assert answer_schemas.find_faults(tree, {"name": "a", "inner": {"name": 7}}) == [
+    assert brief_checks.find_faults(tree, {"name": "a", "inner": {"name": 7}}) == [
         "$.inner.name: 7 is not of type 'string'"
     ]
 
@@ -140,4 +140,4 @@ def test_any_json_is_a_schema_or_refused_by_name(schema: dict[str, Any], value: 
         assert refused.field == "schema"
         assert refused.remedy
         return
-    assert isinstance(answer_schemas.find_faults(schema, value), list)
+    assert isinstance(brief_checks.find_faults(schema, value), list)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.waiting import until
 
-from batos.concurrency.alarms import Alarms
+from batos.concurrency.jobs import Alarms
 from batos.image.ids import iso
 
 

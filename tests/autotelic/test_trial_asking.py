@@ -10,9 +10,9 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import levers, paired_test, sealed_figures, slot_values, trial_nights, trial_verdicts, trials
+from batos.autotelic import levers, paired_test, slot_values, trial_asking, trial_nights, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense
-from batos.autotelic.sealed_figures import SealedQuestions
+from batos.autotelic.trial_asking import SealedQuestions
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
@@ -36,7 +36,7 @@ def sealed_of(world: TrialWorld) -> SealedQuestions:
 def figures(world: TrialWorld) -> list[SealedFigure]:
     """The figures so far."""
     with world.uvm.image.snapshot() as root:
-        return sealed_figures.list_figures(root)
+        return trial_asking.list_figures(root)
 
 
 async def test_one_figure_a_month_within_the_budget_of_each_day(tmp_path: Path) -> None:
@@ -99,23 +99,23 @@ def test_no_question_counts_twice(noted: list[tuple[str, float]]) -> None:
     """However often it is noted, as after a kill between an answer and what comes next: the first worth stands."""
     root = Root()
     root["sealed"] = OOBTree()
-    name = sealed_figures.open_round(root, NOW)
+    name = trial_asking.open_round(root, NOW)
     assert name is not None
-    assert sealed_figures.open_round(root, NOW + timedelta(days=40)) == name  # it goes on until it ends
+    assert trial_asking.open_round(root, NOW + timedelta(days=40)) == name  # it goes on until it ends
     for item, worth in noted:
-        sealed_figures.note_worth(root, name, item, worth)
+        trial_asking.note_worth(root, name, item, worth)
     root["sealed"][name]["ended"] = iso(NOW)
-    (figure,) = sealed_figures.list_figures(root)
+    (figure,) = trial_asking.list_figures(root)
     first = dict(reversed(noted))
     assert figure["questions"] == len(first)
     assert abs(figure["share"] - sum(first.values()) / len(first)) < 0.001
-    assert sealed_figures.open_round(root, NOW + timedelta(days=29)) is None
-    assert sealed_figures.open_round(root, NOW + timedelta(days=30)) is not None
+    assert trial_asking.open_round(root, NOW + timedelta(days=29)) is None
+    assert trial_asking.open_round(root, NOW + timedelta(days=30)) is not None
 
 
 def test_an_older_moment_of_the_image_has_no_figure() -> None:
     """It is shown as one that has none yet."""
-    assert sealed_figures.list_figures(Root()) == []
+    assert trial_asking.list_figures(Root()) == []
 
 
 async def test_a_trial_asks_the_same_whatever_the_figure_is(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ async def test_a_trial_asks_the_same_whatever_the_figure_is(tmp_path: Path) -> N
         async with trial_world(tmp_path / str(share), effects={("ROBIN.temperature", 0.3): 0.3}) as world:
 
             def put(root: Root, share: float = share) -> None:
-                name = sealed_figures.open_round(root, NOW)
+                name = trial_asking.open_round(root, NOW)
                 assert name is not None
                 for number in range(40):
-                    sealed_figures.note_worth(root, name, f"i-{number}", share)
+                    trial_asking.note_worth(root, name, f"i-{number}", share)
                 root["sealed"][name]["ended"] = iso(NOW)
 
             await world.uvm.image.shared.apply(put)
@@ -149,5 +149,5 @@ def test_no_module_of_trials_knows_the_sealed_questions() -> None:
         imported = {each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
         assert roots.SEALED not in words
         assert "SEALED" not in names
-        assert sealed_figures.__name__ not in imported
+        assert trial_asking.__name__ not in imported
     assert roots.SEALED not in trial_nights.USES

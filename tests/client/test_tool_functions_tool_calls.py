@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import batos
-from batos.client.tool_calls import Approve, ToolCalls, ToolUse, always
-from batos.client.tool_functions import read
+from batos.client.tool_functions import Approve, ToolCalls, ToolUse, always, read
 from batos.protocol.errors import BriefError, NoServer
 
 Told = list[tuple[str, str, str]]

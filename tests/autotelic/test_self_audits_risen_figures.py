@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import risen_figures
-from batos.autotelic.risen_figures import BASE, FigureDay, find_figure, find_rise, read_figures
+from batos.autotelic import self_audits
+from batos.autotelic.self_audits import BASE, FigureDay, find_figure, find_rise, read_figures
 from batos.missions.counters import DAYS
 from batos.protocol.image_documents import CountsDocument
 
@@ -114,13 +114,13 @@ def test_figures_are_read_from_the_counters_of_days_with_enough_missions() -> No
 
 def test_a_rise_is_told_with_its_figures() -> None:
     """The newest day, what was usual in as many cases, and the sum; of a mean its value."""
-    rise = risen_figures.Rise(FigureDay("2026-11-30", 12, 14), 0.5, 9.25)
+    rise = self_audits.Rise(FigureDay("2026-11-30", 12, 14), 0.5, 9.25)
     (source, said, figure), usual, beyond = find_figure("failures.timed_out").describe(rise)
     assert (source, figure) == ("counters", "12")
     assert said == "On 2026-11-30 there were 12 failures with the code timed_out in 14 missions."
     assert usual[1:] == ("Before, as many missions had 0.5 failures with the code timed_out at the mean.", None)
     assert "9.25 spreads" in beyond[1]
-    slow = risen_figures.Rise(FigureDay("2026-11-30", 90.0, 20), 25.0, 12.0)
+    slow = self_audits.Rise(FigureDay("2026-11-30", 90.0, 20), 25.0, 12.0)
     told = [text for _, text, _ in find_figure("first_token").describe(slow)]
     assert told[:2] == [
         "On 2026-11-30 the first token took 4.5 seconds at the mean.",
