@@ -10,7 +10,7 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import levers, paired_test, slot_values, trial_asking, trial_nights, trial_verdicts, trials
+from batos.autotelic import slot_values, trial_asking, trial_nights, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.trial_asking import SealedQuestions
 from batos.image import roots
@@ -142,7 +142,7 @@ async def test_a_trial_asks_the_same_whatever_the_figure_is(tmp_path: Path) -> N
 
 def test_no_module_of_trials_knows_the_sealed_questions() -> None:
     """Neither by an import, nor by the key of their record, nor by the word of their use."""
-    for module in (levers, paired_test, slot_values, trial_nights, trial_verdicts, trials):
+    for module in (slot_values, trial_nights, trial_verdicts, trials):
         tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
         words = {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)}
         names = {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}

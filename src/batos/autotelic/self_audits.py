@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from batos.autotelic import entropy, entropy_days, levers, trials
+from batos.autotelic import entropy, entropy_days, slot_values, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.model_missions import MissionTask, ModelMissions
 from batos.genesis import persona_models
@@ -186,7 +186,7 @@ def _note(root: Root, found: Mapping[str, Sequence[Fact]], today: str) -> list[A
 
 def _find_lever(root: Root, line: str) -> str:
     """Return the lever that decay of a line of the metric would have tried first; "" if no lever is for it."""
-    named = [each.name for each in levers.list_levers(root) if line in each.kind.lines]
+    named = [each.name for each in slot_values.list_levers(root) if line in each.kind.lines]
     return min(named, key=lambda name: len(trials.list_begun(root, name)), default="")
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from BTrees.OOBTree import OOBTree
 from persistent.mapping import PersistentMapping
 
-from batos.autotelic import item_scores, slot_values, trials
+from batos.autotelic import item_makers, slot_values, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.slot_values import Changes
 from batos.autotelic.trial_nights import AskedReply, TrialParts
@@ -141,7 +141,7 @@ def parts_of(
         return [each for each in gold_items.list_items(root, user, {use}) if each.kind in ANSWERED]
 
     def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
-        return item_scores.score(item, reply.answer, beside, reply.ruled)
+        return item_makers.score(item, reply.answer, beside, reply.ruled)
 
     return TrialParts(image, clock, questions, CopyAsker(copies).ask, worth, can_ask, models)
 

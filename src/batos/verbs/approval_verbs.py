@@ -12,9 +12,8 @@ from pydantic import Field
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
 from batos.protocol.trial_documents import TrialDocument
 from batos.protocol.wire_messages import Asker, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time, short
 from batos.terminal.layout import JOINERS, Column, listing, plain, wrap
-from batos.terminal.short_names import local_time, short
 from batos.verbs.trial_verbs import TRIAL_COLUMNS, trial_text
 from batos.verbs.wire_verb import WireVerb
 

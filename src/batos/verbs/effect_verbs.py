@@ -18,8 +18,8 @@ from batos.protocol.effect_documents import (
     RevokedGrant,
 )
 from batos.protocol.wire_messages import Asker, GrantTarget, Moment, Name, Place, StrictModel
+from batos.terminal.console import local_time
 from batos.terminal.layout import Column, listing, plain
-from batos.terminal.short_names import local_time
 from batos.verbs.approval_verbs import visible
 from batos.verbs.wire_verb import Noun, WireVerb
 

@@ -18,9 +18,8 @@ from batos.protocol.memory_documents import (
     RememberedPage,
 )
 from batos.protocol.wire_messages import Asker, AsOf, MemoryName, Moment, Name, StrictModel
-from batos.terminal.console import count_text, size
+from batos.terminal.console import count_text, local_time, short, size, title_with_path
 from batos.terminal.layout import plain, table
-from batos.terminal.short_names import local_time, short, title_with_path
 from batos.verbs.wire_verb import Noun, WireVerb
 
 MEMORIES_NOUN: Final = Noun(
@@ -94,10 +93,6 @@ class RememberArgs(StrictModel):
     user: Name | None = Field(
         default=None, description="The user who remembers them; only this user's files may be named then."
     )
-
-
-class EmbedMemoriesArgs(StrictModel):
-    """Give vectors to all parts that have none, and wait for that; `memory.vectors` tells of each batch."""
 
 
 class RecallArgs(StrictModel):
@@ -251,7 +246,10 @@ def forgotten_text(found: ForgottenPage) -> str:
 
 
 REMEMBER: Final = WireVerb[RememberArgs, RememberedPage]("remember", RememberArgs)
-EMBED_MEMORIES: Final = WireVerb[EmbedMemoriesArgs, EmbeddedPage]("embed_memories", EmbedMemoriesArgs)
+EMBED_MEMORIES: Final = WireVerb[StrictModel, EmbeddedPage](
+    "embed_memories", StrictModel,
+    about="Give vectors to all parts that have none, and wait for that; `memory.vectors` tells of each batch.",
+)  # fmt: skip
 RECALL: Final = WireVerb[RecallArgs, RecalledPage]("recall", RecallArgs, "recall QUERY", reads=True)
 MEMORIES: Final = WireVerb[MemoriesArgs, MemoriesPage | DatedMemory](
     "memories", MemoriesArgs, "memories list [DOCUMENT]", reads=True

@@ -19,9 +19,8 @@ from batos.protocol.method_documents import (
 )
 from batos.protocol.mission_documents import LearntDocument, ProvenanceDocument
 from batos.protocol.wire_messages import Asker, AsOf, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time, moment_text
 from batos.terminal.layout import Column, card, listing, wrap
-from batos.terminal.short_names import local_time, moment_text
 from batos.verbs.trial_verbs import slot_text
 from batos.verbs.wire_verb import Noun, WireVerb
 

@@ -25,7 +25,7 @@ from batos.inference.decide import sample_differently
 from batos.inference.ollama.bridge import ChatRequest
 from batos.inference.session import Session, Step
 from batos.methods.execution.api_calls import call_api, lines_of
-from batos.methods.execution.summoning import summon
+from batos.methods.execution.resolution import summon
 from batos.methods.generation.lean_request import TOKENS
 from batos.methods.generation.method_checks import Check, Rehearsal, ScriptedHost
 from batos.methods.generation.method_spec import MethodSpec

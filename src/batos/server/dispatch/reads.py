@@ -39,7 +39,7 @@ from batos.server.dispatch import lending, motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
 from batos.verbs.effect_verbs import EFFECTS, GRANTS, GRANTS_QUERIES, GRANTS_SHOW, EffectsArgs
-from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
+from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamArgs
 from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.verbs.method_verbs import (
     METHOD_HISTORY,
@@ -257,7 +257,7 @@ class Reader:
         mission = None if given.mission is None else self._of.resolve_mission(given.mission, given.user)
         return {"effects": self._of.effects(given.limit, mission, given.user)}
 
-    async def _differences(self, given: DreamDiffArgs, *_told: object) -> DreamDiff:
+    async def _differences(self, given: DreamArgs, *_told: object) -> DreamDiff:
         dream = await self.read(dreams.read, self._of.image, given.dream, given.user)
         return await self.read(dreams.find_differences, self._of.image, dream)
 

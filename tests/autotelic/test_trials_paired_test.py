@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic.paired_test import (
+from batos.autotelic.trials import (
     PairedAnswer,
     TrialDecision,
     TrialRules,
-    decide,
     evidence,
     find_excess,
     find_worse_kind,
+    judge_pairs,
     threshold,
 )
 
@@ -69,7 +69,7 @@ def run(chance: random.Random, gain: float, rules: TrialRules, step: int = 10) -
         for _ in range(step):
             found = drawn(chance, gain, 0.25)
             pairs.append(PairedAnswer(str(len(pairs)), "AHN"[len(pairs) % 3], max(found, 0.0), max(-found, 0.0)))
-        decision = decide(pairs, rules)
+        decision = judge_pairs(pairs, rules)
         if decision.word != "go on":
             return decision
 
@@ -90,7 +90,7 @@ def answers(count: int, **more: object) -> Iterator[PairedAnswer]:
 
 def test_what_is_better_waits_until_the_guards_are_shown() -> None:
     """Seven better answers are evidence enough; that nothing else got worse takes more."""
-    few, many = decide(list(answers(10)), TrialRules()), decide(list(answers(90)), TrialRules())
+    few, many = judge_pairs(list(answers(10)), TrialRules()), judge_pairs(list(answers(90)), TrialRules())
     assert (few.word, many.word) == ("go on", "promote")
     assert "not shown yet" in few.reason
 
@@ -99,14 +99,14 @@ def test_what_is_better_waits_until_the_guards_are_shown() -> None:
 def test_what_fails_more_often_is_not_kept(worse: dict[str, object]) -> None:
     """However right the other answers are."""
     pairs = [*answers(240), *answers(60, **worse)]
-    assert decide(pairs, TrialRules()).word == "spent"
+    assert judge_pairs(pairs, TrialRules()).word == "spent"
 
 
 def test_a_kind_that_gets_worse_stops_what_helps_others() -> None:
     """Prompts that gained in the mean have lost nine points in one task: GEPA with Merge on IFBench."""
     pairs = [*answers(100), *(PairedAnswer(f"n{number}", "N", 0.0, 1.0) for number in range(10))]
     assert find_worse_kind(pairs) == "N"
-    assert decide(pairs, TrialRules()).reason == "questions of the kind N got worse"
+    assert judge_pairs(pairs, TrialRules()).reason == "questions of the kind N got worse"
 
 
 def test_what_is_too_dear_is_dropped_unless_the_gain_pays_for_it() -> None:

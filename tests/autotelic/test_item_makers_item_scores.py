@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import item_scores
-from batos.autotelic.item_scores import score, score_rank
+from batos.autotelic import item_makers
+from batos.autotelic.item_makers import score, score_rank
 from batos.memory.exchanges import NOTHING_NEAR
 from batos.records.gold_items import GoldItem, ItemKind
 
@@ -117,6 +117,6 @@ def test_a_recall_is_worth_one_over_the_rank() -> None:
 
 def test_folded_words_are_counted_as_rows() -> None:
     """Of which one may begin where another ends."""
-    assert item_scores.count_runs(("a", "b", "a", "b", "a"), ("b",)) == 2
-    assert item_scores.count_runs(("a", "a", "a"), ("a",)) == 3
-    assert item_scores.count_runs(("ab",), ("a",)) == 0
+    assert item_makers.count_runs(("a", "b", "a", "b", "a"), ("b",)) == 2
+    assert item_makers.count_runs(("a", "a", "a"), ("a",)) == 3
+    assert item_makers.count_runs(("ab",), ("a",)) == 0

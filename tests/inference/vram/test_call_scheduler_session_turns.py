@@ -11,7 +11,7 @@ from tests.inference.still_clock import HOUR, on_still_clock, pass_time
 from batos.events import Events
 from batos.inference.cost import SpendingLimits
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.protocol.errors import ModelMissing, Refused, TimedOut
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.inference.asked_schema import AskedSchema
+from batos.inference.decide import AskedSchema
 from batos.protocol.errors import DecisionInvalid
 
 #: A schema whose keys are not in the order of the alphabet.

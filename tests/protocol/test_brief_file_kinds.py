@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.file_kinds import no_text
-from batos.protocol.brief import as_file, read_file
+from batos.protocol.brief import as_file, no_text, read_file
 from batos.protocol.errors import BriefError
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.terminal.short_names import local_time, moment_text, short, title_with_path
+from batos.terminal.console import local_time, moment_text, short, title_with_path
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from tests.methods.generation.generation_setup import bench, wish
 
 from batos.guardian.audit import Context, audit
 from batos.methods.generation import lean_request
+from batos.methods.generation.fault_lines import complete_prompt, missing_words
 from batos.methods.generation.method_spec import Coder
-from batos.methods.generation.spoken_prompts import complete, missing_words
 from batos.methods.generation.written_source import WrittenSource
 
 INTENT = "Warn like a harbour pilot of three\nhidden shoals."
@@ -58,15 +58,15 @@ def prompts(source: str, query: str = "Why?") -> list[str]:
 def test_what_a_prompt_lacks_is_put_in(body: str, changes: int) -> None:
     """The intent before it, the text that the method is sent behind it; the guardian takes the method as before."""
     before = WrittenSource(HEAD + body)
-    after = complete(before, FACET)
+    after = complete_prompt(before, FACET)
     assert len(after.changes) == changes
     assert audit(after.source, Context(SELECTOR, SIGNATURE)).accepted
-    assert complete(after, FACET) == after
+    assert complete_prompt(after, FACET) == after
 
 
 def test_a_completed_prompt_says_both() -> None:
     """In the order in which a model reads them."""
-    after = complete(WrittenSource(f'{HEAD}    return await self.infer_("You are kind.")\n'), FACET)
+    after = complete_prompt(WrittenSource(f'{HEAD}    return await self.infer_("You are kind.")\n'), FACET)
     assert prompts(after.source) == [f"{WHOLE}\n\nYou are kind.\n\nWhy?"]
 
 
@@ -81,14 +81,14 @@ def test_a_completed_prompt_says_both() -> None:
 )
 def test_what_needs_nothing_is_left_alone(source: str) -> None:
     """So is a method that asks nothing, and what is no Python."""
-    assert complete(WrittenSource(source), FACET) == WrittenSource(source)
+    assert complete_prompt(WrittenSource(source), FACET) == WrittenSource(source)
 
 
 def test_a_tool_is_left_alone() -> None:
     """Its result is computed, and what it may ask is no voice."""
     tool = wish(kind="tool", selector="size_", signature="size_(self, text)", text="Return the size.")
     written = WrittenSource('def size_(self, text):\n    return self.infer_("x")\n')
-    assert complete(written, tool) == written
+    assert complete_prompt(written, tool) == written
 
 
 def test_a_number_is_never_missing() -> None:
@@ -104,7 +104,7 @@ def test_a_number_is_never_missing() -> None:
 def test_any_prompt_and_intent_become_python(text: str, intent: str) -> None:
     """Whatever signs they have, the method is still one."""
     wanted = wish(kind="facet", selector=SELECTOR, signature=SIGNATURE, text=intent)
-    after = complete(WrittenSource(f"{HEAD}    return await self.infer_({text!r})\n"), wanted)
+    after = complete_prompt(WrittenSource(f"{HEAD}    return await self.infer_({text!r})\n"), wanted)
     (said,) = prompts(after.source)
     assert text in said
     assert "Why?" in said
