@@ -11,7 +11,6 @@ import functools
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from batos.client.keys import Credentials, ServerAddress
@@ -85,9 +84,7 @@ class AsyncClient:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_raised: object) -> None:
         """Close the connection; accepted missions continue at the server."""
         await self.close()
 
@@ -334,9 +331,7 @@ class Client:
         self.portal.run(self.twin.__aenter__)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         """Close the connection; accepted missions continue at the server."""
         self.close()
 

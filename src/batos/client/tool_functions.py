@@ -10,7 +10,6 @@ import types
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Annotated, Any, Final, Self, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -275,9 +274,7 @@ class ToolCalls:
         """Begin to make calls."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_raised: object) -> None:
         """Make no more calls: the mission has ended, or nobody waits for it."""
         tasks = (*self._telling.values(), *self._made.values())
         for each in tasks:
