@@ -135,7 +135,8 @@ def _days(every: Iterable[_MissionRow], acting: Weights) -> Iterator[EntropyDay]
     used, missions, before = 0.0, 0.0, ""
     parts, cem = EntropyParts(), None
     for day, rows in sorted(by_day.items()):
-        fading = 0.5 ** (_days_between(before or day, day) / entropy.HALF_LIFE)
+        since = date.fromisoformat(day) - date.fromisoformat(before or day)
+        fading = 0.5 ** (since.days / entropy.HALF_LIFE)
         before = day
         used = used * fading + sum(-each.uses if each.is_undone else each.uses for each in rows)
         missions = missions * fading + len(rows)
@@ -174,10 +175,6 @@ def _read_rows(root: Root, user: str | None, since: str = "") -> Iterator[_Missi
             yield _MissionRow(
                 name, text, read_parts(values), values[3] or 0.0, outcomes.mean(acts), is_undone, is_asked, verdict
             )
-
-
-def _days_between(one: str, other: str) -> int:
-    return (date.fromisoformat(other) - date.fromisoformat(one)).days
 
 
 def _day_of(mission: str) -> str:

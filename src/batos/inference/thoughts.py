@@ -87,12 +87,7 @@ _WORDS: Final = (
 _SPOKEN_OF: Final = _OPENING | _CLOSING | _CHANNEL | _FRAME | _FRAME_END | _END | _TURNS
 
 
-def _beginnings(marks: Iterable[str]) -> frozenset[str]:
-    """Return every part of a mark with which it may begin, but the whole."""
-    return frozenset(mark[:end] for mark in marks for end in range(1, len(mark)))
-
-
-_UNFINISHED: Final = _beginnings(_SPOKEN_OF)
+_UNFINISHED: Final = frozenset(mark[:end] for mark in _SPOKEN_OF for end in range(1, len(mark)))
 _MARK: Final = re.compile("|".join(map(re.escape, sorted(_SPOKEN_OF, key=len, reverse=True))), re.IGNORECASE)
 _SIGN: Final = re.compile(r"[<\[◁]")
 #: Escaped signs of marks, as JSON may have them.

@@ -37,17 +37,13 @@ def check(schema: JsonSchema) -> None:
 
 def find_faults(schema: JsonSchema, value: Any) -> list[str]:
     """List what of a value does not have its schema, a line each with the place; at most MOST_FAULTS."""
-    validator, followed = _validator(_form_of(schema))
+    validator, followed = _validator(dumps(schema, ensure_ascii=False, sort_keys=True))
     followed.clear()
     try:
         faults = sorted(validator.iter_errors(value), key=lambda each: [str(step) for step in each.absolute_path])
     except (RecursionError, _TooManySteps):
         return [_ENDLESS]
     return [f"{each.json_path}: {_clip(each.message)}" for each in faults[:MOST_FAULTS]]
-
-
-def _form_of(schema: JsonSchema) -> str:
-    return dumps(schema, ensure_ascii=False, sort_keys=True)
 
 
 def _clip(message: str) -> str:

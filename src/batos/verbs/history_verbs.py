@@ -204,13 +204,10 @@ def undone_text(told: UndonePage) -> str:
         more = " --cascade" if len(told["undone"]) > 1 else ""
         lines.append(f"Nothing is changed. `batos undo {told['mission']}{more}` takes this out.")
     else:
-        lines.append(f"`batos redo {told['mission']}` brings it back{_together(told)}.")
+        also = "; with --cascade all of these" if len(told["undone"]) > 1 else ""
+        lines.append(f"`batos redo {told['mission']}` brings it back{also}.")
         lines.append(f"asked    {plain(told['prompt'])}")
     return "\n".join(lines)
-
-
-def _together(told: UndonePage) -> str:
-    return "; with --cascade all of these" if len(told["undone"]) > 1 else ""
 
 
 def _mission_lines(line: UndoLine) -> Iterator[str]:

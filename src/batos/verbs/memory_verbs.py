@@ -212,7 +212,7 @@ def whole_text(found: WholeMemory) -> str:
 
 def _part_text(part: ChunkDocument) -> str:
     """Show a part, and below it what does not hold in it. Only words of the document are indented."""
-    lines = [indent(plain_lines(part["text"]), "  ")]
+    lines = [indent("\n".join(map(plain, part["text"].splitlines())), "  ")]
     for mark in part.get("marks", ()):
         begin = part["span"][0]
         said = " ".join(part["text"][mark["span"][0] - begin : mark["span"][1] - begin].split())
@@ -229,11 +229,6 @@ def _folded_lines(found: WholeMemory) -> list[str]:
     if above := found.get("summarised_by"):
         lines.append(f"summarised in {above}; `batos curate --undo {above}` brings it back")
     return lines
-
-
-def plain_lines(text: str) -> str:
-    """Return a text without what a terminal would take for an order, line by line."""
-    return "\n".join(plain(each) for each in text.splitlines())
 
 
 def forgotten_text(found: ForgottenPage) -> str:

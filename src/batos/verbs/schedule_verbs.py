@@ -49,15 +49,12 @@ class SchedulesArgs(StrictModel):
 def schedules_text(told: SchedulePage) -> str:
     """Write schedules, a line each."""
     columns: Mapping[str, Column] = {
-        "schedule": "id", "when": lambda each: f"{each['when']} ({each['zone']})", "state": "state", "next": _next_text,
+        "schedule": "id", "when": lambda each: f"{each['when']} ({each['zone']})", "state": "state",
+        "next": lambda each: local_time(each["next"]) if each["next"] else "",
         "runs": "runs", "skipped": "skipped", "does": _does_text, "why": "reason",
     }  # fmt: skip
     none = 'Nothing is planned. `batos schedule add "0 7 * * 1-5" "What is due today?"` plans something.'
     return listing(told["schedules"], columns, none, whole=(0,))
-
-
-def _next_text(told: ScheduleDocument) -> str:
-    return local_time(told["next"]) if told["next"] else ""
 
 
 def _does_text(told: ScheduleDocument) -> str:

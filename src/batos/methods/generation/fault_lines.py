@@ -270,7 +270,7 @@ def complete_prompt(written: WrittenSource, wanted: MethodSpec) -> WrittenSource
     before, after, changes = "", "", []
     lacking = missing_words(wanted.text, " ".join((*_texts(tree), *names)))
     if lacking:
-        before = f"{_literal(wanted.text)} + "
+        before = repr(f"{' '.join(wanted.text.split())}\n\n") + " + "
         changes.append(f"the intent was put before its prompt, which lacked {', '.join(lacking[:5])}")
     if not any(isinstance(node, ast.Name) and node.id == names[0] for node in _loads(tree)):
         after = f' + "\\n\\n" + {names[0]}'
@@ -323,11 +323,6 @@ def _texts(tree: ast.Module) -> Iterator[str]:
 
 def _loads(tree: ast.Module) -> Iterator[ast.AST]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-
-
-def _literal(intent: str) -> str:
-    """Write an intent on one line as a text of Python, with a gap behind it."""
-    return repr(f"{' '.join(intent.split())}\n\n")
 
 
 def _wrap(source: str, prompt: ast.expr, before: str, after: str) -> str:
