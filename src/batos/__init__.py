@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from batos.client.tool_functions import ToolUse, always, read, tool
     from batos.protocol.brief import as_file
     from batos.protocol.errors import BatosError
+    from batos.version import __version__ as __version__
 
-__version__ = "0.1.0"
 __all__ = ["AsyncClient", "BatosError", "Client", "Mission", "ToolUse", "always", "as_file", "read", "tool"]
 
 #: Loaded when they are first asked for: `import batos` alone loads no library.
@@ -19,6 +19,7 @@ _PLACES = {
     "BatosError": "batos.protocol.errors",
     "Client": "batos.client.clients",
     "Mission": "batos.client.named_documents",
+    "__version__": "batos.version",
     "ToolUse": "batos.client.tool_functions",
     "always": "batos.client.tool_functions",
     "as_file": "batos.protocol.brief",

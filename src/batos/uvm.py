@@ -256,8 +256,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
     settings, image, events, clock = opened.settings, opened.image, opened.events, opened.clock
     digests, thinking = dict[str, str](), dict[object, frozenset[str]]()
     reconciler = _reconciler(opened, thinking, copied)
-    rules = Rules(settings.method_control, settings.method_active, settings.method_uses)
-    lifecycle = MethodLifecycle(image, events, clock, rules)
+    lifecycle = MethodLifecycle(image, events, clock, _rules(settings))
     publisher = Publisher(image.shared, {**APPLIERS, "method": lifecycle.fold}, clock)
     readings = Readings(settings, image, opened.journal, lifecycle, clock)
 
@@ -378,6 +377,10 @@ def _keep(stack: AsyncExitStack, job: Job) -> None:
     """Start a job; at the end it has stopped."""
     job.start()
     stack.push_async_callback(_finish, job.stop)
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(settings.method_control, settings.method_active, settings.method_uses)
 
 
 def _reconciler(

@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from batos import __version__
 from batos.client.pending import OnAcknowledged, OnEvent
 from batos.concurrency.threads import LongWork
 from batos.genesis import budget_check
@@ -84,6 +83,7 @@ from batos.verbs.server_verbs import (
     PackArgs,
     StatusArgs,
 )
+from batos.version import __version__
 
 if TYPE_CHECKING:
     from batos.server.dispatch.background_genesis import BackgroundGenesis
