@@ -25,7 +25,7 @@ from statistics import fmean, median
 from typing import Any, Final
 
 from attribution import Item, read
-from batos.autotelic import decay, entropy
+from batos.autotelic import entropy
 from batos.autotelic.answer_measures import read_answer
 from batos.autotelic.entropy import AnswerFacts, content, likeness
 from batos.gate import attribution, checks
@@ -119,7 +119,7 @@ def measure_decay() -> dict[str, float]:
 
     def line(seed: int, drop: float) -> list[float]:
         chance = random.Random(seed)
-        return [chance.gauss(-drop if day >= decay.BASE else 0.0, 1.0) for day in range(decay.BASE + DAYS)]
+        return [chance.gauss(-drop if day >= entropy.BASE else 0.0, 1.0) for day in range(entropy.BASE + DAYS)]
 
     fell = [_days_until_alarm(line(seed, 1.0)) for seed in range(LINES)]
     flat = [_days_until_alarm(line(seed, 0.0)) for seed in range(LINES)]
@@ -132,8 +132,8 @@ def measure_decay() -> dict[str, float]:
 
 
 def _days_until_alarm(values: Sequence[float]) -> int | None:
-    lengths = range(decay.BASE + 1, len(values) + 1)
-    return next((days - decay.BASE for days in lengths if decay.find_dip(values[:days]) is not None), None)
+    lengths = range(entropy.BASE + 1, len(values) + 1)
+    return next((days - entropy.BASE for days in lengths if entropy.find_dip(values[:days]) is not None), None)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -42,8 +42,8 @@ from typing import Any, Final
 
 import structlog
 
-from batos.autotelic import entropy_days, levers, trial_verdicts, trials
-from batos.autotelic.levers import Lever, LeverKind
+from batos.autotelic import entropy_days, slot_values, trial_verdicts, trials
+from batos.autotelic.slot_values import Lever, LeverKind
 from batos.genesis.adapters import repository
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
@@ -183,7 +183,7 @@ async def promote_kinds(kinds: Sequence[LeverKind]) -> list[str]:
         async with trial_world(Path(home), models=["qwen2.5:0.5b"]) as world:
             await world.uvm.image.shared.apply(put_adapter)
             with world.uvm.image.snapshot() as root:
-                known = levers.list_levers(root, world.models)
+                known = slot_values.list_levers(root, world.models)
             for kind in kinds:
                 lever = next((each for each in known if each.kind is kind), None)
                 if lever is not None and await _is_promoted(world, lever):
@@ -297,7 +297,7 @@ def goals_of(found: Mapping[str, Any], seeds: int) -> list[Goal]:
     known: Mapping[str, tuple[float, bool]] = {
         "promoted_right": (0.9 * seeds, True), "null_promotions": (1, False), "trap_promotions": (0, False),
         "bad_undone_within": (150, False), "rut_started_unprompted": (seeds, True), "healthy_started": (0, False),
-        "counted_twice": (0, False), "kinds_promoted": (len(levers.KINDS), True), "yield_s": (1.0, False),
+        "counted_twice": (0, False), "kinds_promoted": (len(slot_values.KINDS), True), "yield_s": (1.0, False),
     }  # fmt: skip
     return [
         Goal(name, found[name], goal, "at_least" if least else "at_most")
@@ -336,7 +336,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     seeds = 1 if given.quick else given.seeds
     if given.kinds:
-        wanted = [each for each in levers.KINDS if each.name in given.kinds]
+        wanted = [each for each in slot_values.KINDS if each.name in given.kinds]
         promoted = asyncio.run(promote_kinds(wanted))
         goal = Goal("kinds_promoted", len(promoted), len(given.kinds), "at_least")
         report({"bench": "motion", "kinds": promoted}, [goal], given.json)
@@ -345,7 +345,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     async def run() -> dict[str, Any]:
         found = await measure(read_worlds(given.world), seeds, quick=given.quick)
         found["counted_twice"] = await count_twice(*((1, 30) if given.quick else (20, 600)))
-        kinds = await promote_kinds(levers.KINDS[:1] if given.quick else levers.KINDS)
+        kinds = await promote_kinds(slot_values.KINDS[:1] if given.quick else slot_values.KINDS)
         found["kinds"], found["kinds_promoted"] = kinds, len(kinds)
         found["yield_s"] = await measure_yield(*((1, 1.0) if given.quick else (5, 5.0)))
         return found

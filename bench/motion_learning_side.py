@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any, Final
 
-from batos import __version__
 from batos.autotelic import trials
 from batos.autotelic.heartbeat import Expense
 from batos.inference.ollama.bridge import Bridge
 from batos.records.gold_items import ItemSplit
+from batos.version import __version__
 from motion_real_side import (
     Class,
     RunStopped,

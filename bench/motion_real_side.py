@@ -18,11 +18,10 @@ from itertools import islice
 from statistics import fmean
 from typing import Final, TypeAlias
 
-from batos.autotelic import item_makers, item_scores, levers, slot_values, weights
+from batos.autotelic import entropy, item_makers, slot_values
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.item_makers import ItemSource
-from batos.autotelic.levers import Lever
-from batos.autotelic.slot_values import Changes, SlotWrite
+from batos.autotelic.slot_values import Changes, Lever, SlotWrite
 from batos.autotelic.trial_asking import CopyAsker
 from batos.autotelic.trial_nights import AskedReply, TrialParts, Trials
 from batos.history.copies import CopyParts, PastQuestions
@@ -79,7 +78,7 @@ class KeptAsker:
     async def ask(self, item: GoldItem, changes: Changes, go_on: Callable[[], bool]) -> AskedReply | None:
         """Return the answer with these values; None: nobody could answer now, or it is to leave."""
         values = {**acting(self.uvm), **{each.slot: each.value for each in changes}}
-        values.pop(weights.NAME, None)  # no answer depends on it
+        values.pop(entropy.NAME, None)  # no answer depends on it
         same = digest_of([*self.about, item.kind, item.question, list(item.gold), sorted(map(repr, values.items()))])
         key = f"{same} {self.asked[same]}"
         if key not in self.results.rows:
@@ -162,7 +161,7 @@ class Class:
         """Return how right an answer is, in [0, 1]: of a task the share of its checks that no empty phrase passes."""
         task = self.tasks.get(item.question)
         if task is None or item.kind != "U":
-            return item_scores.score(item, reply.answer, beside, reply.ruled)
+            return item_makers.score(item, reply.answer, beside, reply.ruled)
         return score(task, reply.answer).content
 
     def pick(self, split: ItemSplit, most: int) -> list[GoldItem]:
@@ -198,7 +197,7 @@ class Class:
     def levers(self) -> list[Lever]:
         """Return the levers that are kept without a person, of the whole mind."""
         with self.uvm.image.snapshot() as root:
-            return [each for each in levers.list_levers(root) if each.kind.risk == 1 and not each.kind.apart]
+            return [each for each in slot_values.list_levers(root) if each.kind.risk == 1 and not each.kind.apart]
 
 
 # -- the sweep

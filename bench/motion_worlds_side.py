@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from batos.autotelic import item_scores, slot_values, trial_verdicts, trials
+from batos.autotelic import item_makers, slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.slot_values import Changes
 from batos.autotelic.trial_nights import AskedReply, TrialParts, Trials
@@ -87,7 +87,7 @@ class TrialWorld:
         """Return what tries changes in this world, judged as the product judges."""
 
         def worth(item: GoldItem, reply: AskedReply, beside: str) -> float:
-            return item_scores.score(item, reply.answer, beside)
+            return item_makers.score(item, reply.answer, beside)
 
         async def can_ask() -> bool:
             return True

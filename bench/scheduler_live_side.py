@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.chat import ChatRequest
-from batos.inference.vram.residents import LOADED
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
+from batos.inference.vram.placement import LOADED
 
 CALLS = 24
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from batos.inference.vram.call_scheduler import Call, CallScheduler, CallTurn
-from batos.inference.vram.residents import Runner
+from batos.inference.vram.placement import Runner
 from ollama_emulator.emulator import Emulator, Options
 from ollama_emulator.library.model_tags import parse
 from ollama_emulator.library.models import Model

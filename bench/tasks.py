@@ -39,10 +39,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from batos import __version__
 from batos.inference.ollama.bridge import Bridge
 from batos.inference.ollama.deadline import Deadlines
 from batos.protocol.errors import OllamaUnreachable
+from batos.version import __version__
 from decisions import FORMS
 from report import report
 from tasks_arms_side import (

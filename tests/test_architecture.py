@@ -39,7 +39,7 @@ class Source(NamedTuple):
 Rule = Callable[[Source], Iterator[str]]
 
 #: Files that are lists of one kind of thing, which is looked up in one place: they may be longer.
-LONGER = {"errors.py": 556}
+LONGER = {"errors.py": 500}
 
 
 def read(path: Path, text: str) -> Source:

@@ -169,9 +169,9 @@ def _bounded(field: Mapping[str, Any]) -> str:
 def arguments_tables() -> str:
     """What every verb takes, in the order of `VERBS`."""
     parts = []
-    for verb, shape in ((each.name, each.args) for each in VERBS.values()):
-        takes = fields_table(shape) if shape.model_fields else "No arguments."
-        parts.append(f"#### {verb}\n\n{(shape.__doc__ or '').partition(chr(10))[0]}\n\n{takes}")
+    for verb in VERBS.values():
+        takes = fields_table(verb.args) if verb.args.model_fields else "No arguments."
+        parts.append(f"#### {verb.name}\n\n{verb.help.partition(chr(10))[0]}\n\n{takes}")
     return "\n\n".join(parts)
 
 

@@ -6,12 +6,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from batos.client.clients import AsyncClient, Client
     from batos.client.named_documents import Mission
-    from batos.client.tool_calls import ToolUse, always
-    from batos.client.tool_functions import read, tool
+    from batos.client.tool_functions import ToolUse, always, read, tool
     from batos.protocol.brief import as_file
     from batos.protocol.errors import BatosError
+    from batos.version import __version__ as __version__
 
-__version__ = "0.1.0"
 __all__ = ["AsyncClient", "BatosError", "Client", "Mission", "ToolUse", "always", "as_file", "read", "tool"]
 
 #: Loaded when they are first asked for: `import batos` alone loads no library.
@@ -20,8 +19,9 @@ _PLACES = {
     "BatosError": "batos.protocol.errors",
     "Client": "batos.client.clients",
     "Mission": "batos.client.named_documents",
-    "ToolUse": "batos.client.tool_calls",
-    "always": "batos.client.tool_calls",
+    "__version__": "batos.version",
+    "ToolUse": "batos.client.tool_functions",
+    "always": "batos.client.tool_functions",
     "as_file": "batos.protocol.brief",
     "read": "batos.client.tool_functions",
     "tool": "batos.client.tool_functions",

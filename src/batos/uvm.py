@@ -40,12 +40,12 @@ from batos.image.writer import Publisher
 from batos.inference.embedder import EmbedderFinder
 from batos.inference.journal import Journal
 from batos.inference.ollama.opening import bridge
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.memory.backfill import BackfillState, VectorBackfill
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
 from batos.memory.search.recollection import Recollection
-from batos.methods.generation.made_tools import MadeTools
+from batos.methods.generation.described_methods import MadeTools
 from batos.methods.lifecycle.lifecycle import MethodLifecycle, Rules
 from batos.methods.runtime import CopySource, OpenedRuntime, RuntimeParts, open_method_runtime
 from batos.minds.context import MakesToolbox

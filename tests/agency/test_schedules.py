@@ -31,8 +31,8 @@ from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.inference.ollama.bridge import ChatRequest
 from batos.protocol.brief import as_file
+from batos.protocol.effect_documents import ScheduleWork
 from batos.protocol.errors import BatosError, NotFound, OllamaTimeout, Refused
-from batos.protocol.schedule_documents import ScheduleWork
 from batos.records.erased_words import MARK
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams

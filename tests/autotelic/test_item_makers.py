@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import item_makers, item_scores
+from batos.autotelic import item_makers
 from batos.autotelic.item_makers import ItemSource, StatedFact
 from batos.memory.segmentation import line_of, stems, words
 
@@ -80,9 +80,9 @@ def test_headings_are_asked_for() -> None:
     assert [each.question for each in found] == ["What does log.md say about Lamp?"]
     assert found[0].gold == ("The lamp was lit in 1889 and burns colza oil.", "Its keeper winds the clockwork.")
     whole = " ".join(PAGES.split())
-    assert item_scores.score(found[0], " ".join(found[0].gold)) == 1.0
-    assert item_scores.score(found[0], whole, beside=whole) == 1.0
-    assert item_scores.score(found[0], f"{whole} {whole}") < 0.8
+    assert item_makers.score(found[0], " ".join(found[0].gold)) == 1.0
+    assert item_makers.score(found[0], whole, beside=whole) == 1.0
+    assert item_makers.score(found[0], f"{whole} {whole}") < 0.8
     assert not list(item_makers.make_headings(source(PAGES[: PAGES.index("# Pier")])))
 
 
@@ -150,8 +150,8 @@ def test_whatever_is_made_scores_by_its_gold(text: str) -> None:
     found = [*item_makers.make_retrieval(told, never), *item_makers.make_headings(told)]
     assert found == [*item_makers.make_retrieval(told, never), *item_makers.make_headings(told)]
     for each in found:
-        assert item_scores.score_rank(each, [text]) == 1.0
-        assert item_scores.score(each, each.question) == 0.0
+        assert item_makers.score_rank(each, [text]) == 1.0
+        assert item_makers.score(each, each.question) == 0.0
     for fact in item_makers.facts_of(told):
         assert line_of(fact.span) in line_of(fact.sentence)
 
@@ -185,4 +185,4 @@ def test_passages_give_enough_items(passages: Passages) -> None:
     assert sum(not several for several in made) <= len(made) / 10
     assert sum(len(words(each.question)) for each in items) / len(items) < 3
     for text, several in zip(passages.texts, made, strict=True):
-        assert all(item_scores.score_rank(each, [text]) == 1.0 for each in several)
+        assert all(item_makers.score_rank(each, [text]) == 1.0 for each in several)

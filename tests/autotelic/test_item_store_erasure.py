@@ -13,7 +13,7 @@ from tests.care.secret_mind import SECRET, ask, memory, told_mind
 
 from batos.autotelic import item_store
 from batos.autotelic.heartbeat import Allowance
-from batos.autotelic.item_questions import QuestionWriter
+from batos.autotelic.item_makers import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
 from batos.care import verification

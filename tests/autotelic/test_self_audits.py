@@ -18,8 +18,7 @@ from tests.history.test_as_of_past_questions import Door
 
 from batos.autotelic.heartbeat import Allowance, Expense
 from batos.autotelic.model_missions import ModelMissions
-from batos.autotelic.risen_figures import _FIGURES, find_figure
-from batos.autotelic.self_audits import _AUDITS, SelfAudits
+from batos.autotelic.self_audits import _AUDITS, _FIGURES, SelfAudits, find_figure
 from batos.genesis.codex import codex as codices
 from batos.image import roots
 from batos.image.roots import Root

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import levers, slot_kinds, slot_values
+from batos.autotelic import slot_kinds, slot_values
 from batos.autotelic.slot_values import SlotWrite
 from batos.genesis import graph, state_steps
 from batos.genesis.adapters import repository
@@ -137,10 +137,10 @@ def test_an_adapter_is_one_that_genesis_made_a_model_with() -> None:
     with pytest.raises(BriefError, match="late") as refused:
         slot_values.redefine(root, place.name, "late", ANN)
     assert "none, atlas" in refused.value.remedy
-    levers_of = {each.name: each.others for each in levers.list_levers(root, ["qwen2.5:0.5b"])}
+    levers_of = {each.name: each.others for each in slot_values.list_levers(root, ["qwen2.5:0.5b"])}
     assert levers_of["BABS.adapter"] == ((SlotWrite("BABS.adapter", "none"),),)
     names = [f"model:{number}" for number in range(9)]
-    (tried,) = [each.others for each in levers.list_levers(root, names) if each.name == "mind.model"]
+    (tried,) = [each.others for each in slot_values.list_levers(root, names) if each.name == "mind.model"]
     assert [each[0].value for each in tried] == names[:3]
     assert levers_of["mind.model"] == (tuple(SlotWrite(f"{each}.model", "qwen2.5:0.5b") for each in PILLARS),)
 

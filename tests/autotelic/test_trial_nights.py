@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batos.autotelic import levers, slot_values, trial_verdicts, trials
+from batos.autotelic import slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Expense, Heartbeat, HeartbeatParts
 from batos.autotelic.slot_values import SlotWrite
 from batos.genesis.state_steps import default_steps, steps_of, with_bound_value
@@ -156,7 +156,7 @@ async def test_what_lies_on_the_shelf_is_switched_on_when_it_is_better(tmp_path:
         more = (*before, "second_reading_facet_")
         world.effects = {("BABS.facets", more): 0.4}
         with world.uvm.image.snapshot() as root:
-            lever = next(each for each in levers.list_levers(root) if each.name == "BABS.facets new")
+            lever = next(each for each in slot_values.list_levers(root) if each.name == "BABS.facets new")
         assert (lever.others, lever.kind.risk) == (((SlotWrite("BABS.facets", more),),), 2)
         found = await world.nights().begin("BABS.facets", more, ANN)
         await nights(world, 2)
@@ -169,7 +169,7 @@ def test_the_page_of_motion_names_each_kind_of_lever() -> None:
     """A row for each, with its risk: none is tried that nobody was told of."""
     page = (Path(__file__).parents[2] / "docs" / "motion.md").read_text(encoding="utf-8")
     rows = page.partition("| lever | values | risk |")[2].partition("\n\n")[0].splitlines()[2:]
-    assert sorted(int(each.rstrip("| ")[-1]) for each in rows) == sorted(each.risk for each in levers.KINDS)
+    assert sorted(int(each.rstrip("| ")[-1]) for each in rows) == sorted(each.risk for each in slot_values.KINDS)
 
 
 async def test_a_lever_that_decay_names_comes_first(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.autotelic import levers, slot_values, trial_verdicts, trials
-from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
+from batos.autotelic import slot_values, trial_verdicts, trials
 from batos.autotelic.slot_values import Changes
+from batos.autotelic.trials import PairedAnswer, ScreenAnswer, TrialAnswer
 from batos.image.roots import Root
 from batos.protocol.errors import NotFound, Refused
 from batos.records.redefinitions import ChangeOrigin
@@ -25,7 +25,7 @@ MIND, ANN = ChangeOrigin(trials.HEARTBEAT, AT, "Hrel: dip"), ChangeOrigin("ann",
 
 def begin(root: Root, name: str = "mind.temperature", origin: ChangeOrigin = ANN) -> str:
     """Begin a trial of a lever: of its first other value, if a person asks."""
-    lever = next(each for each in levers.list_levers(root) if each.name == name)
+    lever = next(each for each in slot_values.list_levers(root) if each.name == name)
     return trials.begin(root, lever, lever.others if origin is MIND else lever.others[:1], origin, NOW)
 
 
@@ -89,8 +89,8 @@ def test_a_question_counts_once(numbers: list[int]) -> None:
 
 def fake_trial(root: Root) -> str:
     """A trial that changes no slot."""
-    kind = levers.KINDS[0]
-    return trials.begin(root, levers.Lever("none", kind, (), ((),)), ((),), ANN, NOW)
+    kind = slot_values.KINDS[0]
+    return trials.begin(root, slot_values.Lever("none", kind, (), ((),)), ((),), ANN, NOW)
 
 
 async def test_two_trials_at_once_are_refused(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ async def test_values_are_compared_first_and_the_best_is_tried(tmp_path: Path) -
         assert trials.state_of(root, name) == "trying"
         tried = trials.candidates_of(root, name)
         trial_verdicts.undo(root, name, ANN)
-        lever = next(each for each in levers.list_levers(root) if each.name == "mind.temperature")
+        lever = next(each for each in slot_values.list_levers(root) if each.name == "mind.temperature")
         assert tried == lever.others[1:2]
         for changed, reason in ((1, "no value answered more"), (0, "no value changed an answer")):
             other = begin(root, origin=MIND)

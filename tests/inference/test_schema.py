@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from tests.inference.raw_server import exchanges
 
-from batos.inference.schema import REPEAT_LIMIT, Decision, compile_schema, ordered_keys
+from batos.inference.schema import REPEAT_LIMIT, Decision, ordered_keys
 from batos.protocol.errors import DecisionInvalid, SchemaError
 
 
@@ -69,7 +69,7 @@ def _field(annotation: Any) -> type[BaseModel]:
 
 def test_the_whole_format() -> None:
     """Everything required, in declared order that is alphabetical, bounded, references inlined, prose left out."""
-    compiled = compile_schema(Verdict).format
+    compiled = Decision(Verdict).format
     properties = compiled["properties"]
     assert list(properties) == compiled["required"] == sorted(properties) == list(GOOD)
     assert properties["a_why"] == {"type": "string", "maxLength": 100}
@@ -170,7 +170,7 @@ def test_decoration_is_refused(name: str) -> None:
     """What the daemon would accept and not enforce is refused when the model is compiled, naming field and reason."""
     annotation, reason = REFUSED[name]
     with pytest.raises(SchemaError) as refused:
-        compile_schema(_field(annotation))
+        Decision(_field(annotation))
     assert reason in refused.value.message
     assert (refused.value.field or "").startswith("Made.field")
 
@@ -182,7 +182,7 @@ def test_a_closed_model_compiles_to_the_same() -> None:
         model_config = ConfigDict(extra="forbid")
         sure: bool
 
-    assert compile_schema(ClosedModel).format == {
+    assert Decision(ClosedModel).format == {
         "type": "object",
         "properties": {"sure": {"type": "boolean"}},
         "required": ["sure"],
@@ -297,9 +297,9 @@ def test_modes_that_are_none() -> None:
 
 def test_the_bound_in_tokens() -> None:
     """num_predict is the documented sum: worked by hand for one text and one list."""
-    one = compile_schema(_field(Annotated[str, Field(max_length=100)]))
+    one = Decision(_field(Annotated[str, Field(max_length=100)]))
     assert one.num_predict == 16 + 2 + (2 + 5) + (40 + 2)
-    many = compile_schema(_field(Annotated[list[Annotated[int, Field(ge=1, le=9)]], Field(max_length=4)]))
+    many = Decision(_field(Annotated[list[Annotated[int, Field(ge=1, le=9)]], Field(max_length=4)]))
     assert many.num_predict == 16 + 2 + (2 + 5) + 2 + 4 * (1 + 1 + 2)
 
 
@@ -326,7 +326,7 @@ def test_recorded_schemas_compile_back() -> None:
         verdict: Literal["yes", "no"]
         score: Annotated[int, Field(ge=0, le=9)]
 
-    ours = compile_schema(VerdictModel).format
+    ours = Decision(VerdictModel).format
     theirs = exchange["request"]["json"]["format"]
     assert list(ours["properties"].values()) == list(theirs["properties"].values())
     reply = json.loads(exchange["response"]["text"])["message"]["content"]

@@ -1,4 +1,4 @@
-"""The tree of errors: what it is drawn as is what it is, and each of its kinds says what a person can do."""
+"""The tree of errors: each of its kinds has its exit code, and says what a person can do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,34 +50,6 @@ def example(kind: type[BatosError]) -> BatosError:
     given["Mapping[str, object]"] = {}
     wanted = inspect.signature(kind).parameters.values()
     return kind(**{each.name: given[each.annotation] for each in wanted if each.default is inspect.Parameter.empty})
-
-
-def drawn() -> Iterator[tuple[int, str, str]]:
-    """Each line of the drawing: its depth, its name, and what stands beside it."""
-    for line in (errors.__doc__ or "").splitlines():
-        found = re.match(r"([│ ]*)[├└]── (\w+)(.*)", line)
-        if found:
-            yield len(found[1]) // 4 + 1, found[2], found[3]
-
-
-def test_the_drawing_is_the_tree() -> None:
-    """The drawing in protocol/errors.py names exactly the classes that there are, each under its parent."""
-    above = {0: "BatosError"}
-    parents = {}
-    for depth, name, _ in drawn():
-        above[depth] = name
-        parents[name] = above[depth - 1]
-    assert parents == {kind.__name__: kind.__bases__[0].__name__ for kind in kinds()}
-
-
-def test_the_drawing_tells_what_is_so() -> None:
-    """Exit codes and `retry` in the drawing are those of the classes."""
-    for _, name, beside in drawn():
-        kind = getattr(errors, name)
-        found = re.search(r"exit (\d)", beside)
-        if found:
-            assert kind.exit_code == int(found[1]), name
-        assert ("retry" in beside) == kind.retry, name
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)

@@ -10,7 +10,7 @@ import batos.protocol
 
 _MODULES = [each.name for each in pkgutil.iter_modules(batos.protocol.__path__, "batos.protocol.")]
 #: Rooms and files below the protocol, which are all of batos that its modules may load.
-_BELOW = {"batos", "batos.file_kinds", "batos.protocol", *_MODULES}
+_BELOW = {"batos", "batos.protocol.brief", "batos.protocol", *_MODULES}
 
 
 def _loaded_by(modules: list[str]) -> set[str]:

@@ -52,7 +52,7 @@ def test_the_declarations_load_no_database() -> None:
     script = "import sys, batos.verbs.all_verbs; print(*sys.modules)"
     child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     rooms = {each.split(".")[1] for each in child.stdout.split() if each.startswith("batos.")}
-    assert rooms <= {"file_kinds", "protocol", "terminal", "verbs"}
+    assert rooms <= {"protocol", "terminal", "verbs"}
 
 
 ROOM = Path(__file__).resolve().parents[2] / "src" / "batos"

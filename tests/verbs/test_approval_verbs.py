@@ -15,7 +15,7 @@ from tests.verbs.test_trial_verbs import trial
 from batos.terminal.layout import plain
 from batos.verbs.approval_verbs import approvals_text, approved_text, listing_text, visible, whole_text
 
-LINE: dict[str, Any] = {
+LINE: Any = {
     "id": "a-1",
     "status": "asked",
     "object": "brick_prototype_obj",
@@ -27,7 +27,7 @@ LINE: dict[str, Any] = {
     "missions": ["m-1"],
 }
 SOURCE = "def say_(self):\n    return 'hello'\n"
-WHOLE: dict[str, Any] = {
+WHOLE: Any = {
     **LINE,
     "intent": {"name": "greeting", "text": "say hello", "signature": "say_(self)"},
     "wish": None,
@@ -64,7 +64,7 @@ def test_one_is_shown_with_all_that_is_known_of_it() -> None:
         "made by  coder (ffffffffffff), long ago, trust model",
     ):
         assert told in text
-    answered = {**WHOLE, "status": "rejected", "by": "ada", "why": "too loud", "diff": None, "answered_at": "then"}
+    answered = WHOLE | {"status": "rejected", "by": "ada", "why": "too loud", "diff": None, "answered_at": "then"}
     assert "because  too loud" in whole_text(answered)
     assert "batos approve" not in whole_text(answered)
 
@@ -72,7 +72,7 @@ def test_one_is_shown_with_all_that_is_known_of_it() -> None:
 def test_what_a_guardian_refused_is_told_by_line() -> None:
     """And nothing is made up where little is known."""
     fault = {"line": 3, "rule": "covenant", "why": "it does not mark"}
-    bare = {**WHOLE, "verdict": {"accepted": False, "faults": [fault]}, "mutants": {}, "intent": None, "diff": []}
+    bare = WHOLE | {"verdict": {"accepted": False, "faults": [fault]}, "mutants": {}, "intent": None, "diff": []}
     text = whole_text(bare)
     assert "line 3, covenant: it does not mark" in text
     assert "word for word revision 2" in text
@@ -82,7 +82,7 @@ def test_what_a_guardian_refused_is_told_by_line() -> None:
 def test_a_whole_object_has_a_verdict_for_each_method() -> None:
     """Each with its selector, and with what it reads and sends."""
     verdicts = {name: {**WHOLE["verdict"], "sends": [f"{name}x_"]} for name in ("search_", "fetch_")}
-    text = whole_text({**WHOLE, "verdict": {"accepted": True, "methods": verdicts}})
+    text = whole_text(WHOLE | {"verdict": {"accepted": True, "methods": verdicts}})
     for told in ("accepts it of search_, policy shipped-1", "sends    search_x_", "accepts it of fetch_"):
         assert told in text
 
@@ -93,13 +93,13 @@ def test_nothing_in_a_source_is_hidden(text: str) -> None:
     shown = visible(text)
     assert plain(shown) == shown
     assert not any(unicodedata.category(each) in {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"} for each in shown)
-    lines = whole_text({**WHOLE, "source": text, "diff": None}).split("\n")
+    lines = whole_text(WHOLE | {"source": text, "diff": None}).split("\n")
     assert sum(line.lstrip()[:1].isdigit() for line in lines) >= len(text.split("\n"))
 
 
 def test_a_list_has_a_line_for_each() -> None:
     """What waits with its time and who waits for it, what was answered with who said so."""
-    done = {**LINE, "id": "a-2", "status": "approved", "by": "ada", "answered_at": "2026-11-23T10:00:00.000Z"}
+    done = LINE | {"id": "a-2", "status": "approved", "by": "ada", "answered_at": "2026-11-23T10:00:00.000Z"}
     first, *lines = listing_text({"approvals": [LINE, done], "trials": [], "waiting": 1}).split("\n")
     assert first.split() == ["approval", "method", "status", "since"]
     assert "2020-06-02, until 2020-06-09" in lines[0]
@@ -107,7 +107,7 @@ def test_a_list_has_a_line_for_each() -> None:
     assert "0123456789ab" not in "".join(lines)
     assert all(
         "0123456789ab" in line
-        for line in listing_text({"approvals": [LINE, done], "trials": []}, whole=True).split("\n")[1:]
+        for line in listing_text({"approvals": [LINE, done], "trials": [], "waiting": 1}, whole=True).split("\n")[1:]
     )
 
 
@@ -125,7 +125,7 @@ def test_ids_and_methods_are_never_cut(width: str, monkeypatch: pytest.MonkeyPat
     ids = [f"a-01M8ABCDEFG{last}RSTVWXYZ0123" for last in "HJ"]
     with redirect_stdout(Screen()):
         _, *lines = listing_text(
-            {"approvals": [{**LINE, "id": each} for each in ids], "trials": [], "waiting": 2}
+            {"approvals": [LINE | {"id": each} for each in ids], "trials": [], "waiting": 2}
         ).split("\n")
     assert [line.split()[:2] for line in lines] == [[each[:14], "brick_prototype_obj.say_"] for each in ids]
 
@@ -133,7 +133,7 @@ def test_ids_and_methods_are_never_cut(width: str, monkeypatch: pytest.MonkeyPat
 def test_a_yes_tells_what_it_was_to() -> None:
     """What is installed, what could not be, and who goes on, or waits until somebody runs it."""
     told: dict[str, Any] = {
-        "approved": [{**LINE, "revision": 3}],
+        "approved": [LINE | {"revision": 3}],
         "refused": [{"id": "a-2", "error": {"message": "a-2 has expired"}}],
         "woken": ["m-1"],
     }

@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.terminal.console import Console
+from batos.terminal.console import Console, moment_text
 from batos.terminal.layout import plain
-from batos.terminal.short_names import moment_text
 from batos.verbs import method_verbs as telling
 
 MADE = "2026-11-22T10:00:00.000Z"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from batos import private_files
+from batos import home_folder
 from batos.agency.apis.api_operations import ApiRequest, Json
 from batos.agency.apis.method_sources import MOST_BODY
 from batos.agency.look_ups.page_fetching import Fetcher, FetchLimits
@@ -42,7 +42,7 @@ class ApiSender:
         """Return the secret of a grant. Raises: BriefError: the home has none, or not for its owner alone."""
         place = self.home / SECRETS / name
         try:
-            kept, why = private_files.read(place).decode("ascii").strip(), "it is empty"
+            kept, why = home_folder.read(place).decode("ascii").strip(), "it is empty"
         except (OSError, ValueError) as error:
             kept, why = "", getattr(error, "strerror", None) or "it is no plain line"
         if not kept or not kept.isprintable():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from batos.memory import segmentation
-from batos.protocol import answer_schemas
+from batos.protocol import brief_checks
 from batos.protocol.brief_checks import plain_json
 from batos.protocol.errors import BriefError
 
@@ -126,7 +126,7 @@ class _PlanReading:
             yield f"the arguments of {name} are no JSON: {error}"
             return None
         faults = [
-            *answer_schemas.find_faults({"type": "object", **known[name], "additionalProperties": False}, arguments)
+            *brief_checks.find_faults({"type": "object", **known[name], "additionalProperties": False}, arguments)
         ]
         yield from (f"the arguments of {name}: {each}" for each in faults)
         return None if faults else PlannedCall(name, arguments)

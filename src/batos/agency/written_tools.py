@@ -26,7 +26,7 @@ from batos.image.image import LivingImage
 from batos.image.ownership import is_guest
 from batos.inference.outside_calls import OutsideCall, OutsideCalls, Result
 from batos.memory.segmentation import words
-from batos.protocol import answer_schemas, brief_checks
+from batos.protocol import brief_checks
 from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import OutcomeUnknown, Refused, TimedOut
 from batos.protocol.event_payloads import EFFECT_RELEASED, EFFECT_UNKNOWN, EffectReleased, EffectUnknown
@@ -108,7 +108,7 @@ class WrittenTools:
             given: Any = brief_checks.plain_json(dict(arguments), ARGUMENT_BYTES)
         except ValueError as error:
             return _failure(f"the arguments of {name}: {error}")
-        faults = ["there is no such tool"] if tool is None else answer_schemas.find_faults(tool.parameters, given)
+        faults = ["there is no such tool"] if tool is None else brief_checks.find_faults(tool.parameters, given)
         self._count += 1
         if self._count > MOST_CALLS:
             faults = [f"this mission has called tools {MOST_CALLS} times, and may not any more"]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import structlog
 
 from batos.approvals.documents import disapproval, no_such
-from batos.concurrency.alarms import Alarms
+from batos.concurrency.jobs import Alarms
 from batos.events import Events
 from batos.image.ids import approval_id, iso
 from batos.image.image import LivingImage

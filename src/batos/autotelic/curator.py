@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from batos.autotelic.model_missions import Ask, MissionTask, ModelMissions
 from batos.events import Events
@@ -39,18 +39,6 @@ class CurationWish:
     go_on: Callable[[], bool] = lambda: True
 
 
-class SummaryWriter(Protocol):
-    """Writes the summaries of cold regions in the place of a rule."""
-
-    async def can_write(self) -> bool:
-        """Test if it would write one now."""
-        ...
-
-    async def write(self, read: ReadRegion, by_rule: WrittenSummary) -> WrittenSummary | None:
-        """Return the summary of a region; None if the rule's has to do."""
-        ...
-
-
 class Curator:
     """Curates what one image remembers, one run at a time. A run that is killed leaves whole regions."""
 
@@ -60,7 +48,7 @@ class Curator:
         folds: FoldStore,
         clock: Callable[[], datetime],
         events: Events,
-        writer: SummaryWriter | None = None,
+        writer: ModelSummaries | None = None,
     ) -> None:
         self._image = image
         self._folds = folds
@@ -100,7 +88,7 @@ class Curator:
         return await asyncio.to_thread(self._folds.would_fold, *found)
 
     async def _fold(
-        self, read: ReadRegion, by_rule: WrittenSummary, writer: SummaryWriter | None
+        self, read: ReadRegion, by_rule: WrittenSummary, writer: ModelSummaries | None
     ) -> FoldedRegionLine | None:
         """Fold a region: what says the same by the rule, which leaves nothing out, what is cold by the writer."""
         if writer is not None and read.region.reason == "cold":

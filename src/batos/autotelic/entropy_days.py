@@ -8,10 +8,10 @@ from datetime import date, datetime, timedelta
 from statistics import fmean, median
 from typing import Final, NamedTuple
 
-from batos.autotelic import decay, entropy, slot_values, weights
+from batos.autotelic import entropy, slot_values
 from batos.autotelic.answer_measures import read_parts
+from batos.autotelic.entropy import AnswerVerdict, Weights
 from batos.autotelic.heartbeat import Allowance, Duty
-from batos.autotelic.weights import AnswerVerdict, Weights
 from batos.genesis import persona_models
 from batos.image import ids, roots
 from batos.image.ids import iso
@@ -61,7 +61,7 @@ class _MissionRow(NamedTuple):
 
 def describe(root: Root, days: int, user: str | None = None) -> EntropyPage:
     """Return the metric of the last days that have missions (of a user), and what is to be looked at in all days."""
-    acting, had = weights.read(root), redefinitions.list_values(root, weights.NAME)
+    acting, had = entropy.read(root), redefinitions.list_values(root, entropy.NAME)
     every = list(_days(_read_rows(root, user), acting))
     shown = every[-days:]
     marks = [each for each in _list_marks(root) if user is None and shown and shown[0]["day"] <= each["day"]]
@@ -80,7 +80,7 @@ def _list_marks(root: Root) -> list[EntropyMark]:
         for name, each in ended
         if each["state"] in ("promoted", "kept", "undone")
     ]  # fmt: skip
-    steps = redefinitions.list_values(root, weights.NAME)[1:]
+    steps = redefinitions.list_values(root, entropy.NAME)[1:]
     found += [EntropyMark(day=each.origin.at[:10], text=f"weights by {each.origin.by}") for each in steps]
     made = Counter(each.at[:10] for each in persona_models.read_record(root).models.values())
     found += [EntropyMark(day=day, text=f"{many} models made") for day, many in made.items()]
@@ -92,7 +92,7 @@ def explain(root: Root, day: str | None, user: str | None) -> EntropyReasons:
 
     Raises: NotFound: no mission of that day was measured.
     """
-    every, acting = list(_read_rows(root, user)), weights.read(root)
+    every, acting = list(_read_rows(root, user)), entropy.read(root)
     found = next((each for each in reversed([*_days(every, acting)]) if day in (None, each["day"])), None)
     if found is None:
         raise NotFound(
@@ -112,16 +112,16 @@ def find_decay(days: Sequence[EntropyDay]) -> Iterator[EntropyFinding]:
             (day["day"], value) for day in days if not day["carried"] and (value := value_of(day, line)) is not None
         ]
         values = [value for _, value in known]
-        dip = decay.find_dip(values)
-        first = decay.read_beginning(values)
+        dip = entropy.find_dip(values)
+        first = entropy.read_beginning(values)
         if first is None:
             continue
         if dip is not None:
             yield EntropyFinding(
                 line=line, kind="dip", since=known[dip][0], before=round(first.mean, 3), now=round(values[-1], 3)
             )
-        elif values[-1] < ROOM.get(line, 0.0) and decay.stands_still(values):
-            since = known[-min(len(known), decay.STILL_DAYS)]
+        elif values[-1] < ROOM.get(line, 0.0) and entropy.stands_still(values):
+            since = known[-min(len(known), entropy.STILL_DAYS)]
             yield EntropyFinding(
                 line=line, kind="stagnation", since=since[0], before=round(since[1], 3), now=round(values[-1], 3)
             )
@@ -135,7 +135,8 @@ def _days(every: Iterable[_MissionRow], acting: Weights) -> Iterator[EntropyDay]
     used, missions, before = 0.0, 0.0, ""
     parts, cem = EntropyParts(), None
     for day, rows in sorted(by_day.items()):
-        fading = 0.5 ** (_days_between(before or day, day) / entropy.HALF_LIFE)
+        since = date.fromisoformat(day) - date.fromisoformat(before or day)
+        fading = 0.5 ** (since.days / entropy.HALF_LIFE)
         before = day
         used = used * fading + sum(-each.uses if each.is_undone else each.uses for each in rows)
         missions = missions * fading + len(rows)
@@ -176,10 +177,6 @@ def _read_rows(root: Root, user: str | None, since: str = "") -> Iterator[_Missi
             )
 
 
-def _days_between(one: str, other: str) -> int:
-    return (date.fromisoformat(other) - date.fromisoformat(one)).days
-
-
 def _day_of(mission: str) -> str:
     return iso(ids.begun_at(mission))[:10]
 
@@ -192,17 +189,17 @@ def tune_weights(root: Root, now: datetime) -> str:
 
     A step is made once a week at most, and for a time none after a value that a person gave.
     """
-    had = redefinitions.list_values(root, weights.NAME)
+    had = redefinitions.list_values(root, entropy.NAME)
     by, since = (had[-1].origin.by, had[-1].origin.at) if had else (_BY, "")
     if since > iso(now - (_WEEK if by == _BY else _BARRED)):
         return ""
     rows = (each for each in _read_rows(root, None, since) if each.verdict is not None)
     judged = [AnswerVerdict(EntropyParts(**each.parts, Hstruc=each.uses), each.verdict or 0.0) for each in rows]
-    found = weights.tune(weights.read(root), judged)
+    found = entropy.tune(entropy.read(root), judged)
     if found is None:
         return ""
     moved, why = found
-    slot_values.redefine(root, weights.NAME, weights.as_value(moved), ChangeOrigin(_BY, iso(now), why))
+    slot_values.redefine(root, entropy.NAME, entropy.as_value(moved), ChangeOrigin(_BY, iso(now), why))
     return f"the weights of the metric moved; {why}"
 
 

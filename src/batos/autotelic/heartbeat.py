@@ -219,35 +219,26 @@ class Heartbeat:
                     did, failure = "it failed", error
                 taken = Expense(time.monotonic() - begun, allowance.calls - before[0], allowance.tokens - before[1])
                 whole = failure is None and allowance.go_on()
-                done = _DoneDuty(duty, did, taken, iso(self._parts.clock()), whole)
-                await self._parts.image.shared.apply(partial(_note, done=done))
+                told = partial(_note, duty=duty, did=did, taken=taken, at=iso(self._parts.clock()), whole=whole)
+                await self._parts.image.shared.apply(told)
                 if failure is not None:
                     raise failure
 
 
-class _DoneDuty(NamedTuple):
-    """A duty that was done: in words what it did, what it spent, when it ended, and whether it did all of it."""
-
-    duty: Duty
-    did: str
-    taken: Expense
-    at: str
-    whole: bool
-
-
-def _note(root: Root, done: _DoneDuty) -> None:
-    kept, duty, at = root[roots.HEARTBEAT], done.duty, done.at
+def _note(root: Root, duty: Duty, did: str, taken: Expense, at: str, *, whole: bool) -> None:
+    """Write down what a duty did, what it spent and when it ended; `whole`: all of it was done."""
+    kept = root[roots.HEARTBEAT]
     before = _read_expense(kept, at)
     lines: list[str] = [line for line in kept.get("did", ()) if not line.startswith(f"{duty.name}: ")]
     kept.update(
         day=at[:10],
-        spent=before.seconds + done.taken.seconds,
-        calls=before.calls + done.taken.calls,
-        tokens=before.tokens + done.taken.tokens,
+        spent=before.seconds + taken.seconds,
+        calls=before.calls + taken.calls,
+        tokens=before.tokens + taken.tokens,
         ran=at,
-        did=(*lines, f"{duty.name}: {done.did or 'nothing to do'}"),
+        did=(*lines, f"{duty.name}: {did or 'nothing to do'}"),
     )
-    if done.whole:  # as it is now: its own changes are none that it has to look at again
+    if whole:  # as it is now: its own changes are none that it has to look at again
         kept["seen"] = {**kept.get("seen", {}), duty.name: duty.mark(root)}
 
 

@@ -12,8 +12,7 @@ from typing import Final
 
 from batos.autotelic import item_makers
 from batos.autotelic.heartbeat import Allowance, Duty, GoOn
-from batos.autotelic.item_makers import ItemSource, StatedFact
-from batos.autotelic.item_questions import MISSIONS, QuestionWriter
+from batos.autotelic.item_makers import MISSIONS, ItemSource, QuestionWriter, StatedFact
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage

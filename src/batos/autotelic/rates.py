@@ -27,14 +27,7 @@ from batos.missions import reports
 from batos.missions.counters import Counters, add_counts
 from batos.protocol.image_documents import CountersDocument, CountsDocument
 from batos.protocol.mission_documents import CostDocument, MissionDocument, ProvenanceDocument
-from batos.protocol.motion_documents import (
-    AuditLine,
-    CountedRates,
-    MissionMedians,
-    RatesDocument,
-    RateSpan,
-    RateWindow,
-)
+from batos.protocol.motion_documents import AuditLine, CountedRates, MissionMedians, RatesDocument, RateSpan, RateWindow
 from batos.records import outcomes
 
 #: The most missions that are read whole, and the most among which those of one user are looked for.

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias, cast
 
 from pydantic_core import PydanticCustomError
 
-from batos.autotelic import weights
+from batos.autotelic import entropy
 from batos.genesis import state_steps
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import NONE
@@ -198,9 +198,9 @@ def metric_kind(root: Root) -> SlotKind:
     """Return the kind of the metric's weights: their lineage has the value that acts, which no mission can write."""
     return SlotKind(
         "the weights of the metric's parts",
-        lambda *_slot: weights.as_value(weights.read(root)),
+        lambda *_slot: entropy.as_value(entropy.read(root)),
         lambda *_written: None,
-        lambda _holder, _slot, value: weights.check(value),
+        lambda _holder, _slot, value: entropy.check(value),
     )
 
 

@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from batos.autotelic import entropy, entropy_days, levers, slot_values, trial_verdicts, trials, weights
+from batos.autotelic import entropy, entropy_days, slot_values, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Duty
-from batos.autotelic.levers import Lever
-from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
-from batos.autotelic.slot_values import Changes, SlotPlace, SlotWrite
+from batos.autotelic.slot_values import Changes, Lever, SlotPlace, SlotWrite
+from batos.autotelic.trials import PairedAnswer, ScreenAnswer, TrialAnswer
 from batos.image import roots
 from batos.image.ids import iso
 from batos.image.image import LivingImage
@@ -161,7 +160,7 @@ class Trials:
 
         def change(root: Root) -> str:
             place = slot_values.find_place(root, slot)
-            if place.name == weights.NAME:
+            if place.name == entropy.NAME:
                 what, remedy = "no answer depends on it", "`batos slot redefine` gives it a value."
                 raise Refused(f"{place.name} cannot be tried: {what}", field="slot", remedy=remedy)
             checked = place.kind.check(place.holder, place.slot, value)
@@ -176,7 +175,7 @@ class Trials:
                     field="slot",
                     remedy="Remember more documents, and let questions be made of them: `batos heartbeat now`.",
                 )
-            kind = levers.find_kind(place.name)
+            kind = slot_values.find_kind(place.name)
             lever = Lever(place.name, kind, acting, ((SlotWrite(place.name, checked),),))
             return trials.begin(root, lever, lever.others, origin, self.parts.clock())
 
@@ -271,7 +270,7 @@ class Trials:
         lever, why = due
 
         def change(root: Root) -> str | None:
-            if trials.find_open(root) is not None or lever not in levers.list_levers(root, models):
+            if trials.find_open(root) is not None or lever not in slot_values.list_levers(root, models):
                 return None  # somebody began one meanwhile, or changed the values
             barred = trials.list_barred(root, lever.name, now)
             candidates = [each for each in lever.others if each not in barred]
@@ -291,7 +290,7 @@ class Trials:
         judges = self.parts.questions(root, USES[1])
         fallen = _find_fallen(root)
         found: list[tuple[bool, int, int]] = []
-        every, since = levers.list_levers(root, models), iso(now - AGAIN)
+        every, since = slot_values.list_levers(root, models), iso(now - AGAIN)
         probed = trials.list_probed_slots(root)
         for place, lever in enumerate(every):
             begun = trials.list_begun(root, lever.name)

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from persistent.mapping import PersistentMapping
 
-from batos.autotelic import paired_test, slot_values, trials
-from batos.autotelic.paired_test import PairedAnswer, ScreenAnswer, TrialAnswer
+from batos.autotelic import slot_values, trials
 from batos.autotelic.slot_values import Changes
+from batos.autotelic.trials import PairedAnswer, ScreenAnswer, TrialAnswer
 from batos.image import roots
 from batos.image.roots import Root
 from batos.protocol.errors import Refused
@@ -99,7 +99,7 @@ def note_probe(root: Root, name: str, pair: PairedAnswer, at: str) -> None:
         return
     kept["probes"][pair.item] = _pack(pair)
     differences = [trials.unpack(item, each).difference for item, each in kept["probes"].items()]
-    if paired_test.evidence(differences, falls=True) >= paired_test.HARMED:
+    if trials.evidence(differences, falls=True) >= trials.HARMED:
         if _list_built_on(root, name):  # and a person brought this one's value back
             _end(kept, "void", _CHANGED, at)
         else:
@@ -127,7 +127,7 @@ def note_cost(root: Root, name: str, calls: int, tokens: int) -> None:
 def _is_unsteady(kept: PersistentMapping[str, Any]) -> bool:
     """Test if the acting form differs from itself: then nothing can be compared with it."""
     noise = list(kept["noise"].values())
-    return max(paired_test.evidence(noise), paired_test.evidence(noise, falls=True)) >= _UNSTEADY
+    return max(trials.evidence(noise), trials.evidence(noise, falls=True)) >= _UNSTEADY
 
 
 def promote(root: Root, name: str, origin: ChangeOrigin) -> None:
@@ -211,7 +211,7 @@ def _check_acting(root: Root, wanted: Changes, name: str) -> None:
         )
 
 
-def _end(kept: PersistentMapping[str, Any], word: TrialWord, reason: str, at: str) -> None:
+def _end(kept: PersistentMapping[str, object], word: TrialWord, reason: str, at: str) -> None:
     kept.update(state=word, reason=reason, ended=at)
 
 

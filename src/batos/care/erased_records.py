@@ -322,7 +322,9 @@ def redact_rest(root: JournalRoot, words: ErasedWords, spared: Collection[str], 
     """Take words out of whatever else the journal has; return how many objects were changed. Within a change."""
     others = {oid for name in spared for oid in _records_of(root, name)}
     holding = [oid for oid in redaction.find_holding(root, words) if oid not in others]
-    return redaction.redact_objects(root, [each for each in holding if not _is_call(root, each)], words, at)
+    return redaction.redact_objects(
+        root, [each for each in holding if not isinstance(connection_of(root).get(each), Entry)], words, at
+    )
 
 
 def _logs_of(root: JournalRoot) -> OOBTree[str, MissionLog]:
@@ -337,10 +339,6 @@ def _records_of(root: JournalRoot, name: str) -> Iterator[bytes]:
         kept += [log, *log.notes]
     kept += [root["dreams"][name]] if name in root.get(DREAMS, ()) else []
     yield from (each._p_oid for each in kept if isinstance(each, Persistent) and each._p_oid is not None)
-
-
-def _is_call(root: JournalRoot, oid: bytes) -> bool:
-    return isinstance(connection_of(root).get(oid), Entry)
 
 
 def find_own_log(image: LivingImage, journal: Entries, named: str, user: str | None) -> tuple[str, str] | None:

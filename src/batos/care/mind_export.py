@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -191,16 +191,12 @@ def read_lines(folder: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     raise BriefError(what, field="version", remedy="Import it with the version that wrote it.")
                 if number > 1:
                     texts = {name: str(line[name]) for name in ("db", "oid", "kind")}
-                    yield number, {**texts, "slots": line["slots"]} | _blob_of(line)
+                    yield number, {**texts, **{name: line[name] for name in ("slots", "sha256") if name in line}}
             except BriefError:
                 raise
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 what = f"line {number} of {LINES} is damaged: {type(error).__name__} {error}"[:200]
                 raise BriefError(what, field=f"line {number}", remedy=_AGAIN) from error
-
-
-def _blob_of(line: Mapping[str, object]) -> dict[str, object]:
-    return {"sha256": line["sha256"]} if "sha256" in line else {}
 
 
 async def import_mind(

@@ -17,12 +17,12 @@ try:
     import click
     from click.shell_completion import CompletionItem
 
-    from batos import __version__
     from batos.cli import command_line
     from batos.cli.command_line import Ending, Surroundings, shared_options
     from batos.cli.imports import pause_collector
     from batos.protocol.errors import BatosError, InternalError
     from batos.terminal.console import Console, Terminated
+    from batos.version import __version__
 except KeyboardInterrupt:  # Ctrl-C before a verb begins: there is nothing to tell, least of all a traceback
     sys.exit(130)
 

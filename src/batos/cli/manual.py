@@ -15,7 +15,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-import batos
 from batos.cli import entry
 from batos.cli.command_line import given_name
 from batos.protocol import errors
@@ -44,7 +43,7 @@ class Section:
 @cache
 def list_pages() -> dict[str, str]:
     """Return every page's text by its name: an installed package has them within, a checkout beside it."""
-    packed = resources.files(batos) / "docs"
+    packed = resources.files("batos") / "docs"
     folder = packed if packed.is_dir() else Path(__file__).resolve().parents[3] / "docs"
     found = {each.name.lower(): each for each in folder.iterdir() if each.name.endswith(".md")}
     return {name.removesuffix(".md"): found[name].read_text(encoding="utf-8") for name in sorted(found)}

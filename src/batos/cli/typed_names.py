@@ -17,7 +17,7 @@ from batos.cli.verb_options import VerbCall
 from batos.client.pending import OnEvent
 from batos.memory.reading.file_sources import source_of
 from batos.protocol.errors import NotFound
-from batos.terminal.short_names import moment_text
+from batos.terminal.console import moment_text
 
 #: The arguments of verbs that name memories.
 _NAMING: Final = ("documents", "document", "source", "target")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from batos import private_files
+from batos import home_folder
 from batos.config import LoadedSettings
 from batos.home_folder import unit_name
 from batos.protocol.errors import Refused
@@ -83,7 +83,7 @@ def install(unit: UserUnit, start: ServerStart, run: Runner) -> None:
     try:
         start.folder.mkdir(mode=0o700, exist_ok=True)
         unit.path.parent.mkdir(parents=True, exist_ok=True)
-        private_files.write(unit.path, unit.content)
+        home_folder.write(unit.path, unit.content)
     except OSError as error:
         what = f"{unit.path} cannot be written: {error.strerror}"
         raise Refused(what, remedy="Check the rights of its folder.") from error

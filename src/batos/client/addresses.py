@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from batos import private_files
+from batos import home_folder
 from batos.protocol.errors import ConfigError
 
 _ADDRESS = re.compile(r"tcp://(\[[^\]]*\]|[^:\[\]/]+):(\*|[0-9]{1,5})")
@@ -137,7 +137,7 @@ class ServerRecord:
 
 def write_record(home: Path, note: ServerRecord) -> None:
     """Leave the note, whole or not at all, for its owner's eyes."""
-    private_files.write(home / SERVER_FILE, json.dumps({"v": 1, **asdict(note)}, indent=2) + "\n")
+    home_folder.write(home / SERVER_FILE, json.dumps({"v": 1, **asdict(note)}, indent=2) + "\n")
 
 
 def remove_record(home: Path, note: ServerRecord) -> None:
@@ -149,7 +149,7 @@ def remove_record(home: Path, note: ServerRecord) -> None:
 def read_record(home: Path) -> ServerRecord | None:
     """Read the server's note; None where there is none, or none that can be understood."""
     try:
-        found = json.loads(private_files.read(home / SERVER_FILE))
+        found = json.loads(home_folder.read(home / SERVER_FILE))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(found, dict):

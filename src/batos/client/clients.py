@@ -11,22 +11,19 @@ import functools
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from batos.client.keys import Credentials, ServerAddress
 from batos.client.line import Line, Patience, line_to
 from batos.client.named_documents import AsyncStream, Document, Mission, MissionLine, Stream
-from batos.client.pending import OnAcknowledged, OnEvent
+from batos.client.pending import OnAcknowledged, OnEvent, send_files
 from batos.client.portal import Portal
-from batos.client.sending import send_files
-from batos.client.tool_calls import Approve, ToolCalls
+from batos.client.tool_functions import Approve, ToolCalls
 from batos.protocol.brief import File, read_file
 from batos.protocol.effect_documents import EffectList, GrantList
 from batos.protocol.errors import UsageError
-from batos.protocol.history_documents import RedonePage, UndonePage
 from batos.protocol.image_documents import WhyNode
-from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RememberedPage
+from batos.protocol.memory_documents import ForgottenPage, RecalledPage, RedonePage, RememberedPage, UndonePage
 from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
 from batos.protocol.trial_documents import TrialDocument
 from batos.verbs.approval_verbs import APPROVALS, APPROVE, REJECT
@@ -87,9 +84,7 @@ class AsyncClient:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_raised: object) -> None:
         """Close the connection; accepted missions continue at the server."""
         await self.close()
 
@@ -340,9 +335,7 @@ class Client:
         self.portal.run(self.twin.__aenter__)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         """Close the connection; accepted missions continue at the server."""
         self.close()
 

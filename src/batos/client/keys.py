@@ -18,7 +18,7 @@ from typing import Any
 import zmq
 from zmq.utils import z85
 
-from batos import private_files
+from batos import home_folder
 from batos.client import addresses
 from batos.client.addresses import OWN, parse_reachable
 from batos.protocol.errors import ConfigError, NoServer, NotFound, UsageError
@@ -114,7 +114,7 @@ class Keyring:
         """Return the token; make one if there is none."""
         path = self._home / "token"
         if not path.exists():
-            private_files.write(path, _new_token(), new=True)  # another process may be quicker: then its is the token
+            home_folder.write(path, _new_token(), new=True)  # another process may be quicker: then its is the token
         found = _text(path)
         if not found and path.stat().st_size:
             raise ConfigError(f"{path} holds no token", field="token", remedy=f"Remove {path}: a new one is made.")
@@ -122,7 +122,7 @@ class Keyring:
 
     def renew_token(self) -> str:
         """Replace the token and return the new one."""
-        private_files.write(self._home / "token", _new_token())
+        home_folder.write(self._home / "token", _new_token())
         return self.token()
 
     def is_token(self, given: bytes) -> bool:
@@ -148,9 +148,9 @@ class Keyring:
         if not path.exists():
             for folder in (self._folder, self._clients):  # mkdir gives its mode to the last folder only
                 folder.mkdir(mode=0o700, exist_ok=True)
-            private_files.write(path, json.dumps(asdict(_make_pair())) + "\n", new=True)
+            home_folder.write(path, json.dumps(asdict(_make_pair())) + "\n", new=True)
         try:
-            found = json.loads(private_files.read(path))
+            found = json.loads(home_folder.read(path))
             pair = KeyPair(str(found["public"]), str(found["secret"]))
             if zmq.curve_public(pair.secret.encode()).decode() != pair.public:
                 raise ValueError("its halves do not belong together")
@@ -167,7 +167,7 @@ class Keyring:
     def _read(self) -> Iterator[ClientKey]:
         for path in self._clients.glob("*.json") if self._clients.is_dir() else ():
             try:
-                found = json.loads(private_files.read(path))
+                found = json.loads(home_folder.read(path))
                 yield ClientKey(path.stem, str(found["public"]), str(found["made"]))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # no key, or revoked just now: nobody comes in by it
@@ -181,7 +181,7 @@ class Keyring:
         server, pair = self.server(), _make_pair()
         made = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         text = json.dumps({"public": pair.public, "made": made}) + "\n"
-        if not private_files.write(self._clients / f"{name}.json", text, new=True):
+        if not home_folder.write(self._clients / f"{name}.json", text, new=True):
             raise UsageError(
                 f"there is a key {name!r} already", field="name", remedy=f"Revoke it first: batos keys revoke {name}"
             )
@@ -242,7 +242,7 @@ def _change_time(path: Path) -> int:
 
 def _text(path: Path) -> str:
     try:
-        found = private_files.read(path).decode("utf-8").strip()
+        found = home_folder.read(path).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
     return found if found.isprintable() and len(found) <= 255 else ""

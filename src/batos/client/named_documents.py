@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from batos.client.pending import OnAcknowledged, OnEvent
@@ -237,9 +236,7 @@ class AsyncStream:
         """Return the stream, which is closed at the end of the block."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_raised: object) -> None:
         """Stop listening."""
         await self.close()
 
@@ -297,8 +294,6 @@ class Stream:
         """Return the stream, which is closed at the end of the block."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         """Stop listening."""
         self.close()

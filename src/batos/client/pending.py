@@ -1,4 +1,4 @@
-"""A request under way at a client: it handles the replies, and the loss of the server."""
+"""A request under way at a client: it handles the replies and the loss of the server; and files that are sent."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from batos.protocol.wire_messages import error_of
 
 if TYPE_CHECKING:
     from batos.client.server_connection import ServerConnection
+import base64
+from collections.abc import Sequence
+from typing import Protocol
+
+from batos.protocol.brief import File
+from batos.protocol.errors import BriefError, Busy
+from batos.protocol.wire_messages import PIECE_BYTES
 
 OnEvent: TypeAlias = Callable[[str, Mapping[str, object]], None]
 OnAcknowledged: TypeAlias = Callable[[Mapping[str, object]], None]
@@ -115,3 +122,48 @@ class PendingCall:
         if self.done.done() and not self.done.cancelled():
             self.done.exception()  # it was told, or nobody was there to be told
         self.done.cancel()
+
+
+class Asks(Protocol):
+    """Asks one thing of a mind and returns its result."""
+
+    async def __call__(self, verb: str, args: Mapping[str, object], /) -> dict[str, object]:
+        """Ask it."""
+        ...
+
+
+async def send_files(ask: Asks, files: Sequence[File]) -> list[dict[str, object]]:
+    """Hand over the bytes of files that the mind lacks; return the references that a brief carries."""
+    for file in files:
+        for tries in range(3):
+            if await _sent(ask, file, again=tries > 0):
+                break
+        else:
+            raise BriefError(f"{file.ref.name} did not arrive whole", field="attachments", remedy="Send it again.")
+    return [file.ref.model_dump() for file in files]
+
+
+async def _sent(ask: Asks, file: File, *, again: bool) -> bool:
+    """Send the part of a file that the mind lacks, or `again` all of it; return True if that completes it."""
+    told = await _piece(ask, file, 0, b"")
+    at = 0 if again else int(told["have"])
+    while "size" not in told and at < len(file.data):
+        piece = file.data[at : at + PIECE_BYTES]
+        try:
+            told = await _piece(ask, file, at, piece)
+        except BriefError as error:
+            if error.field == "attachments" and "agree" in error.message:
+                return False
+            raise
+        at += len(piece)
+    return "size" in told
+
+
+async def _piece(ask: Asks, file: File, offset: int, piece: bytes) -> dict[str, Any]:
+    args = {"sha256": file.ref.sha256, "offset": offset, "data": base64.b64encode(piece).decode()}
+    for pause in (0.1, 0.5, 2.0):
+        try:
+            return await ask("attach", args)
+        except Busy:
+            await asyncio.sleep(pause)
+    return await ask("attach", args)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from batos import private_files
+from batos import home_folder
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.codex.codex import PILLARS, Codex
@@ -133,7 +133,7 @@ def is_current(folder: Path, made: Recipe) -> bool:
 def _replace_if_changed(path: Path, content: str) -> bool:
     if path.is_file() and path.read_bytes() == content.encode():
         return False
-    private_files.write_shared(path, content)
+    home_folder.write_shared(path, content)
     return True
 
 

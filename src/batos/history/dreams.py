@@ -24,7 +24,7 @@ from batos.objects.method import Intent
 from batos.objects.prototype import own_slots, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.evidence_documents import WrittenSlot
-from batos.protocol.history_documents import BaseAnswer, Dream, DreamDiff, DreamLine, MadeMethod, SlotDifference
+from batos.protocol.memory_documents import BaseAnswer, Dream, DreamDiff, DreamLine, MadeMethod, SlotDifference
 from batos.protocol.method_documents import CandidateDocument
 from batos.records import approvals, methods, tool_declarations, tools
 from batos.records.approval_subjects import Candidate

@@ -150,7 +150,7 @@ def find_dependents(root: Root, mission: str, keeping: Keeping) -> dict[str, tup
     """
     origin = roots.mission_record(root, mission)
     done = [(name, record) for name, record in roots.records_of(root) if _is_answered(record)]
-    later = sorted((each for each in done if _is_after(each, (mission, origin))), key=commit_of)
+    later = sorted((each for each in done if commit_of(each) > commit_of((mission, origin))), key=commit_of)
     methods = [] if keeping.methods else list(_list_made_methods(root))
     found: dict[str, tuple[str, str]] = {}
     gone = {mission: origin}
@@ -177,10 +177,6 @@ def commit_of(named: tuple[str, MissionRecord]) -> tuple[bytes, str]:
     if record.status.tid is None and is_being_published(record):
         return bytes(record.thought._p_serial), name
     return serial_of(record.status.tid or "tid:0x0"), name
-
-
-def _is_after(one: tuple[str, MissionRecord], other: tuple[str, MissionRecord]) -> bool:
-    return commit_of(one) > commit_of(other)
 
 
 def _find_dependence(

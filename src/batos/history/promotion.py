@@ -25,7 +25,7 @@ from batos.methods.lifecycle.lifecycle import MethodLifecycle
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import Refused
 from batos.protocol.event_payloads import MISSION_DONE, MISSION_STATUS, MissionDone, MissionStatus
-from batos.protocol.history_documents import Dream
+from batos.protocol.memory_documents import Dream
 from batos.records.approval_subjects import Candidate
 
 

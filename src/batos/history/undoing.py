@@ -20,7 +20,7 @@ from batos.memory.document_store import DocumentStore
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Busy, NotFound, Refused
 from batos.protocol.event_payloads import APPROVAL_ANSWERED, MISSION_STATUS, ApprovalAnswered, MissionStatus
-from batos.protocol.history_documents import RedonePage, UndonePage
+from batos.protocol.memory_documents import RedonePage, UndonePage
 from batos.records import memory_lineage
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from batos.memory.records import memories_set_aside, memory_records, memory_stan
 from batos.memory.records.memory_records import ChunkText, NewDocument
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import Refused
-from batos.protocol.history_documents import UndoLine
+from batos.protocol.memory_documents import UndoLine
 from batos.protocol.mission_documents import ErrorDocument
 from batos.records import approvals, memory_lineage, methods, tools
 from batos.records.memory_lineage import Withdrawal

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batos.agency.lookup import find_object
-from batos.history.why_memories import explain_memory
 from batos.history.why_nodes import (
     ANOTHERS,
     NOT_RECORDED,
     Asking,
+    explain_memory,
     explain_reference,
     make_call,
     make_commit,

@@ -16,7 +16,6 @@ from batos.history.why_nodes import Asking, make_call, make_commit, make_node
 from batos.image import guards, ids, ownership, roots
 from batos.image.past import Writing, slot_writing
 from batos.image.records import DIGESTS, MissionRecord
-from batos.inference.journal import Record
 from batos.memory.segmentation import sentence_spans, stems, terms
 from batos.missions import reports
 from batos.objects.method import Intent, Method, Primitive
@@ -159,15 +158,12 @@ def _is_of(cited: CitationDocument, text: str) -> bool:
 
 def _find_calls(asking: Asking, found: FoundSentence) -> Iterator[WhyNode]:
     """Yield the last call whose answer has the sentence, and the first one if that is another."""
-    wrote = [each for each in records_of(asking, found.mission) if _fold(found.text) in _fold(_answer_of(each))]
+    said = ((each, (each.response or {}).get("text") or each.partial) for each in records_of(asking, found.mission))
+    wrote = [each for each, text in said if _fold(found.text) in _fold(str(text or ""))]
     for each in dict.fromkeys((len(wrote) - 1, 0)) if wrote else ():
         call = make_call(wrote[each])
         how = "written by" if each == len(wrote) - 1 else "first written by"
         yield {**call, "text": f"{how} {call['text']}"}
-
-
-def _answer_of(record: Record) -> str:
-    return str((record.response or {}).get("text") or record.partial or "")
 
 
 def _fold(text: str) -> str:

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import structlog
 
-from batos import __version__
 from batos.image import roots
 from batos.image.ids import iso, utc_now
 from batos.image.records import Lineage
@@ -25,6 +24,7 @@ from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import OldFormat
 from batos.protocol.method_documents import UseCounts, UseTotals, no_counts
 from batos.protocol.mission_documents import WishDocument
+from batos.version import __version__
 
 
 def find_lineages(root: Root, after: str) -> Iterator[tuple[str, Callable[[], None]]]:

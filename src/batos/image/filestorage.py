@@ -19,7 +19,7 @@ from ZODB.FileStorage.format import CorruptedError, DataHeader
 from ZODB.FileStorage.fspack import FileStoragePacker
 from ZODB.utils import z64
 
-from batos import disk_full as disks
+from batos import home_folder
 from batos.image import unclean_close
 from batos.image.indexfile import read_index
 from batos.image.unclean_close import settle_tail
@@ -28,19 +28,21 @@ from batos.protocol.errors import DiskFull, ImageDamaged
 
 def is_full(error: BaseException) -> bool:
     """Return True if this error, or one that led to it, says that a disk, a limit or the storage's quota is full."""
-    return _quota(error) is not None or disks.no_room(error)
+    return _quota(error) is not None or home_folder.no_room(error)
 
 
 def disk_full(error: BaseException, path: Path | None, needed: int | None = None) -> DiskFull:
     """Return the error for a commit to `path` that did not fit: the bytes it needs, the bytes free, the remedy."""
     quota = _quota(error)
     if quota is None:
-        return disks.disk_full(error, path, needed)
-    return disks.disk_full_error(str(quota), path, needed, f"Raise `quota` in the image's URI, {disks.SAFE}")
+        return home_folder.disk_full(error, path, needed)
+    return home_folder.disk_full_error(
+        str(quota), path, needed, f"Raise `quota` in the image's URI, {home_folder.SAFE}"
+    )
 
 
 def _quota(error: BaseException) -> FileStorageQuotaError | None:
-    return next((each for each in disks.causes(error) if isinstance(each, FileStorageQuotaError)), None)
+    return next((each for each in home_folder.causes(error) if isinstance(each, FileStorageQuotaError)), None)
 
 
 #: Files that FileStorage opens beside its own, some of them for writing.

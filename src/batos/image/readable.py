@@ -11,7 +11,6 @@ from typing import Any
 
 from ZODB.DB import DB
 
-from batos import __version__
 from batos.image import evolving, ownership, roots
 from batos.image.records import MissionRecord
 from batos.image.roots import Root
@@ -19,6 +18,7 @@ from batos.image.storage import blobs_of
 from batos.image.transactions import snapshot
 from batos.protocol.errors import ImageDamaged, NewFormat
 from batos.protocol.server_documents import StoredSizes
+from batos.version import __version__
 
 
 class ReadableImage:

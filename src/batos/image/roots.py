@@ -13,10 +13,10 @@ from BTrees.OOBTree import OOBTree, OOTreeSet
 from persistent.mapping import PersistentMapping
 from ZODB.Connection import Connection
 
-from batos import __version__
 from batos.image.records import Approval, Attachment, Brief, Chronicle, Lineage, MissionRecord, Status
 from batos.objects.prototype import Reparenting, UvmObject, label, own_slots, parents_of, reference, reparent
 from batos.protocol.mission_documents import WishDocument
+from batos.version import __version__
 
 _log = structlog.get_logger("batos.image")
 
@@ -92,7 +92,7 @@ TRIALS: Final = "trials"
 SCHEDULES: Final = "schedules"
 #: entry id -> what a schedule brought (agency/records/schedule_records.py)
 INBOX: Final = "inbox"
-#: when a round of the sealed questions began -> PersistentMapping: their worth (autotelic/sealed_figures.py)
+#: when a round of the sealed questions began -> PersistentMapping: their worth (autotelic/trial_asking.py)
 SEALED: Final = "sealed"
 
 #: mission id -> all that its undo took out, so that it can come back (history/undone_missions.py)

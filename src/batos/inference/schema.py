@@ -249,20 +249,6 @@ _REASONING = "reasoning"
 _PROBLEMS_SHOWN = 5
 
 
-class CompiledSchema:
-    """A model's schema as the daemon enforces it: the `format` to send and the `num_predict` that it can need."""
-
-    def __init__(self, shape: Object) -> None:
-        self.shape = shape
-        self.format = shape.format
-        self.num_predict = shape.tokens + SLACK_TOKENS
-
-
-def compile_schema(model: type[BaseModel]) -> CompiledSchema:
-    """Compile a model; SchemaError names the field and the keyword that the daemon would not enforce."""
-    return CompiledSchema(compile_model(model))
-
-
 class Decision(Generic[M]):
     """A decision that a model is to make: `format` and `num_predict` go into the call, `parse` reads its reply.
 
@@ -279,9 +265,8 @@ class Decision(Generic[M]):
         plain = compile_model(model)
         self._shape = _with_reasoning(plain) if mode == "reason_field" else plain
         self._modes: dict[Mode, Decision[M]] = {mode: self}
-        compiled = CompiledSchema(self._shape)
-        self.format = EncodedSchema(compiled.format)
-        self.num_predict: int = compiled.num_predict
+        self.format = EncodedSchema(self._shape.format)
+        self.num_predict: int = self._shape.tokens + SLACK_TOKENS
 
     def in_mode(self, mode: Mode) -> Decision[M]:
         """Return the same decision in another mode; made once."""

@@ -19,9 +19,8 @@ from batos.inference.journal import Journal, Record
 from batos.inference.journaled_requests import PLAIN_KEY, journal_request, plain_key, prompt_bytes, with_warning
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.inference.ollama.chat import REPEATED
-from batos.inference.vram.call_scheduler import ALL
+from batos.inference.vram.call_scheduler import ALL, SharedCard
 from batos.inference.vram.placement import Placement
-from batos.inference.vram.shared_card import SharedCard
 from batos.protocol.errors import BatosError, ContextOverflow, InternalError, ModelMissing, Refused, Runaway
 from batos.protocol.event_payloads import (
     INFERENCE_END,

@@ -87,12 +87,7 @@ _WORDS: Final = (
 _SPOKEN_OF: Final = _OPENING | _CLOSING | _CHANNEL | _FRAME | _FRAME_END | _END | _TURNS
 
 
-def _beginnings(marks: Iterable[str]) -> frozenset[str]:
-    """Return every part of a mark with which it may begin, but the whole."""
-    return frozenset(mark[:end] for mark in marks for end in range(1, len(mark)))
-
-
-_UNFINISHED: Final = _beginnings(_SPOKEN_OF)
+_UNFINISHED: Final = frozenset(mark[:end] for mark in _SPOKEN_OF for end in range(1, len(mark)))
 _MARK: Final = re.compile("|".join(map(re.escape, sorted(_SPOKEN_OF, key=len, reverse=True))), re.IGNORECASE)
 _SIGN: Final = re.compile(r"[<\[◁]")
 #: Escaped signs of marks, as JSON may have them.
@@ -154,17 +149,17 @@ class ThoughtFilter:
 
     def _think(self) -> bool:
         """Take a step within a thought; False: more has to be heard first."""
-        found = _first(self._rest, self._closers, ended=self._ended)
-        if found.mark and (self._before + self._rest[: found.start])[-1:] in _QUOTES:
-            self._ponder(found.start + len(found.mark))
-        elif found.mark:
-            self._ponder(found.start)
-            is_channel = found.mark in _CHANNEL
-            self._take(0 if is_channel else len(found.mark))
+        mark, start = _first(self._rest, self._closers, ended=self._ended)
+        if mark and (self._before + self._rest[:start])[-1:] in _QUOTES:
+            self._ponder(start + len(mark))
+        elif mark:
+            self._ponder(start)
+            is_channel = mark in _CHANNEL
+            self._take(0 if is_channel else len(mark))
             self._thinks, self._paired, self._line, self._fenced = False, True, "", False
         else:
-            self._ponder(found.start)
-        return bool(found.mark)
+            self._ponder(start)
+        return bool(mark)
 
     def _ponder(self, size: int) -> None:
         taken = self._take(size)
@@ -309,14 +304,8 @@ class ThoughtFilter:
         return True
 
 
-class _FoundMark(NamedTuple):
-    """A mark and where it begins; "": there is none, and what begins there may become one."""
-
-    mark: str
-    start: int
-
-
-def _first(text: str, marks: frozenset[str], *, ended: bool) -> _FoundMark:
+def _first(text: str, marks: frozenset[str], *, ended: bool) -> tuple[str, int]:
+    """Return the first mark and its place; "": there is none, and what begins there may become one."""
     low = text.lower() if text.isascii() else "".join(each.lower() if each.isascii() else each for each in text)
     found = min(((at, mark) for mark in marks if (at := low.find(mark)) >= 0), default=None)
     longest = max(map(len, marks))
@@ -325,8 +314,8 @@ def _first(text: str, marks: frozenset[str], *, ended: bool) -> _FoundMark:
         tails = range(max(0, len(text) - longest), len(text))
         unfinished = next((at for at in tails if any(mark.startswith(low[at:]) for mark in marks)), len(text))
     if found is not None and found[0] <= unfinished:
-        return _FoundMark(found[1], found[0])
-    return _FoundMark("", unfinished)
+        return found[1], found[0]
+    return "", unfinished
 
 
 def _is_begun(text: str, marks: Iterable[str]) -> bool:

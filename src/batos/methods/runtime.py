@@ -20,7 +20,7 @@ from batos.guardian.policy import SHIPPED
 from batos.image.image import LivingImage
 from batos.inference.journal import Journal
 from batos.inference.session import Thinks
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.methods.generation.attempt import GenerationDeps
 from batos.methods.generation.generation_limits import GenerationLimits, GenerationQuota
 from batos.methods.generation.generations import Generations

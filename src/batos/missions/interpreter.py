@@ -31,7 +31,7 @@ from batos.methods.execution.resolution import (
     ToMethod,
     resolve,
 )
-from batos.methods.execution.usage import interpret_intent
+from batos.methods.execution.scoring import interpret_intent
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, with_references
 from batos.methods.generation import growth
 from batos.minds import context_building, look_ups, provenance, states

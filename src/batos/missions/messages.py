@@ -15,8 +15,7 @@ from batos.image.roots import Root
 from batos.inference.decide import FreeText
 from batos.memory.evidence import Evidence
 from batos.methods.execution.api_calls import ApiAnswer
-from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve
-from batos.methods.execution.summoning import summon
+from batos.methods.execution.resolution import ResolvedMessage, SlotMessage, ToIntent, resolve, summon
 from batos.methods.execution.write_buffer import WriteBuffer, data_of, list_shared, trust_of, with_references
 from batos.methods.generation import attempt, growth
 from batos.minds import context_building, prompt, provenance, states

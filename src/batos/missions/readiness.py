@@ -24,7 +24,7 @@ from batos.image.writer import Publisher
 from batos.inference.cost import SpendingLimits
 from batos.inference.embedder import Embedder, find_embedder
 from batos.inference.journal import Journal
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.memory.search.recollection import Recollection
 from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, Rates
 from batos.minds.permission import ask_person, list_earlier_questions

@@ -31,9 +31,9 @@ from batos.inference.embedder import Embeds
 from batos.inference.journal import Journal, is_of_model
 from batos.inference.outside_calls import OutsideCalls
 from batos.inference.session import Session, Thinks
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.memory.search.recollection import Recollection
-from batos.methods.execution.summoning import Appeared
+from batos.methods.execution.resolution import Appeared
 from batos.methods.generation import generation_limits, growth
 from batos.minds import context_building, own_figures, provenance
 from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, MindPolicy, MissionFacts, MissionIO, Rates

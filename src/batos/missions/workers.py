@@ -9,8 +9,7 @@ from datetime import datetime
 
 import structlog
 
-from batos.concurrency.alarms import Alarms, timeout_error
-from batos.concurrency.jobs import Signal
+from batos.concurrency.jobs import Alarms, Signal, timeout_error
 from batos.concurrency.threads import finish_despite_cancel
 from batos.image.image import LivingImage
 from batos.image.records import OPEN, StatusWord

@@ -1,10 +1,11 @@
-"""The mission brief: a request as a validated value."""
+"""The mission brief: a request as a validated value, and files that come with it, as far as they are text."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import mimetypes
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from batos import file_kinds
 from batos.protocol import brief_checks
 from batos.protocol.errors import BriefError
 from batos.protocol.lent_tools import TOOLS_LIMIT, ToolDeclaration, distinct_names
@@ -45,16 +45,17 @@ _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 _Line: TypeAlias = Annotated[str, AfterValidator(brief_checks.one_line)]
 
 
-_InCapitals: Final = BeforeValidator(lambda name: name.upper() if isinstance(name, str) else name)
+class _BriefPart(BaseModel):
+    """A part of a brief, which is never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class AttachmentRef(BaseModel):
+class AttachmentRef(_BriefPart):
     """A file that comes with a brief, named by the digest of its content.
 
     Of one that was read, such as a PDF, that is its text; `left_out` has a phrase for each part that could not be read.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: _Line = Field(min_length=1, max_length=NAME_LIMIT)
     media_type: _Line = Field(min_length=1, max_length=127)
@@ -62,20 +63,16 @@ class AttachmentRef(BaseModel):
     left_out: tuple[_Line, ...] = Field(default=(), max_length=20, exclude_if=lambda phrases: not phrases)
 
 
-class Budget(BaseModel):
+class Budget(_BriefPart):
     """The most that this mission may spend; an absent field means the configured limit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     calls: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
     tokens: int | None = Field(default=None, ge=1, le=BUDGET_LIMIT, strict=True)
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class MissionPolicy(BaseModel):
+class MissionPolicy(_BriefPart):
     """The way in which this mission is to be worked on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     combine: Combine = "auto"
     #: The policies for making a method of an intent, and for interpreting one without a method; absent: as configured.
@@ -89,10 +86,8 @@ class MissionPolicy(BaseModel):
     only_memory: bool | None = Field(default=None, strict=True)
 
 
-class Message(BaseModel):
+class Message(_BriefPart):
     """A message to an object of the image: sending it is the mission."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     receiver: _Line = Field(min_length=1, max_length=128)
     selector: _Line = Field(min_length=1, max_length=128)
@@ -107,10 +102,8 @@ class Message(BaseModel):
         return words if len(words) <= TEXT_LIMIT else f"{words[: TEXT_LIMIT - 1]}…"
 
 
-class Origin(BaseModel):
+class Origin(_BriefPart):
     """Through which door it came, and by whose hand."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     door: _Line = Field(default="api", max_length=64)
     client: _Line = Field(default="batos", max_length=128)
@@ -118,13 +111,13 @@ class Origin(BaseModel):
     history: str | None = Field(default=None, pattern=r"^([0-9a-f]{64})?\z", exclude_if=lambda chain: chain is None)
 
 
-class MissionBrief(BaseModel):
+class MissionBrief(_BriefPart):
     """A question with its asker, its attachments, and the way in which it is to be worked on.
 
     `text` may be left out of a brief with a message, and is then the message in words.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     text: Annotated[str, AfterValidator(brief_checks.says_something)] = Field(min_length=1, max_length=TEXT_LIMIT)
     attachments: tuple[AttachmentRef, ...] = Field(default=(), max_length=ATTACHMENTS_LIMIT)
@@ -314,7 +307,7 @@ class File:
             is_utf8 = "\0" not in self.data.decode("utf-8")
         except UnicodeDecodeError:
             return False
-        return is_utf8 and file_kinds.no_text(self.ref.name, self.data) is None
+        return is_utf8 and no_text(self.ref.name, self.data) is None
 
 
 def read_file(path: Path, limit: int) -> File:
@@ -346,8 +339,8 @@ def as_file(name: str, data: bytes, limit: int | None = None) -> File:
             field="attachments",
             remedy="Split the file, or raise attachment_bytes in batos.toml.",
         )
-    known = file_kinds.no_text(name, data)
-    if known is not None and not file_kinds.can_be_remembered(data):
+    known = no_text(name, data)
+    if known is not None and not can_be_remembered(data):
         what, command = known
         remedy = f"Convert it to text: {command} | batos ask ... --file -" if command else "Give its content as text."
         what += "" if " not " in what else ", not a text"
@@ -363,3 +356,49 @@ def _name(name: str) -> str:
     """Return a file's name without characters that are no text, since a name on a disk can hold any bytes."""
     text = name.encode("utf-8", "replace").decode("utf-8")
     return "".join(each if each.isprintable() else "_" for each in text)[:NAME_LIMIT] or "file"
+
+
+#: First bytes -> what such a file is, and the command that writes its text to stdout, "" where none is usual.
+_KINDS: Final[tuple[tuple[bytes, str, str], ...]] = (
+    (b"%PDF-", "a PDF", "pdftotext {name} -"),
+    (b"%!PS", "a PostScript file", "ps2ascii {name}"),
+    (b"{\\rtf", "a rich text file", "pandoc -t plain {name}"),
+    (b"\xd0\xcf\x11\xe0", "an office document of the old kind", "antiword {name}"),
+    (b"\x1f\x8b", "packed with gzip", "gzip -dc {name}"),
+    (b"\xfd7zXZ\0", "packed with xz", "xz -dc {name}"),
+    (b"(\xb5/\xfd", "packed with zstd", "zstd -dc {name}"),
+    (b"BZh", "packed with bzip2", "bzip2 -dc {name}"),
+    (b"\x89PNG", "a picture", "tesseract {name} -"),
+    (b"\xff\xd8\xff", "a picture", "tesseract {name} -"),
+    (b"GIF8", "a picture", ""),
+    (b"\x7fELF", "a program", ""),
+    (b"SQLite format 3\0", "a database", "sqlite3 {name} .dump"),
+    (b"\xff\xfe", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
+    (b"\xfe\xff", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
+)
+#: Names in a zip archive that is a document, which `batos remember` reads.
+_ZIPPED: Final = (b"word/document", b"xl/workbook.xml", b"mimetypeapplication/")
+
+
+def no_text(name: str, data: bytes) -> tuple[str, str] | None:
+    """Tell what a file is that is no text, and the command that makes it one ("": none); None where it may be one.
+
+    >>> no_text("a b.pdf", b"%PDF-1.4")
+    ('a PDF', "pdftotext 'a b.pdf' -")
+    """
+    if data.startswith(b"PK\3\4"):
+        command = "" if b"xl/workbook" in data or b".spreadsheet" in data else f"pandoc -t plain {shlex.quote(name)}"
+        return ("an office document", command) if any(each in data for each in _ZIPPED) else ("a zip archive", "")
+    for first, what, command in _KINDS:
+        if data.startswith(first):
+            return what, command.format(name=shlex.quote(name))
+    return None
+
+
+def can_be_remembered(data: bytes) -> bool:
+    """Test if `batos remember` makes a text of such a file by itself.
+
+    >>> can_be_remembered(b"%PDF-1.4"), can_be_remembered(b"GIF89a")
+    (True, False)
+    """
+    return data.startswith((b"%PDF-", b"\xff\xfe", b"\xfe\xff")) or "an office document" in (no_text("", data) or ())

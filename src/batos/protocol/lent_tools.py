@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from batos.protocol import answer_schemas, brief_checks
+from batos.protocol import brief_checks
 
 #: The most tools of a program, the most parameters of a tool, and the bytes of a declaration's parameters as JSON.
 TOOLS_LIMIT, PARAMETERS_LIMIT, SCHEMA_BYTES = 32, 16, 8 * 1024
@@ -53,7 +53,7 @@ def check_parameters(schema: dict[str, JsonValue]) -> dict[str, JsonValue]:
             check_parameter(each)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    answer_schemas.check(schema)
+    brief_checks.check(schema)
     return schema
 
 

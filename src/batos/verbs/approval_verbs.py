@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from batos.protocol.method_documents import ApprovalDocument, ApprovalList, ApprovedDocument, RejectedDocument
+from batos.protocol.method_documents import (
+    ApprovalDocument,
+    ApprovalList,
+    ApprovedDocument,
+    RejectedDocument,
+    StoredVerdict,
+)
 from batos.protocol.trial_documents import TrialDocument
 from batos.protocol.wire_messages import Asker, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time, short
 from batos.terminal.layout import JOINERS, Column, listing, plain, wrap
-from batos.terminal.short_names import local_time, short
 from batos.verbs.trial_verbs import TRIAL_COLUMNS, trial_text
 from batos.verbs.wire_verb import WireVerb
 
@@ -102,7 +107,7 @@ def _one_text(found: ApprovalDocument | TrialDocument) -> str:
     return "\n".join([trial_text(found), *(_to_do(found) if found["state"] == "waiting" else ())])
 
 
-def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
+def listing_text(found: ApprovalList, *, whole: bool = False) -> str:
     """List approvals, the answered ones with their status. `whole`: with ids in full, and sources.
 
     Ids and methods are never shortened to the terminal: the answer is given by them.
@@ -120,12 +125,12 @@ def listing_text(found: Mapping[str, Any], *, whole: bool = False) -> str:
     return "\n".join(filter(None, (known, listing(found["trials"], TRIAL_COLUMNS, whole=(0,)))))
 
 
-def _status(found: Mapping[str, object]) -> str:
+def _status(found: ApprovalDocument) -> str:
     who = f" by {found['by']}" if "by" in found else ""
     return f"{found['status']}{who}"
 
 
-def _time_text(found: Mapping[str, Any]) -> str:
+def _time_text(found: ApprovalDocument) -> str:
     if found["status"] == "asked":
         waits = len(found["missions"])
         kept = f", {count_text(waits, 'mission')} {'waits' if waits == 1 else 'wait'}" if waits else ""
@@ -133,18 +138,18 @@ def _time_text(found: Mapping[str, Any]) -> str:
     return local_time(found.get("answered_at") or found["until"])
 
 
-def _slot(found: Mapping[str, object]) -> str:
+def _slot(found: ApprovalDocument) -> str:
     return f"{found['object']}.{found['selector']}"
 
 
-def whole_text(found: Mapping[str, object]) -> str:
+def whole_text(found: ApprovalDocument) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
     judged = () if found.get("forgets") or found.get("effects") or _is_call(found) else _judgement_lines(found)
     asked = _to_do(found) if found["status"] == "asked" else ()
     return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *asked])
 
 
-def _head(found: Mapping[str, Any]) -> Iterator[str]:
+def _head(found: ApprovalDocument) -> Iterator[str]:
     yield f"approval {found['id']}"
     yield f"status   {_status(found)}, {_time_text(found)}"
     if "why" in found:
@@ -164,7 +169,7 @@ def _head(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"made by  {visible(str(by))}, {local_time(made.get('at', '?'))}, trust {made.get('trust', '?')}"
 
 
-def _takes_the_place(found: Mapping[str, Any]) -> str:
+def _takes_the_place(found: ApprovalDocument) -> str:
     if found.get("forgets"):
         return f"which forgets {count_text(len(found['forgets']), 'document')}"
     if found.get("effects"):
@@ -176,15 +181,15 @@ def _takes_the_place(found: Mapping[str, Any]) -> str:
     return f"in the place of revision {found['former']}" if found["former"] else "the first of its intent"
 
 
-def _is_call(found: Mapping[str, Any]) -> bool:
+def _is_call(found: ApprovalDocument | AnsweredDocument) -> bool:
     """Test if a question is about a mission's calls, and no method is installed by a yes."""
     return found["selector"] in ("plan_", "call_") and found["object"].startswith("m-")
 
 
-def _judgement_lines(found: Mapping[str, Any]) -> Iterator[str]:
+def _judgement_lines(found: ApprovalDocument) -> Iterator[str]:
     """Yield the guardian's verdict (a whole object has one for each method), the checks, and how sharp they are."""
     verdict, mutants = found["verdict"], found["mutants"]
-    several: Mapping[str, Any] = verdict.get("methods") or {}
+    several: Mapping[str, StoredVerdict] = verdict.get("methods") or {}
     for selector, each in several.items():
         yield from _verdict(each, f" of {selector}")
     if not several:
@@ -197,7 +202,7 @@ def _judgement_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"mutants  its checks find {killed} of {made} broken variants ({100 * killed / made:.0f} %)"
 
 
-def _verdict(verdict: Mapping[str, Any], whose: str) -> Iterator[str]:
+def _verdict(verdict: StoredVerdict, whose: str) -> Iterator[str]:
     said = "accepts it" if verdict.get("accepted") else "refuses it"
     yield f"guardian {said}{visible(whose)}, policy {verdict.get('policy', '?')}"
     for fault in verdict.get("faults", ()):
@@ -212,14 +217,14 @@ def _verdict(verdict: Mapping[str, Any], whose: str) -> Iterator[str]:
         yield f"sends    {', '.join(map(visible, sorted(verdict['sends'])))}"
 
 
-def _source(found: Mapping[str, Any]) -> Iterator[str]:
+def _source(found: ApprovalDocument) -> Iterator[str]:
     lines = found["source"].split("\n")
     width = len(str(len(lines)))
     for number, line in enumerate(lines, 1):
         yield f"{number:>{width}}  {visible(line)}".rstrip()
 
 
-def _change(found: Mapping[str, Any]) -> Iterator[str]:
+def _change(found: ApprovalDocument) -> Iterator[str]:
     if found["diff"] is None:
         return
     yield ""
@@ -228,7 +233,7 @@ def _change(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"It is word for word revision {found['former']}."
 
 
-def _to_do(found: Mapping[str, object]) -> Iterator[str]:
+def _to_do(found: ApprovalDocument | TrialDocument) -> Iterator[str]:
     yield ""
     yield f"batos approve {found['id']}"
     yield f"batos reject {found['id']} --why TEXT"

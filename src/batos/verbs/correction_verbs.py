@@ -83,14 +83,6 @@ class MemoriesRestoreArgs(_NamesMemories):
     alone: bool = Field(default=False, description="Without the answers, methods and pins that went with them.")
 
 
-class PinArgs(_NamesMemories):
-    """Let memories be recalled for every question of their user and scope, as quoted text."""
-
-
-class UnpinArgs(_NamesMemories):
-    """Let pinned memories be recalled like any other again."""
-
-
 def edited_text(found: EditedPage) -> str:
     """Write the id of the new text, and that of the older one."""
     line = found["edited"]
@@ -172,5 +164,11 @@ MEMORIES_RETRACT: Final = WireVerb(
 MEMORIES_RESTORE: Final = WireVerb(
     "memories_restore", MemoriesRestoreArgs, "memories restore DOCUMENTS...", restored_text
 )
-PIN: Final = WireVerb("pin", PinArgs, "pin DOCUMENTS...", pinned_text)
-UNPIN: Final = WireVerb("unpin", UnpinArgs, "unpin DOCUMENTS...", pinned_text)
+PIN: Final = WireVerb(
+    "pin", _NamesMemories, "pin DOCUMENTS...", pinned_text,
+    about="Let memories be recalled for every question of their user and scope, as quoted text.",
+)  # fmt: skip
+UNPIN: Final = WireVerb(
+    "unpin", _NamesMemories, "unpin DOCUMENTS...", pinned_text,
+    about="Let pinned memories be recalled like any other again.",
+)  # fmt: skip

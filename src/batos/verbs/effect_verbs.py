@@ -18,8 +18,8 @@ from batos.protocol.effect_documents import (
     RevokedGrant,
 )
 from batos.protocol.wire_messages import Asker, GrantTarget, Moment, Name, Place, StrictModel
+from batos.terminal.console import local_time
 from batos.terminal.layout import Column, listing, plain
-from batos.terminal.short_names import local_time
 from batos.verbs.approval_verbs import visible
 from batos.verbs.wire_verb import Noun, WireVerb
 
@@ -153,7 +153,7 @@ def _look_up_text(grant: GrantDocument) -> str:
     return "\n".join(lines)
 
 
-class GrantsShowArgs(StrictModel):
+class GrantArgs(StrictModel):
     """Show one grant: what it reaches, its terms, its calls of today, and the newest things that were asked by it."""
 
     name: Name = Field(description="The grant's name.")
@@ -174,13 +174,6 @@ def queries_text(told: QueryList) -> str:
         "mission": "mission",
     }  # fmt: skip
     return listing(told["queries"], columns, "Nothing was asked of the world.")
-
-
-class GrantsRevokeArgs(StrictModel):
-    """Take a grant back: what was staged under it and is not begun fails."""
-
-    name: Name = Field(description="The grant's name.")
-    user: Asker = Field(default=None, description="Only if it is this user's.")
 
 
 class EffectsArgs(StrictModel):
@@ -278,13 +271,14 @@ GRANTS_ADD: Final = WireVerb(
               "batos grants add wikipedia en --budget 200", "batos grants add fetch https://docs.python.org/3/",
               "batos grants add api http://127.0.0.1:9000 --name weather --description weather.md"),
 )  # fmt: skip
-GRANTS_SHOW: Final = WireVerb("grants_show", GrantsShowArgs, "grants show NAME", granted_text, reads=True)
+GRANTS_SHOW: Final = WireVerb("grants_show", GrantArgs, "grants show NAME", granted_text, reads=True)
 GRANTS_QUERIES: Final = WireVerb(
     "grants_queries", GrantsQueriesArgs, "grants queries", queries_text, reads=True
 )  # fmt: skip
-GRANTS_REVOKE: Final = WireVerb[GrantsRevokeArgs, RevokedGrant](
-    "grants_revoke", GrantsRevokeArgs, "grants revoke NAME", "{revoked[name]} is revoked.", governs=True
-)
+GRANTS_REVOKE: Final = WireVerb[GrantArgs, RevokedGrant](
+    "grants_revoke", GrantArgs, "grants revoke NAME", "{revoked[name]} is revoked.", governs=True,
+    about="Take a grant back: what was staged under it and is not begun fails.",
+)  # fmt: skip
 EFFECTS: Final = WireVerb("effects", EffectsArgs, "effects list [MISSION]", effects_text, reads=True)
 EFFECTS_SETTLE: Final = WireVerb(
     "effects_settle", EffectsSettleArgs, "effects settle EFFECT OUTCOME", settled_text, governs=True

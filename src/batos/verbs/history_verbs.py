@@ -9,12 +9,11 @@ from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
-from batos.protocol.history_documents import DreamDiff, DreamLine, DreamList, RedonePage, UndoLine, UndonePage
+from batos.protocol.memory_documents import DreamDiff, DreamLine, DreamList, RedonePage, UndoLine, UndonePage
 from batos.protocol.mission_documents import MissionDocument, ReplayDocument
 from batos.protocol.wire_messages import Asker, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time
 from batos.terminal.layout import Column, card, listing, plain, reveal
-from batos.terminal.short_names import local_time
 from batos.verbs.trial_verbs import slot_text
 from batos.verbs.wire_verb import Noun, WireVerb
 
@@ -63,24 +62,6 @@ class DreamArgs(StrictModel):
 
     dream: Name = Field(description="The id of its mission or the beginning of it; `last`, `last-1`.")
     user: Asker = Field(default=None, description="Only if it is this user's.")
-
-
-class DreamDiffArgs(DreamArgs):
-    """Show all that a dream would change in the mind as it is now: by object and slot, tools, contributions."""
-
-
-class DreamPromoteArgs(DreamArgs):
-    """Make a dream part of the mind: its mission, slots and methods, and what it contributes; or none of it.
-
-    Refused where a slot was changed since the dream began.
-    """
-
-
-class DreamDropArgs(DreamArgs):
-    """Throw a dream away.
-
-    Its calls stay in the journal, and `batos show` still shows its answer.
-    """
 
 
 def dreams_text(told: DreamList) -> str:
@@ -169,13 +150,20 @@ def _otherwise(told: ReplayDocument, answered: bool) -> Iterator[tuple[str, str]
 
 DREAM_NEW: Final = WireVerb[DreamNewArgs, MissionDocument]("dream_new", DreamNewArgs)
 DREAM_LIST: Final = WireVerb("dream_list", DreamListArgs, "dream list", dreams_text, reads=True)
-DREAM_DIFF: Final = WireVerb("dream_diff", DreamDiffArgs, "dream diff DREAM", difference_text, reads=True)
-DREAM_PROMOTE: Final = WireVerb[DreamPromoteArgs, MissionDocument](
-    "dream_promote", DreamPromoteArgs, "dream promote DREAM", "{id} is part of the mind now: `batos show {id}`."
-)
-DREAM_DROP: Final = WireVerb[DreamDropArgs, DreamLine](
-    "dream_drop", DreamDropArgs, "dream drop DREAM", "{dream} is dropped."
-)
+DREAM_DIFF: Final = WireVerb(
+    "dream_diff", DreamArgs, "dream diff DREAM", difference_text, reads=True,
+    about="Show all that a dream would change in the mind as it is now: by object and slot, tools, contributions.",
+)  # fmt: skip
+DREAM_PROMOTE: Final = WireVerb[DreamArgs, MissionDocument](
+    "dream_promote", DreamArgs, "dream promote DREAM", "{id} is part of the mind now: `batos show {id}`.",
+    about="Make a dream part of the mind: its mission, slots and methods, and what it contributes; or none of it.\n\n"
+    "Refused where a slot was changed since the dream began.",
+)  # fmt: skip
+DREAM_DROP: Final = WireVerb[DreamArgs, DreamLine](
+    "dream_drop", DreamArgs, "dream drop DREAM", "{dream} is dropped.",
+    about="Throw a dream away.\n\n"
+    "Its calls stay in the journal, and `batos show` still shows its answer.",
+)  # fmt: skip
 REPLAY: Final = WireVerb[ReplayArgs, MissionDocument](
  "replay", ReplayArgs, "replay MISSION",
     examples=("batos replay last --model qwen3:8b", "batos replay m-01K8S2 --codex ./other-codex"),
@@ -216,13 +204,10 @@ def undone_text(told: UndonePage) -> str:
         more = " --cascade" if len(told["undone"]) > 1 else ""
         lines.append(f"Nothing is changed. `batos undo {told['mission']}{more}` takes this out.")
     else:
-        lines.append(f"`batos redo {told['mission']}` brings it back{_together(told)}.")
+        also = "; with --cascade all of these" if len(told["undone"]) > 1 else ""
+        lines.append(f"`batos redo {told['mission']}` brings it back{also}.")
         lines.append(f"asked    {plain(told['prompt'])}")
     return "\n".join(lines)
-
-
-def _together(told: UndonePage) -> str:
-    return "; with --cascade all of these" if len(told["undone"]) > 1 else ""
 
 
 def _mission_lines(line: UndoLine) -> Iterator[str]:

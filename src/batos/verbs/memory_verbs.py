@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from textwrap import indent
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from batos.protocol.brief import PersonaName
 from batos.protocol.memory_documents import (
+    ChunkDocument,
     DatedMemory,
     EmbeddedPage,
     ForgottenPage,
     MemoriesPage,
+    MemoryLine,
+    RecalledChunk,
     RecalledPage,
     RememberedPage,
+    WholeMemory,
 )
 from batos.protocol.wire_messages import Asker, AsOf, MemoryName, Moment, Name, StrictModel
-from batos.terminal.console import count_text, size
+from batos.terminal.console import count_text, local_time, short, size, title_with_path
 from batos.terminal.layout import plain, table
-from batos.terminal.short_names import local_time, short, title_with_path
 from batos.verbs.wire_verb import Noun, WireVerb
 
 MEMORIES_NOUN: Final = Noun(
@@ -96,10 +98,6 @@ class RememberArgs(StrictModel):
     )
 
 
-class EmbedMemoriesArgs(StrictModel):
-    """Give vectors to all parts that have none, and wait for that; `memory.vectors` tells of each batch."""
-
-
 class RecallArgs(StrictModel):
     """Find the parts of what is remembered that match QUERY best; no model answers."""
 
@@ -165,14 +163,14 @@ class ForgetArgs(StrictModel):
     user: Asker = Field(default=None, description="The owner of the memories; absent: the server's own user.")
 
 
-def standing_text(each: Mapping[str, Any]) -> str:
+def standing_text(each: MemoryLine | RecalledChunk) -> str:
     """Write that a memory is history, and since when which other one is in its place."""
     by = f" by {each['superseded_by']}" if each["superseded_by"] else ""
     since = f" since {local_time(each['valid_to'])}" if each["valid_to"] else ""
     return f"{each['standing'].upper()}{by}{since}"
 
 
-def listing_text(found: Mapping[str, Any], *, pinned: bool = False, scope: str | None = None) -> str:
+def listing_text(found: MemoriesPage, *, pinned: bool = False, scope: str | None = None) -> str:
     """List documents, a line each, and count them; where there are none, say what was asked for."""
     if not found["memories"] and pinned:
         return "Nothing is pinned. `batos pin ID` pins a memory, and `batos memories` lists them."
@@ -197,7 +195,7 @@ def listing_text(found: Mapping[str, Any], *, pinned: bool = False, scope: str |
     return f"{text}\n\n{count_text(found['documents'], 'document')}, {count_text(found['chunks'], 'part')}."
 
 
-def whole_text(found: Mapping[str, Any]) -> str:
+def whole_text(found: WholeMemory) -> str:
     """Show a document with all its parts."""
     head = [
         f"{plain(found['title'])} ({found['document']})",
@@ -212,9 +210,9 @@ def whole_text(found: Mapping[str, Any]) -> str:
     return "\n\n".join(["\n".join(head), *parts])
 
 
-def _part_text(part: Mapping[str, Any]) -> str:
+def _part_text(part: ChunkDocument) -> str:
     """Show a part, and below it what does not hold in it. Only words of the document are indented."""
-    lines = [indent(plain_lines(part["text"]), "  ")]
+    lines = [indent("\n".join(map(plain, part["text"].splitlines())), "  ")]
     for mark in part.get("marks", ()):
         begin = part["span"][0]
         said = " ".join(part["text"][mark["span"][0] - begin : mark["span"][1] - begin].split())
@@ -223,7 +221,7 @@ def _part_text(part: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _folded_lines(found: Mapping[str, Any]) -> list[str]:
+def _folded_lines(found: WholeMemory) -> list[str]:
     """Tell which summary stands for a document, or what a summary stands for."""
     lines = [f"stands for {plain(each['title'])} ({each['document']})" for each in found.get("stands_for", ())]
     if lines:
@@ -231,11 +229,6 @@ def _folded_lines(found: Mapping[str, Any]) -> list[str]:
     if above := found.get("summarised_by"):
         lines.append(f"summarised in {above}; `batos curate --undo {above}` brings it back")
     return lines
-
-
-def plain_lines(text: str) -> str:
-    """Return a text without what a terminal would take for an order, line by line."""
-    return "\n".join(plain(each) for each in text.splitlines())
 
 
 def forgotten_text(found: ForgottenPage) -> str:
@@ -251,7 +244,10 @@ def forgotten_text(found: ForgottenPage) -> str:
 
 
 REMEMBER: Final = WireVerb[RememberArgs, RememberedPage]("remember", RememberArgs)
-EMBED_MEMORIES: Final = WireVerb[EmbedMemoriesArgs, EmbeddedPage]("embed_memories", EmbedMemoriesArgs)
+EMBED_MEMORIES: Final = WireVerb[StrictModel, EmbeddedPage](
+    "embed_memories", StrictModel,
+    about="Give vectors to all parts that have none, and wait for that; `memory.vectors` tells of each batch.",
+)  # fmt: skip
 RECALL: Final = WireVerb[RecallArgs, RecalledPage]("recall", RecallArgs, "recall QUERY", reads=True)
 MEMORIES: Final = WireVerb[MemoriesArgs, MemoriesPage | DatedMemory](
     "memories", MemoriesArgs, "memories list [DOCUMENT]", reads=True

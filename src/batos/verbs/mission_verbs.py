@@ -14,9 +14,8 @@ from batos.protocol.lent_tools import RESULT_BYTES, AcceptedResult, CallOutcome
 from batos.protocol.mission_documents import MissionDocument, MissionList, SubmittedMission
 from batos.protocol.server_documents import SentPiece
 from batos.protocol.wire_messages import PIECE_BYTES, Asker, AsOf, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time, short
 from batos.terminal.layout import Column, listing, table, wrap
-from batos.terminal.short_names import local_time, short
 from batos.verbs.wire_verb import WireVerb, document_text
 
 #: Characters of a slot's value on its line.
@@ -239,22 +238,6 @@ class SendArgs(StrictModel):
     follow: bool = Field(default=False, description="Send its events, then its end; else the result comes at once.")
 
 
-class SteerArgs(MissionArgs):
-    """Steer a mission."""
-
-
-class CancelArgs(SteerArgs):
-    """Cancel a mission, at once if it runs; `last` is your newest. Its paid calls stay paid."""
-
-
-class PauseArgs(SteerArgs):
-    """Pause a mission: calls under way are finished and kept, no new one begins. `batos resume` continues it."""
-
-
-class ResumeArgs(SteerArgs):
-    """Continue a paused or parked mission; paid calls are not paid again."""
-
-
 class WhyArgs(StrictModel):
     """Show what WHAT came from: the path of calls, prompts, models, memories, methods and commits, as a tree.
 
@@ -314,9 +297,18 @@ TOOL_RESULT: Final = WireVerb[ToolResultArgs, AcceptedResult]("tool_result", Too
 DROP_FILES: Final = WireVerb[DropFilesArgs, ConversationPage]("drop_files", DropFilesArgs)
 INSPECT: Final = WireVerb("inspect", InspectArgs, "inspect [OBJECT]", inspected_text, document_text, reads=True)
 SEND: Final = WireVerb[SendArgs, MissionDocument | SubmittedMission]("send", SendArgs)
-CANCEL: Final = WireVerb("cancel", CancelArgs, "cancel MISSION", steered_text)
-PAUSE: Final = WireVerb("pause", PauseArgs, "pause MISSION", steered_text)
-RESUME: Final = WireVerb[ResumeArgs, MissionDocument]("resume", ResumeArgs)
+CANCEL: Final = WireVerb(
+    "cancel", MissionArgs, "cancel MISSION", steered_text,
+    about="Cancel a mission, at once if it runs; `last` is your newest. Its paid calls stay paid.",
+)  # fmt: skip
+PAUSE: Final = WireVerb(
+    "pause", MissionArgs, "pause MISSION", steered_text,
+    about="Pause a mission: calls under way are finished and kept, no new one begins. `batos resume` continues it.",
+)  # fmt: skip
+RESUME: Final = WireVerb[MissionArgs, MissionDocument](
+    "resume", MissionArgs,
+    about="Continue a paused or parked mission; paid calls are not paid again.",
+)  # fmt: skip
 WHY: Final = WireVerb[WhyArgs, WhyNode](
     "why",
     WhyArgs,

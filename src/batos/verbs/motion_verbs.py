@@ -18,9 +18,8 @@ from batos.protocol.motion_documents import (
     value_of,
 )
 from batos.protocol.wire_messages import Asker, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time
 from batos.terminal.layout import Column, card, listing
-from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 
 CEM_NOUN: Final = Noun(
@@ -167,14 +166,6 @@ class HeartbeatTurnArgs(StrictModel):
     user: Asker = Field(default=None, description="The user who says so; absent: the server's own user.")
 
 
-class HeartbeatPauseArgs(HeartbeatTurnArgs):
-    """Let the mind no more wake by itself; what it is doing ends at its next step."""
-
-
-class HeartbeatNowArgs(StrictModel):
-    """Let the mind do its duties now, whatever changed and was spent; it stops when you ask something."""
-
-
 def heartbeat_text(told: HeartbeatDocument) -> str:
     """Write the state of the heartbeat."""
     seconds = f"{told['spent']:.1f} s of {told['budget']:,.0f} s today"
@@ -198,9 +189,13 @@ HEARTBEAT_RESUME: Final = WireVerb(
     "heartbeat_resume", HeartbeatTurnArgs, "heartbeat resume", heartbeat_text, governs=True
 )
 HEARTBEAT_PAUSE: Final = WireVerb(
-    "heartbeat_pause", HeartbeatPauseArgs, "heartbeat pause", heartbeat_text, governs=True
-)
-HEARTBEAT_NOW: Final = WireVerb("heartbeat_now", HeartbeatNowArgs, "heartbeat now", heartbeat_text, governs=True)
+    "heartbeat_pause", HeartbeatTurnArgs, "heartbeat pause", heartbeat_text, governs=True,
+    about="Let the mind no more wake by itself; what it is doing ends at its next step.",
+)  # fmt: skip
+HEARTBEAT_NOW: Final = WireVerb(
+    "heartbeat_now", StrictModel, "heartbeat now", heartbeat_text, governs=True,
+    about="Let the mind do its duties now, whatever changed and was spent; it stops when you ask something.",
+)  # fmt: skip
 RATE: Final = WireVerb(
     "rate", RateArgs, "rate [MISSION] [VERDICT]", rated_text,
     examples=("batos rate good", 'batos rate last-1 bad --why "It names the wrong year."'),

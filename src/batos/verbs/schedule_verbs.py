@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from batos.protocol.brief import TEXT_LIMIT, EffortChoice
-from batos.protocol.schedule_documents import (
+from batos.protocol.effect_documents import (
     AddedSchedule,
     InboxEntry,
     InboxPage,
@@ -19,9 +19,8 @@ from batos.protocol.schedule_documents import (
     SchedulePage,
 )
 from batos.protocol.wire_messages import Asker, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time
 from batos.terminal.layout import Column, card, listing
-from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 
 #: The most characters of a question in a list.
@@ -50,15 +49,12 @@ class SchedulesArgs(StrictModel):
 def schedules_text(told: SchedulePage) -> str:
     """Write schedules, a line each."""
     columns: Mapping[str, Column] = {
-        "schedule": "id", "when": lambda each: f"{each['when']} ({each['zone']})", "state": "state", "next": _next_text,
+        "schedule": "id", "when": lambda each: f"{each['when']} ({each['zone']})", "state": "state",
+        "next": lambda each: local_time(each["next"]) if each["next"] else "",
         "runs": "runs", "skipped": "skipped", "does": _does_text, "why": "reason",
     }  # fmt: skip
     none = 'Nothing is planned. `batos schedule add "0 7 * * 1-5" "What is due today?"` plans something.'
     return listing(told["schedules"], columns, none, whole=(0,))
-
-
-def _next_text(told: ScheduleDocument) -> str:
-    return local_time(told["next"]) if told["next"] else ""
 
 
 def _does_text(told: ScheduleDocument) -> str:
@@ -121,30 +117,10 @@ class ScheduleArgs(StrictModel):
     user: Asker = Field(default=None, description="Only if it is this user's.")
 
 
-class SchedulePauseArgs(ScheduleArgs):
-    """Let a schedule rest: nothing of it begins until `resume`."""
-
-
-class ScheduleResumeArgs(ScheduleArgs):
-    """Let a schedule wait for its next moment again; what came meanwhile is left out."""
-
-
-class ScheduleRunArgs(ScheduleArgs):
-    """Do now what a schedule does, whatever its rule says."""
-
-
-class ScheduleRemoveArgs(ScheduleArgs):
-    """Remove a schedule; missions that it began go on, and what it brought stays in the inbox."""
-
-
 def run_text(told: RunSchedule) -> str:
     """Write what was begun."""
     mission = told["mission"]
     return f"{mission} is begun: batos wait {mission}" if mission else told["did"]
-
-
-class ScheduleShowArgs(ScheduleArgs):
-    """Show a schedule: its rule, its next moments, and how it went."""
 
 
 def schedule_text(told: ScheduleDocument) -> str:
@@ -200,7 +176,10 @@ class InboxReadArgs(StrictModel):
 
 
 SCHEDULES: Final = WireVerb("schedules", SchedulesArgs, "schedule list", schedules_text, reads=True)
-SCHEDULE_SHOW: Final = WireVerb("schedule_show", ScheduleShowArgs, "schedule show SCHEDULE", schedule_text, reads=True)
+SCHEDULE_SHOW: Final = WireVerb(
+    "schedule_show", ScheduleArgs, "schedule show SCHEDULE", schedule_text, reads=True,
+    about="Show a schedule: its rule, its next moments, and how it went.",
+)  # fmt: skip
 SCHEDULE_ADD: Final = WireVerb[ScheduleAddArgs, AddedSchedule](
     "schedule_add", ScheduleAddArgs, "schedule add WHEN [TEXT] --grant=GRANTS", added_text, governs=True,
     examples=(
@@ -209,18 +188,22 @@ SCHEDULE_ADD: Final = WireVerb[ScheduleAddArgs, AddedSchedule](
         'batos schedule add "on file ~/notes" --remember',
     ),
 )  # fmt: skip
-SCHEDULE_PAUSE: Final = WireVerb[SchedulePauseArgs, AddedSchedule](
-    "schedule_pause", SchedulePauseArgs, "schedule pause SCHEDULE", "{schedule[id]} rests.", governs=True
-)
-SCHEDULE_RESUME: Final = WireVerb[ScheduleResumeArgs, AddedSchedule](
-    "schedule_resume", ScheduleResumeArgs, "schedule resume SCHEDULE", added_text, governs=True
-)
-SCHEDULE_RUN: Final = WireVerb[ScheduleRunArgs, RunSchedule](
-    "schedule_run", ScheduleRunArgs, "schedule run SCHEDULE", run_text, governs=True
-)
-SCHEDULE_REMOVE: Final = WireVerb[ScheduleRemoveArgs, RemovedSchedule](
-    "schedule_remove", ScheduleRemoveArgs, "schedule remove SCHEDULE", "{removed[id]} is removed.", governs=True
-)
+SCHEDULE_PAUSE: Final = WireVerb[ScheduleArgs, AddedSchedule](
+    "schedule_pause", ScheduleArgs, "schedule pause SCHEDULE", "{schedule[id]} rests.", governs=True,
+    about="Let a schedule rest: nothing of it begins until `resume`.",
+)  # fmt: skip
+SCHEDULE_RESUME: Final = WireVerb[ScheduleArgs, AddedSchedule](
+    "schedule_resume", ScheduleArgs, "schedule resume SCHEDULE", added_text, governs=True,
+    about="Let a schedule wait for its next moment again; what came meanwhile is left out.",
+)  # fmt: skip
+SCHEDULE_RUN: Final = WireVerb[ScheduleArgs, RunSchedule](
+    "schedule_run", ScheduleArgs, "schedule run SCHEDULE", run_text, governs=True,
+    about="Do now what a schedule does, whatever its rule says.",
+)  # fmt: skip
+SCHEDULE_REMOVE: Final = WireVerb[ScheduleArgs, RemovedSchedule](
+    "schedule_remove", ScheduleArgs, "schedule remove SCHEDULE", "{removed[id]} is removed.", governs=True,
+    about="Remove a schedule; missions that it began go on, and what it brought stays in the inbox.",
+)  # fmt: skip
 INBOX: Final = WireVerb("inbox", InboxArgs, "inbox list", inbox_text, reads=True)
 INBOX_READ: Final = WireVerb[InboxReadArgs, ReadInbox](
     "inbox_read", InboxReadArgs, "inbox read [ENTRY]", "{read} marked as read.", governs=True

@@ -17,16 +17,11 @@ from batos.protocol.server_documents import (
     StoredSizes,
 )
 from batos.protocol.wire_messages import Name, StrictModel
-from batos.terminal.console import count_text, size
+from batos.terminal.console import count_text, moment_text, size
 from batos.terminal.layout import cut, plain
-from batos.terminal.short_names import moment_text
 from batos.verbs.wire_verb import Noun, WireVerb
 
 ADAPTERS_NOUN: Final = Noun("adapters", "List, check and choose the adapters that personas think with.", default="list")
-
-
-class HelloArgs(StrictModel):
-    """Ask what the server is, and what it accepts."""
 
 
 class StatusArgs(StrictModel):
@@ -62,7 +57,10 @@ def chosen_text(told: AdapterChoice) -> str:
     return "\n  ".join([f"{told['persona']} thinks with {said} {when}.", *told["notes"]])
 
 
-HELLO: Final = WireVerb[HelloArgs, HelloDocument]("hello", HelloArgs)
+HELLO: Final = WireVerb[StrictModel, HelloDocument](
+    "hello", StrictModel,
+    about="Ask what the server is, and what it accepts.",
+)  # fmt: skip
 STATUS: Final = WireVerb[StatusArgs, StatusDocument]("status", StatusArgs)
 GENESIS: Final = WireVerb[GenesisArgs, GenesisDocument | PlannedGenesis]("genesis", GenesisArgs, governs=True)
 ADAPTERS_USE: Final = WireVerb("adapters_use", AdaptersUseArgs, "adapters use PERSONA NAME", chosen_text, governs=True)

@@ -19,9 +19,8 @@ from batos.protocol.trial_documents import (
     TrialPage,
 )
 from batos.protocol.wire_messages import Asker, Name, StrictModel
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time
 from batos.terminal.layout import Column, card, listing
-from batos.terminal.short_names import local_time
 from batos.verbs.wire_verb import Noun, WireVerb
 
 #: The most characters of a value that is given to a slot.
@@ -105,18 +104,10 @@ SLOT_NOUN: Final = Noun(
 )
 
 
-class SlotsArgs(StrictModel):
-    """List the slots that may be redefined while running, with the values that act."""
-
-
 class SlotArgs(StrictModel):
     """A slot by its name."""
 
     slot: Name = Field(description="The slot, as ROBIN.temperature.")
-
-
-class SlotShowArgs(SlotArgs):
-    """Show a slot, and every value that it had, by whom and why."""
 
 
 class SlotRedefineArgs(SlotArgs):
@@ -265,8 +256,14 @@ TRIALS_AUDIT: Final = WireVerb(
     "trials_audit", TrialAuditArgs, "trials audit [WHEN]", audit_text, governs=True, progress="{step}",
     examples=("batos trials audit now",),
 )  # fmt: skip
-SLOTS: Final = WireVerb("slots", SlotsArgs, "slot list", slots_text, reads=True)
-SLOT_SHOW: Final = WireVerb("slot_show", SlotShowArgs, "slot show SLOT", slot_text, reads=True)
+SLOTS: Final = WireVerb(
+    "slots", StrictModel, "slot list", slots_text, reads=True,
+    about="List the slots that may be redefined while running, with the values that act.",
+)  # fmt: skip
+SLOT_SHOW: Final = WireVerb(
+    "slot_show", SlotArgs, "slot show SLOT", slot_text, reads=True,
+    about="Show a slot, and every value that it had, by whom and why.",
+)  # fmt: skip
 SLOT_REDEFINE: Final = WireVerb(
     "slot_redefine", SlotRedefineArgs, "slot redefine SLOT VALUE", slot_text, governs=True,
     examples=('batos slot redefine ROBIN.line "You are ROBIN. Answer briefly."',),

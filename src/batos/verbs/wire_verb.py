@@ -19,7 +19,8 @@ Reply = TypeVar("Reply", bound=Mapping[str, object])
 class WireVerb(Generic[Args, Reply]):
     """A verb. mypy holds who answers it and who asks it against its arguments and its reply.
 
-    The docstring of the arguments is its help, and their fields are described once, for the wire and for a person.
+    The docstring of the arguments is its help, but for arguments that several verbs take; their fields are described
+    once, for the wire and for a person.
     """
 
     name: str
@@ -38,6 +39,8 @@ class WireVerb(Generic[Args, Reply]):
     reads: bool = False
     #: The mind is changed in what it is made of: only whoever is in the home may ask, and no guest.
     governs: bool = False
+    #: The help of a verb whose arguments are those of others too.
+    about: str = ""
 
     def in_words(self, reply: Reply, *, whole: bool = False) -> str:
         """Return a reply in words; `whole`: with all details."""
@@ -49,7 +52,7 @@ class WireVerb(Generic[Args, Reply]):
     @property
     def help(self) -> str:
         """Return what the verb does, in all that is said of it."""
-        return cleandoc(self.args.__doc__ or "")
+        return self.about or cleandoc(self.args.__doc__ or "")
 
     @property
     def summary(self) -> str:

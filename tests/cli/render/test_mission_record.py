@@ -10,7 +10,7 @@ from tests.cli.render.mission_documents import BRIEF, ended, mission
 from batos.cli.render.mission_record import ERASED, find_calls, mission_text, prompts_text
 from batos.protocol.errors import NotFound
 from batos.records.erased_words import MARK
-from batos.terminal.short_names import moment_text
+from batos.terminal.console import moment_text
 
 
 def test_a_mission_read_back() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from batos.inference.vram.call_scheduler import ALL, BOUND, KEPT, LEAST_WORK, Call, CallScheduler, common
-from batos.inference.vram.residents import KEPT_ALIVE, LOAD_SECONDS, Residents, Runner
+from batos.inference.vram.placement import KEPT_ALIVE, LOAD_SECONDS, Residents, Runner
 from virtual_time_side import run_virtually
 
 ROBIN, BRICK, BABS = (Runner("base", (name,)) for name in ("robin", "brick", "babs"))

@@ -15,8 +15,8 @@ from tests.inference.still_clock import on_still_clock
 from batos.events import Events
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.inference.vram.placement import LOADED, Bases, Watch, place_of, wants_card
-from batos.inference.vram.shared_card import SharedCard
 from batos.protocol.errors import ModelMissing, OllamaUnreachable
 from batos.protocol.event_payloads import EVENTS
 from ollama_emulator.emulator import Emulator, Options

@@ -21,8 +21,7 @@ from batos.agency.toolbox import ToolResult
 from batos.cli.verb_options import own_folder
 from batos.cli.verbs.serve import open_server
 from batos.client.clients import AsyncClient
-from batos.client.tool_calls import ToolUse
-from batos.client.tool_functions import declare
+from batos.client.tool_functions import ToolUse, declare
 from batos.config import Settings
 from batos.inference.ollama.bridge import Answer, ChatRequest
 from batos.protocol.errors import BriefError, UsageError

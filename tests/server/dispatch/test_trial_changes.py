@@ -17,7 +17,7 @@ from tests.waiting import until
 
 from batos.autotelic import trial_nights, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Duty
-from batos.autotelic.paired_test import PairedAnswer, TrialAnswer
+from batos.autotelic.trials import PairedAnswer, TrialAnswer
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.graph_names import prototype_name
 from batos.image.roots import Root, named_objects

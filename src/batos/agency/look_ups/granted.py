@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from batos import __version__
 from batos.agency.file_sink import Guard, guard_nothing
 from batos.agency.look_ups import leaving
 from batos.agency.look_ups.feeds import PageLookUp
@@ -36,6 +35,7 @@ from batos.memory.segmentation import words
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import ObjectError, Refused
+from batos.version import __version__
 
 #: The default number of hits, and the most characters of a query.
 HITS, MOST_QUERY = 5, 500

@@ -13,8 +13,8 @@ from batos.agency.schedule_rules import CatchUp, Rule, RuleData
 from batos.image import ids, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
+from batos.protocol.effect_documents import ScheduleState, ScheduleWork
 from batos.protocol.errors import NotFound, Refused
-from batos.protocol.schedule_documents import ScheduleState, ScheduleWork
 
 #: A schedule as the image has it: a `ScheduleData`.
 Schedule: TypeAlias = PersistentMapping[str, Any]

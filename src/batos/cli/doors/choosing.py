@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from batos import __version__
 from batos.cli.doors.door import Door, Opened, open_server_door
 from batos.cli.imports import pause_collector
 from batos.cli.verb_options import VerbCall, run
@@ -16,6 +15,7 @@ from batos.client import addresses, server_life
 from batos.client.addresses import ServerRecord
 from batos.config import Settings
 from batos.protocol.errors import BatosError, ImageBusy, NoServer
+from batos.version import __version__
 
 if TYPE_CHECKING:
     from batos.client.line import Line

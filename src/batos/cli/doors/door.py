@@ -7,8 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from batos.client.pending import OnAcknowledged, OnEvent, nobody
-from batos.client.sending import send_files
+from batos.client.pending import OnAcknowledged, OnEvent, nobody, send_files
 from batos.protocol.errors import NoServer
 
 if TYPE_CHECKING:

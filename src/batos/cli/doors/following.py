@@ -17,7 +17,7 @@ from batos.protocol.errors import ApprovalNeeded, BatosError, NoServer, NotFound
 from batos.protocol.mission_documents import MissionDocument
 from batos.terminal.console import Console
 from batos.verbs.effect_verbs import staged_text
-from batos.verbs.learnt_texts import after_lines
+from batos.verbs.method_verbs import after_lines
 
 #: The exit code where an effect waits for a person's yes: that of an approval that is needed.
 WAITS: Final = ApprovalNeeded.exit_code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from functools import partial
 from typing import Final, cast
 
 import click
@@ -37,8 +36,10 @@ def list_(called: VerbCall, given: dict[str, object]) -> int:
     if "document" in given and (others := given_options("limit", "scope", "pinned")):
         raise click.UsageError(f"{others[0]} is for the list; DOCUMENT is shown as a whole.")
     found = ask_for(called, MEMORIES, given)
-    listing = partial(listing_text, pinned="pinned" in given, scope=str(given.get("scope") or ""))
-    called.answer(found, whole_text if "parts" in found else listing)
+    pinned, scope = "pinned" in given, str(given.get("scope") or "")
+    called.answer(
+        found, lambda told: whole_text(told) if "parts" in told else listing_text(told, pinned=pinned, scope=scope)
+    )
     return 0
 
 

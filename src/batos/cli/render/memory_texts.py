@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from batos.memory.text_units import head_within
-from batos.terminal.console import Console, count_text, size
+from batos.terminal.console import Console, count_text, local_time, size, title_with_path
 from batos.terminal.layout import plain, wrap
-from batos.terminal.short_names import local_time, title_with_path
 from batos.verbs.memory_verbs import standing_text
 
 #: Files that were skipped and are told one by one.

@@ -20,7 +20,7 @@ from batos.protocol.mission_documents import (
 )
 from batos.terminal.console import count_text, size
 from batos.terminal.layout import wrap
-from batos.verbs.learnt_texts import learnt_lines, ran_lines
+from batos.verbs.method_verbs import learnt_lines, ran_lines
 
 #: The columns before a line's text.
 _MARGIN = 9

@@ -29,9 +29,8 @@ from batos.protocol.errors import AnswerCut, ApprovalNeeded, BatosError, Decisio
 from batos.protocol.evidence_documents import CitationDocument
 from batos.protocol.mission_documents import MissionDocument, PlacementDocument, ProvenanceDocument, RouteDocument
 from batos.protocol.wire_messages import mission_error
-from batos.terminal.console import Console, count_text
-from batos.terminal.short_names import moment_text, title_with_path
-from batos.verbs.learnt_texts import learning_line, learnt_lines
+from batos.terminal.console import Console, count_text, moment_text, title_with_path
+from batos.verbs.method_verbs import learning_line, learnt_lines
 from batos.verbs.mission_verbs import ended_text
 
 #: Characters of a quotation in a footnote, and how many of one document are shown.

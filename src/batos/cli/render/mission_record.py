@@ -12,10 +12,9 @@ from batos.protocol.errors import NotFound
 from batos.protocol.evidence_documents import FocusDocument, PromptDocument
 from batos.protocol.image_documents import ConversationPage, WhyNode
 from batos.protocol.mission_documents import MissionDocument, ProvenanceDocument, StateDocument
-from batos.terminal.console import count_text
+from batos.terminal.console import count_text, local_time, moment_text
 from batos.terminal.layout import cut, lay_out, reveal, table, wrap
-from batos.terminal.short_names import local_time, moment_text
-from batos.verbs.learnt_texts import learnt_lines, ran_lines
+from batos.verbs.method_verbs import learnt_lines, ran_lines
 
 #: The question of a mission that was erased, as the image has it.
 ERASED: Final = "[erased]"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from batos import private_files
+from batos import home_folder
 from batos.cli.command_line import DefaultVerb, file_names, given_name
 from batos.cli.verb_options import VerbCall, common
 from batos.client import addresses
@@ -133,7 +133,7 @@ def _http_key(called: VerbCall, name: str) -> int:
 
 def _write(settings: Settings, target: Path, key: KeyFile) -> None:
     try:
-        private_files.write(target.absolute(), key.text(), new=True)
+        home_folder.write(target.absolute(), key.text(), new=True)
     except OSError as error:
         Keyring(settings.home).revoke(key.name)
         raise UsageError(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import structlog
 
-from batos import __version__
 from batos.agency.records import effect_records, schedule_records
 from batos.cli import user_unit
 from batos.cli.verb_options import VerbCall, common, run
@@ -33,6 +32,7 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.server.zmq.server import Places, Server
 from batos.uvm import UVM, Seams, open_uvm
+from batos.version import __version__
 
 if TYPE_CHECKING:
     from batos.server.http.http_door import HttpDoor

@@ -16,9 +16,8 @@ from batos.protocol.image_documents import CountsDocument, ErasureLine, NodeLine
 from batos.protocol.motion_documents import HeartbeatDocument, RatesDocument, RateSpan, RateWindow
 from batos.protocol.server_documents import JobLine
 from batos.protocol.wire_messages import error_of
-from batos.terminal.console import count_text, duration_text, size
+from batos.terminal.console import count_text, duration_text, local_time, short, size
 from batos.terminal.layout import table
-from batos.terminal.short_names import local_time, short
 from batos.verbs.motion_verbs import alarm_text
 from batos.verbs.server_verbs import STATUS
 

@@ -19,9 +19,8 @@ from batos.cli.verb_options import VerbCall, common, run
 from batos.image.ids import utc_now
 from batos.protocol.errors import BriefError, Refused, UsageError
 from batos.protocol.motion_documents import TrainingReport
-from batos.terminal.console import count_text, size
+from batos.terminal.console import count_text, local_time, size
 from batos.terminal.layout import plain, table
-from batos.terminal.short_names import local_time
 
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 #: The files of a home that an export has beside image and journal.

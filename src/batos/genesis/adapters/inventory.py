@@ -10,7 +10,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any, Literal, NamedTuple
 
-from batos import private_files
+from batos import home_folder
 
 Kind = Literal["peft", "gguf"]
 
@@ -201,7 +201,7 @@ class Digests:
                  if key in self._wanted and is_settled(seen)}  # fmt: skip
         text = json.dumps({"v": 1, "files": files}, indent=1)
         try:
-            private_files.write_shared(self._path, text)
+            home_folder.write_shared(self._path, text)
         except OSError:
             return
         self._changed = False

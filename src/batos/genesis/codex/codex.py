@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from batos import private_files
+from batos import home_folder
 from batos.genesis.codex import rules, value_checks
 from batos.genesis.codex.declarations import AbsentObject, IntentText
 from batos.genesis.codex.key_lines import KeyPath
@@ -240,7 +240,7 @@ def install(folder: Path) -> list[str]:
         copied = [name for name in _file_names() if not is_there(folder / name)]
         texts = read_shipped() if copied else {}
         for name in copied:
-            private_files.write_shared(folder / name, texts[name])
+            home_folder.write_shared(folder / name, texts[name])
     except OSError as error:
         remedy = "Make it a folder that you may write, with room on its disk."
         raise CodexError(f"the codex cannot be put there: {error.strerror}", file=str(folder), remedy=remedy) from error
@@ -263,7 +263,7 @@ def choose_model(folder: Path, profile: str, name: str) -> None:
     changed, count = _DEFAULT_MODEL.subn(lambda _: f"default_model = {json.dumps(name)}", text)
     if count != 1:
         raise CodexError("there is no line of `default_model` to write into", file=str(path), remedy="Add one.")
-    private_files.write_shared(path, changed)
+    home_folder.write_shared(path, changed)
 
 
 def _file_names() -> tuple[str, ...]:

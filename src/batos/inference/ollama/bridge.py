@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import httpx
@@ -99,9 +98,7 @@ class Bridge:
         self._ready()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_raised: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:

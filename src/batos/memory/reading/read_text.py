@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias
 
-from batos import file_kinds
+from batos.protocol.brief import no_text
 
 #: A text of its own, or a part of a conversation.
 ReadKind: TypeAlias = Literal["document", "turn"]
@@ -194,7 +194,7 @@ def format_of(name: str, head: bytes) -> Format | str:
         return sure
     if head.startswith((b"PK\3\4", b"PK\5\6")):
         return "chats" if ending == ".zip" else "archive"
-    if (known := file_kinds.no_text(name, head)) is not None:
+    if (known := no_text(name, head)) is not None:
         return f"it is {known[0]}, not a text" + (f": `{known[1]}`" if known[1] else "")
     looks = "notebook" if _NOTEBOOK.match(head) else _ENDINGS.get(ending) or _looks_like(head, ending)
     if looks is None and b"\0" in head:

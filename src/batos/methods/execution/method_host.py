@@ -26,9 +26,9 @@ from batos.methods.execution.resolution import (
     ToIntent,
     ToMethod,
     resolve,
+    summon,
 )
-from batos.methods.execution.summoning import summon
-from batos.methods.execution.usage import interpret_intent
+from batos.methods.execution.scoring import interpret_intent
 from batos.methods.execution.write_buffer import BufferedSlot, Data, WriteBuffer, data_of
 from batos.minds import look_ups, provenance
 from batos.minds.calls import questions

@@ -17,7 +17,7 @@ from batos.methods.execution.compiling import program_of
 from batos.methods.execution.method_host import MethodHost
 from batos.methods.execution.receiver_view import View
 from batos.methods.execution.resolution import Invocation, InvocationResult, ToMethod
-from batos.methods.execution.usage import record_method
+from batos.methods.execution.scoring import record_method
 from batos.methods.execution.write_buffer import Data, WriteBuffer, describe_type
 from batos.minds.calls.decisions import QUOTE
 from batos.minds.context import MethodCell, MindContext

@@ -261,7 +261,7 @@ def _check_text(name: str, value: object, most: int, selector: str = "index_docu
     return value
 
 
-def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def bind_arguments(shape: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, object]) -> dict[str, Any]:
     """Bind the arguments to the parameters of `shape`. Raises: ObjectError: they do not fit."""
     signature = inspect.signature(shape)
     try:

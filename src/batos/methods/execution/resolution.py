@@ -1,12 +1,13 @@
-"""The choice of what answers a message: an invocation of a method, installed or made now, or of an intent."""
+"""The choice of what answers a message: a method, installed or made now, an object that is made first, or an intent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from batos.gate.evidence_index import Citation
+from batos.image import roots
 from batos.memory.evidence import Evidence
 from batos.methods.execution.write_buffer import Data, WriteBuffer
 from batos.minds import context_building
@@ -357,3 +358,25 @@ class InvocationResult:
     trust: str = "model"
     #: CPU seconds in the method itself.
     seconds: float = 0.0
+
+
+class Appeared(Exception):
+    """Raised when the object exists now, but not in this mission's snapshot: the mission starts again."""
+
+
+async def summon(context: MindContext, name: str, intent: Intent) -> NoReturn:
+    """Make the object of this intent, unless another mission has made it meanwhile; then raise Appeared. Never returns.
+
+    Nothing else could answer a message to it, so the intent is never interpreted.
+
+    Raises: Appeared: the object exists now. GenerationFailed, CovenantViolation: the object was not made, or policy
+    forbids it. ApprovalNeeded: a person has to approve the object, once for all its methods.
+    """
+    holder = context.mission.root[roots.TOOLS]
+    if context.io.methods.generator is None or context.mind.policy.install == "never":
+        raise GenerationFailed(
+            f"{name} is declared and does not exist, and policy lets nothing be made",
+            remedy="Ask with `--install now` or `--install ask`.",
+        )
+    await context.io.methods.generator.method_for(context.strict(), holder, FoundSlot(holder, intent, 0), name)
+    raise Appeared(name)

@@ -22,7 +22,7 @@ from batos.inference.canonical import canonical
 from batos.inference.journal import Journal
 from batos.inference.schema import Decision
 from batos.inference.session import Session, Thinks
-from batos.inference.vram.shared_card import SharedCard
+from batos.inference.vram.call_scheduler import SharedCard
 from batos.methods.generation import dialogue, lean_request
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.described_methods import BY_DESCRIPTION, ExampleDialogue, draft, operation_of

@@ -21,9 +21,8 @@ from batos.guardian.parsing import parse
 from batos.guardian.policy import SHIPPED
 from batos.guardian.verdict import Verdict
 from batos.methods.generation import method_checks as checking
-from batos.methods.generation import spoken_prompts
 from batos.methods.generation.coder_replies import beside, wish_checks
-from batos.methods.generation.fault_lines import fault_lines, missing_return
+from batos.methods.generation.fault_lines import complete_prompt, fault_lines, missing_return
 from batos.methods.generation.method_checks import REPLY, Check, Rehearsal, ScriptedHost, display
 from batos.methods.generation.method_spec import MethodSpec
 from batos.methods.generation.written_source import read_source
@@ -205,7 +204,7 @@ class Trial:
         Text that a facet or protocol is sent, and its intent, are put into its prompt where the model left them out.
         """
         read = await asyncio.to_thread(read_source, text, self.wanted.selector, self.wanted.signature)
-        read = spoken_prompts.complete(read, self.wanted)
+        read = complete_prompt(read, self.wanted)
         verdict = await self._audit(read.source)
         found = [
             *await self._fault_lines(read.source, verdict),

@@ -16,8 +16,9 @@ from batos.image.image import LivingImage
 from batos.image.records import Lineage
 from batos.image.roots import Root
 from batos.image.writer import Telling
+from batos.methods.execution import scoring
 from batos.methods.execution.compiling import program_of
-from batos.methods.lifecycle import method_reports, scoring
+from batos.methods.lifecycle import method_reports
 from batos.methods.lifecycle.method_reports import MethodReader
 from batos.objects.method import Method
 from batos.objects.prototype import UvmObject

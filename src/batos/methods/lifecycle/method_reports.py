@@ -12,7 +12,7 @@ from batos.image import ownership, roots
 from batos.image.readable import ReadableImage
 from batos.image.records import Lineage
 from batos.image.roots import Root
-from batos.methods.lifecycle import scoring
+from batos.methods.execution import scoring
 from batos.objects.method import Intent, Method
 from batos.objects.mirror import as_json
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, reference

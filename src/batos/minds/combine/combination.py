@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from batos.gate import languages
 from batos.gate.ground import Ground
 from batos.genesis.codex.declarations import fold
-from batos.inference.asked_schema import AskedSchema
+from batos.inference.decide import AskedSchema
 from batos.memory.exchanges import NOTHING_NEAR
 from batos.memory.search.recall import focus
 from batos.minds import answers_by_rule, prompt

@@ -29,7 +29,7 @@ from batos.minds.tools.question_forms import (
     form_of,
     properties_of,
 )
-from batos.protocol.answer_schemas import find_faults
+from batos.protocol.brief_checks import find_faults
 
 #: Meanings that name where to look.
 SOURCES: Final = ("encyclopedia", "web", "news", "note")

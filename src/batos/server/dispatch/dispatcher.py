@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from batos import __version__
 from batos.client.pending import OnAcknowledged, OnEvent
 from batos.concurrency.threads import LongWork
 from batos.genesis import budget_check
@@ -36,7 +35,7 @@ from batos.protocol.server_documents import (
     ShownBudget,
     StatusDocument,
 )
-from batos.protocol.wire_messages import PIECE_BYTES
+from batos.protocol.wire_messages import PIECE_BYTES, StrictModel
 from batos.server.dispatch import (
     background_genesis,
     erasing,
@@ -69,8 +68,8 @@ from batos.verbs.mission_verbs import (
     SUBMIT,
     WAIT,
     AttachArgs,
+    MissionArgs,
     SendArgs,
-    SteerArgs,
     SubmitArgs,
     WaitArgs,
 )
@@ -81,10 +80,10 @@ from batos.verbs.server_verbs import (
     PACK,
     STATUS,
     GenesisArgs,
-    HelloArgs,
     PackArgs,
     StatusArgs,
 )
+from batos.version import __version__
 
 if TYPE_CHECKING:
     from batos.server.dispatch.background_genesis import BackgroundGenesis
@@ -338,7 +337,7 @@ class Dispatcher:
 
     # -- reading
 
-    async def _hello(self, _given: HelloArgs, *_told: object) -> HelloDocument:
+    async def _hello(self, _given: StrictModel, *_told: object) -> HelloDocument:
         limits = LimitsDocument(
             message_bytes=wire_messages.MESSAGE_BYTES, depth=wire_messages.DEPTH, piece_bytes=PIECE_BYTES,
             attachment_bytes=self.uvm.settings.attachment_bytes,
@@ -360,11 +359,11 @@ class Dispatcher:
     # -- steering
 
     async def _steer(
-        self, how: Callable[[str], Coroutine[Any, Any, MissionDocument]], given: SteerArgs
+        self, how: Callable[[str], Coroutine[Any, Any, MissionDocument]], given: MissionArgs
     ) -> MissionDocument:
         return await self._run_shielded(how(await self._reader.mission_id(given)))
 
-    async def _cancel(self, given: SteerArgs, *_told: object) -> MissionDocument:
+    async def _cancel(self, given: MissionArgs, *_told: object) -> MissionDocument:
         try:
             return await self._steer(self.uvm.missions.cancel, given)
         except NotFound:

@@ -28,8 +28,8 @@ from batos.verbs.effect_verbs import (
     GRANTS_ADD,
     GRANTS_REVOKE,
     EffectsSettleArgs,
+    GrantArgs,
     GrantsAddArgs,
-    GrantsRevokeArgs,
 )
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class EffectChanges:
 
         return await self._shield(self._uvm.image.shared.apply(change))
 
-    async def _revoke(self, given: GrantsRevokeArgs, *_told: object) -> RevokedGrant:
+    async def _revoke(self, given: GrantArgs, *_told: object) -> RevokedGrant:
         def change(root: Root) -> RevokedGrant:
             gone = effect_records.revoke_capability(root, given.name, given.user)
             if own_slots(gone).get(tools.DECLARES):

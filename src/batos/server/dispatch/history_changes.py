@@ -24,7 +24,7 @@ from batos.image.roots import Root
 from batos.missions.mission_events import EventRelay
 from batos.protocol.brief import File
 from batos.protocol.errors import Refused
-from batos.protocol.history_documents import DreamLine, RedonePage, UndonePage
+from batos.protocol.memory_documents import DreamLine, RedonePage, UndonePage
 from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.trial_documents import SlotLineage
 from batos.records.redefinitions import ChangeOrigin
@@ -38,9 +38,8 @@ from batos.verbs.history_verbs import (
     REDO,
     REPLAY,
     UNDO,
-    DreamDropArgs,
+    DreamArgs,
     DreamNewArgs,
-    DreamPromoteArgs,
     RedoArgs,
     ReplayArgs,
     UndoArgs,
@@ -94,13 +93,13 @@ class Dreaming:
         after = await self._copies.ask(question, EventRelay(on_event, on_acknowledged, follow=given.follow))
         return {**after, "replay": await asyncio.to_thread(copies.compare, before, after, self._uvm.journal)}
 
-    async def _promote(self, given: DreamPromoteArgs, *_told: object) -> MissionDocument:
+    async def _promote(self, given: DreamArgs, *_told: object) -> MissionDocument:
         uvm = self._uvm
         dream = await asyncio.to_thread(dreams.read, uvm.image, given.dream, given.user)
         await self._shield(promotion.promote(promotion_parts(uvm), dream))
         return await asyncio.to_thread(uvm.readings.mission, dream["mission"])
 
-    async def _drop(self, given: DreamDropArgs, *_told: object) -> DreamLine:
+    async def _drop(self, given: DreamArgs, *_told: object) -> DreamLine:
         dream = await asyncio.to_thread(dreams.read, self._uvm.image, given.dream, given.user)
         await self._shield(promotion.drop(self._uvm.image, dream))
         return {**dreams.line_of(dream), "state": "dropped"}

@@ -28,6 +28,7 @@ from batos.protocol.memory_documents import (
     UnfoldedPage,
     UnreadLine,
 )
+from batos.protocol.wire_messages import StrictModel
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.server.dispatch.reads import Reader, no_vectors
 from batos.server.dispatch.sent_files import OwnedPlace, SentFiles, contents_of
@@ -48,7 +49,6 @@ from batos.verbs.memory_verbs import (
     FORGET,
     RECALL,
     REMEMBER,
-    EmbedMemoriesArgs,
     ForgetArgs,
     RecallArgs,
     RememberArgs,
@@ -131,7 +131,7 @@ class MemoryChanges:
         fact = FactKey(given.key or "", supersedes, tuple(given.depends_on))
         return fact_of(_typed_text(given, given.text, user, scope), fact)
 
-    async def _embed_memories(self, _given: EmbedMemoriesArgs, on_event: OnEvent, *_told: object) -> EmbeddedPage:
+    async def _embed_memories(self, _given: StrictModel, on_event: OnEvent, *_told: object) -> EmbeddedPage:
         def tell(state: BackfillState) -> None:
             on_event(MEMORY_VECTORS.name, MemoryVectors(model=state.model, missing=state.missing))
 

@@ -13,11 +13,7 @@ from batos.image import roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.protocol.errors import BriefError, Refused
-from batos.protocol.motion_documents import (
-    HeartbeatDocument,
-    OutcomeAct,
-    RatedPage,
-)
+from batos.protocol.motion_documents import HeartbeatDocument, OutcomeAct, RatedPage
 from batos.protocol.trial_documents import SelfAuditDocument
 from batos.records import outcomes
 from batos.records.outcomes import NotedAct

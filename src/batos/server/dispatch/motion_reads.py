@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from batos.autotelic import entropy_days, sealed_figures, slot_values, trials
+from batos.autotelic import entropy_days, slot_values, trial_asking, trials
 from batos.autotelic.trial_asking import read_examples
 from batos.image import ids, roots
 from batos.image.roots import Root
@@ -55,7 +55,7 @@ def list_trials(root: Root, given: TrialsArgs) -> TrialPage:
     standing = trials.list_by_state(root, *trials.STANDING) if names else []
     shown = [trials.document(root, name) for name in names[: given.limit]]
     false = round(trials.expect_false(root), 2) if standing else 0.0
-    sealed = sealed_figures.list_figures(root)[:_SEALED]
+    sealed = trial_asking.list_figures(root)[:_SEALED]
     return {"trials": shown, "tried": len(names), "kept": len(standing), "false": false, "sealed": sealed}
 
 

@@ -10,10 +10,8 @@ from batos.agency.lookup import by_name
 from batos.approvals import documents
 from batos.history import as_of, dreams, why_sentences
 from batos.history.as_of import Moment, PastReadings
-from batos.history.why_effects import explain_effect
-from batos.history.why_memories import explain_memory
 from batos.history.why_missions import explain_mission
-from batos.history.why_nodes import Asking
+from batos.history.why_nodes import Asking, explain_effect, explain_memory
 from batos.history.why_sentences import explain_redefined, explain_slot, explain_trial
 from batos.image import ids
 from batos.image.ids import iso
@@ -27,9 +25,8 @@ from batos.memory.search.recollection import RecallView
 from batos.missions.readings import Readings
 from batos.protocol.effect_documents import EffectList
 from batos.protocol.errors import BriefError, NotFound
-from batos.protocol.history_documents import DreamDiff
 from batos.protocol.image_documents import ConversationPage, InspectedDocument, RootNames, WhyNode
-from batos.protocol.memory_documents import DatedMemory, MemoriesPage, RecalledPage
+from batos.protocol.memory_documents import DatedMemory, DreamDiff, MemoriesPage, RecalledPage
 from batos.protocol.method_documents import (
     ApprovalDocument,
     ApprovalList,
@@ -42,7 +39,7 @@ from batos.server.dispatch import lending, motion_reads, scheduling
 from batos.server.dispatch.handling import Handler, bind
 from batos.verbs.approval_verbs import APPROVALS, ApprovalsArgs
 from batos.verbs.effect_verbs import EFFECTS, GRANTS, GRANTS_QUERIES, GRANTS_SHOW, EffectsArgs
-from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamDiffArgs
+from batos.verbs.history_verbs import DREAM_DIFF, DREAM_LIST, DreamArgs
 from batos.verbs.memory_verbs import MEMORIES, RECALL, MemoriesArgs, RecallArgs
 from batos.verbs.method_verbs import (
     METHOD_HISTORY,
@@ -260,7 +257,7 @@ class Reader:
         mission = None if given.mission is None else self._of.resolve_mission(given.mission, given.user)
         return {"effects": self._of.effects(given.limit, mission, given.user)}
 
-    async def _differences(self, given: DreamDiffArgs, *_told: object) -> DreamDiff:
+    async def _differences(self, given: DreamArgs, *_told: object) -> DreamDiff:
         dream = await self.read(dreams.read, self._of.image, given.dream, given.user)
         return await self.read(dreams.find_differences, self._of.image, dream)
 

@@ -21,8 +21,7 @@ from batos.image.roots import Root
 from batos.missions.readings import Readings
 from batos.objects.prototype import own_slots
 from batos.protocol import brief
-from batos.protocol.errors import BriefError
-from batos.protocol.schedule_documents import (
+from batos.protocol.effect_documents import (
     AddedSchedule,
     InboxEntry,
     InboxPage,
@@ -33,6 +32,7 @@ from batos.protocol.schedule_documents import (
     SchedulePage,
     ScheduleWork,
 )
+from batos.protocol.errors import BriefError
 from batos.server.dispatch.handling import Handler, Shield, bind
 from batos.uvm import UVM
 from batos.verbs.schedule_verbs import (

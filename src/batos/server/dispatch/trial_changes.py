@@ -8,11 +8,10 @@ from functools import partial
 from typing import TypeAlias
 
 from batos.autotelic import item_store, slot_values, trial_verdicts, trials
-from batos.autotelic.item_questions import QuestionWriter
+from batos.autotelic.item_makers import QuestionWriter
 from batos.autotelic.item_store import ItemStore
 from batos.autotelic.model_missions import ModelMissions
-from batos.autotelic.sealed_figures import SealedQuestions
-from batos.autotelic.trial_asking import parts_of
+from batos.autotelic.trial_asking import SealedQuestions, parts_of
 from batos.autotelic.trial_nights import Trials
 from batos.genesis.budget_check import list_other_models
 from batos.history.copies import PastQuestions

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batos.client import addresses
-from batos.disk_full import disk_full, no_room
+from batos.home_folder import disk_full, no_room
 from batos.image.ownership import is_guest
 from batos.protocol.errors import BriefError, Busy, ImageError
 from batos.protocol.server_documents import SentPiece

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from batos import __version__
 from batos.minds.context_building import persona_of, thinking_of
 from batos.protocol.errors import NotFound, Refused
 from batos.server.http.client_missions import ClientMissions
@@ -18,6 +17,7 @@ from batos.server.http.http_exchange import Exchange
 from batos.server.http.ollama_chat import model_of, now
 from batos.server.http.openai_chat import embed, read_texts
 from batos.server.http.sent_messages import clean
+from batos.version import __version__
 
 #: The version whose wire is spoken here; ours is in a header.
 _WIRE: Final = "0.33.0"
