@@ -11,9 +11,8 @@ from typing import Any
 from tests.waiting import HANG
 
 from batos.cell.cell import Cell, MethodCall, Outcome
-from batos.cell.host import CellLimits, MessageAnswer, RaisedError, Writes
 from batos.cell.program import Program, prepare
-from batos.cell.values import Ref
+from batos.cell.values import CellLimits, MessageAnswer, RaisedError, Ref, Writes
 
 Answer = Callable[..., Awaitable[Any]]
 #: The limits that ship, but for those of time: a worker may be as slow as it likes.

@@ -12,14 +12,14 @@ from typing import TypeVar
 
 from batos.config import Settings
 from batos.genesis import adapter_check, persona_models
-from batos.genesis.adapters import repository
+from batos.genesis.adapters import inventory as repository
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory, Digests, FileMark, mark
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.plan import Plan, compare
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.image.roots import Root
 from batos.protocol.errors import ImageError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from batos.genesis import graph, measuring, persona_models
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
-from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.codex.declarations import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.genesis.plan import Plan, with_deletions
 from batos.image import guards, roots

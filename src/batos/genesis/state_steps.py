@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeGuard, cast
 
-from batos.genesis.codex.graph_names import state_slot
+from batos.genesis.codex.declarations import state_slot
 from batos.memory import thresholds
 from batos.objects.prototype import UvmObject, lookup
 from batos.protocol.brief import Combine

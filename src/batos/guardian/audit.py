@@ -15,10 +15,9 @@ from batos.guardian.covenant.effects import TooIntricate
 from batos.guardian.covenant.statements import StatementFlow
 from batos.guardian.forms import Forms
 from batos.guardian.parsing import parse
-from batos.guardian.policy import SHIPPED, GuardianPolicy
+from batos.guardian.policy import SHIPPED, GuardianPolicy, SlotUse, SourceFault, Verdict
 from batos.guardian.tidying import marking
 from batos.guardian.tidying.tidy import find_method, tidy
-from batos.guardian.verdict import SlotUse, SourceFault, Verdict
 
 #: The declaration of another encoding (PEP 263), which Python reads in the first two lines.
 _COOKIE: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")

@@ -6,8 +6,8 @@ import ast
 from typing import Any
 
 from batos.guardian.name_uses import Uses
+from batos.guardian.parsing import MODULES, Scope
 from batos.guardian.policy import GuardianPolicy
-from batos.guardian.walking import MODULES, Scope
 
 #: Modules with functions that change what they are given.
 MODULES_THAT_CHANGE = frozenset({"bisect", "heapq", "operator", "random"})

@@ -9,7 +9,7 @@ import string
 from typing import Final
 
 from batos.guardian import parsing
-from batos.guardian.walking import ALLOWED, MISSING, Scope, Walk
+from batos.guardian.parsing import ALLOWED, MISSING, Scope, Walk
 
 _FORMATTER: Final = string.Formatter()
 #: An annotation in quotes.

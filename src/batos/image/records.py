@@ -198,8 +198,8 @@ class Lineage(Persistent):
     `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
     1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
     while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot, counted from 1,
-    and `ledger` every use (records/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
-    those of the active revision when it became active: what came before is not held against it twice.
+    and `ledger` every use (records/outcomes.py); both are append-only. `totals` are the ledger's sums by revision,
+    `since` those of the active revision when it became active: what came before is not held against it twice.
     """
 
     def __init__(self, holder: UvmObject, selector: str, intent: Intent) -> None:

@@ -21,7 +21,6 @@ from batos.memory.indexes.postings import Entry, words_beside
 from batos.memory.known_texts import GivenContent, Incoming, SortedTexts, remembered_line
 from batos.memory.passages import document_chunks
 from batos.memory.records import (
-    forgotten_turns,
     memories_set_aside,
     memory_places,
     memory_records,
@@ -238,7 +237,7 @@ class DocumentStore:
             def change(root: Root) -> ForgottenPage:
                 found = [each for name in named for each in memory_records.find_documents(root, name, user)]
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
-                out = forgotten_turns.take_out(root, found, user or "", iso(self._clock()))
+                out = memory_wordings.take_out(root, found, user or "", iso(self._clock()))
                 names = {own_slots(each)["name"]: each for each in found}
                 for mission in out.missions:
                     of_turn = memory_records.documents_of_mission(root, mission, user)

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from persistent import Persistent
 
-from batos.objects.containers import DEEPEST
-from batos.objects.method import Intent, Method, Primitive
+from batos.objects.method import DEEPEST, Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, parents_of, reference
 from batos.protocol.image_documents import MirroredObject
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 from persistent import Persistent
 
-from batos.objects.containers import copy_owned
-from batos.objects.method import Behaviour, Intent, Method, Primitive
+from batos.objects.method import Behaviour, Intent, Method, Primitive, copy_owned
 from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 #: Where the parents stand in the state, beside the slots.

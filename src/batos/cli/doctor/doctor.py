@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import MessageAnswer
 from batos.cell.program import prepare
+from batos.cell.values import MessageAnswer
 from batos.cli.doctor import home_checks, look_up_checks, residency
 from batos.config import Settings
 from batos.conversations import compaction
@@ -23,7 +23,7 @@ from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
 from batos.image import roots
-from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.readable import ReadOnlyPair, is_there, open_read_only
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
 from batos.image.unclean_close import cuttings

@@ -25,8 +25,7 @@ from batos.guardian.covenant.abstract_values import (
     reachable,
 )  # fmt: skip
 from batos.guardian.forms import Forms
-from batos.guardian.policy import GuardianPolicy
-from batos.guardian.verdict import SourceFault
+from batos.guardian.policy import GuardianPolicy, SourceFault
 
 _MARK_FIRST: Final = "write `self._p_changed = True` before the message: its receiver may read the change"
 _FOREIGN: Final = "send that object a message that asks for the change, or change a copy: `list(...)`, `dict(...)`"
