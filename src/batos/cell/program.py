@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from batos.cell.lowering.statement_lowering import (
     MARKER,
@@ -23,33 +23,13 @@ from batos.cell.lowering.statement_lowering import (
 from batos.cell.lowering.waiting import LATER, lower_generators, lower_waiting
 from batos.cell.prelude import BUILTINS, PreludeNames, epilogue, prelude, short
 from batos.guardian.parsing import parse
-from batos.guardian.policy import SHIPPED
+from batos.guardian.policy import SHIPPED, SlotUse
 from batos.guardian.tidying.tidy import tidy
 from batos.protocol.errors import MethodFailed
 
 #: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
 LONGEST: Final = 64 * 1024
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-class SlotNames(Protocol):
-    """The names of the receiver's slots that a method uses, exactly; the guardian's `SlotUse` is one."""
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """Return the slots that are read."""
-
-    @property
-    def writes(self) -> frozenset[str]:
-        """Return the slots that are assigned."""
-
-    @property
-    def mutates(self) -> frozenset[str]:
-        """Return the slots whose containers are changed in place."""
-
-    @property
-    def deletes(self) -> frozenset[str]:
-        """Return the slots that are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +58,7 @@ class Program:
     changes: frozenset[str]  # of these, what is read back
 
 
-def prepare(source: str, slots: SlotNames, selector: str = "") -> Program:
+def prepare(source: str, slots: SlotUse, selector: str = "") -> Program:
     """Prepare the program of one method. The result is cached.
 
     `selector` names the method if the source defines several functions; otherwise the last one is taken. A usual method

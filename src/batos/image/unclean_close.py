@@ -24,10 +24,6 @@ _PICKLE = b"\x80\x03"
 _STOP = b"."
 
 
-class _Foreign(ValueError):
-    """Bytes that `fsIndex.save` does not write."""
-
-
 def read_index(path: Path) -> tuple[int, fsIndex] | None:
     """Read ZODB's index file: return the position up to which it knows the database, and the index; None if it is not
     valid.
@@ -58,19 +54,19 @@ class _IndexReader:
             prefix, bucket = self._bytes(), self._bytes()
             self._expect(b"\x86" + _STOP)
             if len(prefix) != 6:
-                raise _Foreign("an index's key is six bytes")
+                raise ValueError("an index's key is six bytes")
             index._data[prefix] = fsBucket().fromString(bucket)
 
     def _take(self, size: int) -> bytes:
         taken = self._data[self._at : self._at + size]
         if len(taken) != size:
-            raise _Foreign("the index ends early")
+            raise ValueError("the index ends early")
         self._at += size
         return taken
 
     def _expect(self, expected: bytes) -> None:
         if self._take(len(expected)) != expected:
-            raise _Foreign("not what ZODB writes")
+            raise ValueError("not what ZODB writes")
 
     def _number(self) -> int:
         code = self._take(1)
@@ -78,14 +74,14 @@ class _IndexReader:
             return int.from_bytes(self._take(self._take(1)[0]), "little", signed=True)
         size = {b"K": 1, b"M": 2, b"J": 4}.get(code)
         if size is None:
-            raise _Foreign("not a number")
+            raise ValueError("not a number")
         return int.from_bytes(self._take(size), "little", signed=size == 4)
 
     def _bytes(self) -> bytes:
         code = self._take(1)
         size = {b"C": 1, b"B": 4}.get(code)
         if size is None:
-            raise _Foreign("not bytes")
+            raise ValueError("not bytes")
         return self._take(int.from_bytes(self._take(size), "little"))
 
 

@@ -73,10 +73,7 @@ def _events_in(words: Sequence[str], text: Text) -> Iterator[DatedSentence]:
 
 
 def _sentences(words: Iterable[str], text: Text, most: int = sys.maxsize) -> Iterator[tuple[str, int]]:
-    """Yield the sentences of the lines that have the first letters of all these words, each with its place in the file.
-
-    Raises: NotComputed: more than `most` lines have them.
-    """
+    """Yield the sentences of the lines that have the first letters of all these words, each with its place."""
     begins, tried = {each[:_TRIED] for each in words}, 0
     for line, start in iterate_lines(text):
         folded = fold(line) if len(line) <= _LONGEST else ""
@@ -94,10 +91,7 @@ def _has(text: str, words: Sequence[str]) -> bool:
 
 
 def _choose_date(sentence: str, words: Sequence[str], found: Sequence[dates.Day]) -> dates.Day:
-    """Return the date of the clause that has the words, or the only date of the sentence.
-
-    Raises: NotComputed: there are several.
-    """
+    """Return the date of the clause that has the words, or the only date of the sentence."""
     if len(found) == 1:
         return found[0]
     inner = [
@@ -183,10 +177,7 @@ def find(question: str, said: Sequence[Word], language: str, texts: Sequence[Tex
 
 
 def _read(question: str, said: Sequence[Word], language: str) -> _DayWish:
-    """Return the wish of a question; a part that names the day to count from says nothing else.
-
-    Raises: NotComputed: it asks for no day, or names several.
-    """
+    """Return the wish of a question; a part that names the day to count from says nothing else."""
     kinds = kinds_of(said, language)
     if not kinds & {"date", "deadline", "latest"} or kinds & {
         "count",

@@ -208,10 +208,7 @@ def _phrase(said: Sequence[Word], at: int, language: str, index: Index) -> tuple
 
 
 def _word(token: Word, kind: str, index: Index, cells: frozenset[tuple[int, str]]) -> Phrase:
-    """Return the meaning of a single word.
-
-    Raises: NotComputed: nothing is known of it.
-    """
+    """Return the meaning of a single word."""
     if token.figure is not None:
         return Phrase("number", token.raw, token=token)
     if columns := index.columns_of(token):

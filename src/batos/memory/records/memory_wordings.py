@@ -146,15 +146,7 @@ class _Words:
         return bool(said & self.numbers) or any(len(said & each) >= _SAID * len(each) for each in self.sentences)
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenTurns:
-    """The missions of turns that are shown no more, and the methods that were retired, as `object.selector`."""
-
-    missions: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-
-
-def take_out(root: Root, documents: Sequence[UvmObject], by: str, at: str) -> ForgottenTurns:
+def take_out(root: Root, documents: Sequence[UvmObject], by: str, at: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Take out of conversations the turns that memories were said in, and those beside them that say the same.
 
     Methods that hold such words are retired. Summaries of the conversations are made anew.
@@ -167,7 +159,7 @@ def take_out(root: Root, documents: Sequence[UvmObject], by: str, at: str) -> Fo
     named = {key: f"{own_slots(each.holder).get('name', '?')}.{each.selector}" for key, each in found.items()}
     revisions = [(key, each.active) for key, each in found.items()]
     why = Withdrawal(at, by, f"forgotten with {own_slots(documents[0])['name']}" if documents else "forgotten")
-    return ForgottenTurns(missions, tuple(named[key] for key, _, _ in memory_lineage.retire_all(root, revisions, why)))
+    return missions, tuple(named[key] for key, _, _ in memory_lineage.retire_all(root, revisions, why))
 
 
 def _active(root: Root) -> Iterator[tuple[str, Lineage]]:
