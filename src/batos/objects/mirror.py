@@ -29,11 +29,6 @@ class Mirror:
         """Return the object and everything it delegates to, in the order in which a message searches them."""
         return tuple(delegation(self._obj))
 
-    def defining_object(self, selector: str) -> UvmObject | None:
-        """Return the object whose slot answers the selector, or None."""
-        found = lookup(self._obj, selector)
-        return found.holder if found else None
-
     def source(self, selector: str) -> str | None:
         """Return the source of the method that answers the selector, or None if no method answers it."""
         found = lookup(self._obj, selector)

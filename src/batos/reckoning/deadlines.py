@@ -24,7 +24,6 @@ from batos.reckoning.tables import Text, iterate_lines
 
 _PART: Final = re.compile(r"[,;:.?!，；。？]\s*|\s(?:and|und|et|y|en|e)\s")
 _SAYING_NOTHING: Final = frozenset(("stop", "date", "deadline", "latest", "until", "from", "since", "not", "calendar"))
-_OTHER: Final = frozenset(("count", "long", "weekday", "which", "sum", "old", "first", "later", "clock"))
 _MARK: Final = re.compile(r"[,;:]\s")
 _UNITS: Final = ("day", "week", "month", "year")
 #: Lines at the head of a letter among which its own day stands, and other words of that line at most.

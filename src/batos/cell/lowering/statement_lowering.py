@@ -23,7 +23,6 @@ _FORBIDDEN: Final = frozenset(
 _NAMING: Final = (ast.Name, ast.Attribute, ast.alias, ast.arg, ast.keyword, ast.pattern, ast.ExceptHandler)
 #: The dialect's modules, and those that the interpreter knows beside them which reach nothing of the machine.
 MODULES: Final = frozenset({*SHIPPED.modules, "dataclasses", "time"})
-_FUNCTION: Final = ast.FunctionDef | ast.AsyncFunctionDef
 _SLOT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 _PROTECTED: Final = re.compile(r"guardian|^parents?$|doesnotunderstand")
 _KERNEL: Final = re.compile(

@@ -122,10 +122,6 @@ def _plain(style: str | None) -> str:
     return re.sub(r"\s+", "", style or "").lower()
 
 
-def _are_alike(ink: _Color, ground: _Color) -> bool:
-    return max(abs(a - b) for a, b in zip(ink, ground, strict=True)) < _ALIKE
-
-
 def _names(about: dict[str, str | None]) -> list[str]:
     named = [f"#{about['id']}"] if about.get("id") else []
     return [*named, *(f".{each}" for each in (about.get("class") or "").split())]

@@ -14,7 +14,7 @@ from batos.image.roots import Root
 from batos.memory.indexes import kinds
 
 if TYPE_CHECKING:
-    #: First number of each range to its last; ranges neither touch nor overlap: a million numbers in a row are one entry.
+    #: First number of each range to its last; ranges neither touch nor overlap: a million in a row are one entry.
     NumberRanges: TypeAlias = IOBTree[int]
 else:
     NumberRanges = IOBTree
