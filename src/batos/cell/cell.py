@@ -184,9 +184,7 @@ class MethodRun:
 
 @dataclass(frozen=True, slots=True)
 class MethodCall:
-    """A call of a method: the slots of the receiver that it names, the arguments, and the values of clock and random
-    seed.
-    """
+    """A call of a method: the slots of the receiver that it names, arguments, and values of clock and seed."""
 
     view: Mapping[str, Value]
     args: Sequence[Value] = ()

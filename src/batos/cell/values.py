@@ -217,9 +217,7 @@ class Host(Protocol):
         """
 
     async def read(self, of: Ref, slot: str) -> MessageAnswer:
-        """Read a slot of another object: plain data or a Ref. A missing slot is returned in `raised`, as
-        AttributeError.
-        """
+        """Read a slot of another object: plain data or a Ref; a missing one is an AttributeError in `raised`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,9 +170,7 @@ async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: GenesisDaemon) ->
 
 
 def version_faults(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFault, ...]:
-    """Return a fault for each adapter if this version of Ollama makes no models with adapters. Existing models still
-    work.
-    """
+    """Return a fault for each adapter if this version of Ollama makes no models with any; existing ones work."""
     numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2]), int(numbers[3])) <= LAST:
         return ()
@@ -259,9 +257,7 @@ def findings(
     codex: Codex,
     profile: str = "default",
 ) -> list[Finding]:
-    """Return the audit's findings on adapters: faults, the choice of each persona, missing choices, doubts and
-    costs.
-    """
+    """Return the audit's findings on adapters: faults, choices, missing choices, doubts and costs."""
     found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in inventory.faults]
     if not inventory.faults and inventory.adapters:
         count = len(inventory.adapters)

@@ -136,9 +136,7 @@ def _methods(root: Root) -> Finding:
 
 
 def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding:
-    """Check that the text in every prompt (rules, persona, longest template and intent) leaves half of it to the
-    mission.
-    """
+    """Check that the text in every prompt (rules, persona, longest template and intent) leaves half of it free."""
     options = codex.options_for(persona.name, profile)
     intents = (*persona.pillars, *persona.protocols)
     if graph.acting_forms(root).get(persona.name) == "lean":

@@ -95,9 +95,7 @@ def check_format(kept: Mapping[str, Any], what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PairingSide:
-    """The image's or the journal's part of the pairing: the id (None if there is none yet), and if it holds any
-    mission.
-    """
+    """The image's or the journal's part of the pairing: the id, if there is one, and if it holds any mission."""
 
     where: str
     pair: str | None
@@ -277,9 +275,7 @@ class ReadOnlyPair:
 
 
 def is_there(uri: str) -> bool:
-    """Test if there is a database to read. Only a file can be missing: for other storages this is True, and opening
-    tells.
-    """
+    """Test if there is a database to read; of storages other than files only opening tells: True."""
     path = storage.file_of(uri)
     return path is None or path.exists() or unclean_close.is_put_aside(path)
 

@@ -247,9 +247,7 @@ class Approval(Persistent):
         self.revision: int | None = None
 
     def word_at(self, at: str) -> ApprovalWord:
-        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired, even if not
-        marked so.
-        """
+        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired."""
         return "expired" if self.word == "asked" and self.until <= at else self.word
 
     def become(self, word: ApprovalWord, at: str | None, by: str | None, why: str | None) -> None:

@@ -230,9 +230,7 @@ class Publisher:
             return bool(roots.mission_record(root, mission).status.published)
 
     def _fold(self, root: Root, mission: str, at: str) -> list[Telling] | None:
-        """Apply a mission's contributions; return the calls to make after the commit, or None if it was published
-        before.
-        """
+        """Apply a mission's contributions; return the calls to make after the commit, None if published before."""
         _, status, thought = root[roots.MISSIONS][mission]
         if status.published:
             return None

@@ -315,9 +315,7 @@ def _current_intent(holder: UvmObject, selector: str, lineage: Lineage | None) -
 
 
 def _wish_of(lineage: Lineage, revision: int, standing: Intent) -> Intent:
-    """Return the intent that the slot gets back when this revision is retired; `standing` is the slot's
-    present intent.
-    """
+    """Return the intent that a slot, whose present one is `standing`, gets back when this revision is retired."""
     wanted = lineage.revisions[revision].provenance["intent"] if revision else None
     wishes: list[Intent | None] = [standing]
     for number in sorted(lineage.history, reverse=True):

@@ -208,9 +208,7 @@ class Router:
         self._left_alone_until = self._clock() + LEFT_ALONE
 
     def serves(self, embedder: Embedder | None) -> bool:
-        """Test if the router was made for this embedder. A missing embedder changes nothing, because it may
-        come back.
-        """
+        """Test if the router was made for this embedder; a missing one changes nothing, as it may come back."""
         return embedder is None or embedder.identity == self._made_for
 
     def scores(self, text: str, vector: Sequence[float] | None = None) -> dict[str, float]:

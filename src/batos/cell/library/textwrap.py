@@ -28,9 +28,7 @@ def wrap(
     break_long_words: bool = True,
     break_on_hyphens: bool = True,
 ) -> list[str]:
-    """Split a text into lines of at most `width` characters. A longer word is broken unless `break_long_words` is
-    False.
-    """
+    """Split a text into lines of at most `width` characters; longer words only if `break_long_words`."""
     if width <= 0:
         raise ValueError(f"invalid width {width!r} (must be > 0)")
     lines: list[str] = []

@@ -162,9 +162,7 @@ def _alpha(said: Mapping[str, object], wrong: Callable[[str, str, str], None]) -
 
 
 def _rslora_fault(said: Mapping[str, object]) -> tuple[str, str]:
-    """Return fault and remedy for rsLoRA, which divides alpha by the root of the rank; another alpha may be equal to
-    it.
-    """
+    """Return fault and remedy for rsLoRA, which divides alpha by the rank's root; another alpha may equal it."""
     alpha, rank = said.get("lora_alpha", 0), said.get("r", 0)
     what = "rank-stabilised LoRA divides alpha by the root of the rank, and the daemon divides by the rank"
     if _count(alpha) and _count(rank) and isqrt(rank) ** 2 == rank and not said.get("rank_pattern"):
@@ -274,9 +272,7 @@ def _pair(
 
 
 def _ranks(said: Mapping[str, object], pairs: tuple[TensorPair, ...], file: str, faults: AdapterFaults) -> None:
-    """Add a fault if the written rank is not that of the tensors. The daemon uses the tensors' own, so a pattern is
-    right.
-    """
+    """Add a fault if the written rank is not that of the tensors; the daemon uses theirs, so a pattern is right."""
     if said.get("rank_pattern"):
         return
     other = next((pair for pair in pairs if pair.rank != said["r"]), None)

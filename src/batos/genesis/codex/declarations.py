@@ -286,9 +286,7 @@ def _methods_of(operations: Iterable[Operation]) -> Iterator[ApiMethod]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Split a line after the closing bracket of its call; return the whole line and "" if the bracket is never
-    closed.
-    """
+    """Split a line after the closing bracket of its call; return the whole line and "" if there is none."""
     depth = 0
     for at, character in enumerate(line):
         depth += (character in "([{") - (character in ")]}")
