@@ -100,10 +100,7 @@ def encode(value: Value, what: str, limit: int) -> str:
 
 
 def check_length(text: str, what: str, limit: int) -> str:
-    """Return the text unchanged.
-
-    Raises: MethodFailed: the text has more than `limit` characters.
-    """
+    """Return the text unchanged. Raises: MethodFailed: the text has more than `limit` characters."""
     if len(text) > limit:
         raise MethodFailed(f"{what} has {len(text):,} characters as JSON, at most {limit:,} may cross")
     return text

@@ -69,10 +69,7 @@ class GuardianPolicy:
     kernel_pattern: re.Pattern[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute the derived fields once.
-
-        Raises: ConfigError: a pattern is not a regular expression.
-        """
+        """Compute the derived fields once. Raises: ConfigError: a pattern is not a regular expression."""
         derived: dict[str, object] = {
             "plain_methods": self.mutators.union(*self.methods.values()),
             "nodes": self.statements | self.expressions | self.parts,
@@ -124,10 +121,7 @@ def _bounds(table: Mapping[str, object]) -> SourceBounds:
 
 
 def load(text: str) -> GuardianPolicy:
-    """Read a policy from TOML text.
-
-    Raises: ConfigError: a field is missing or wrong; the error names the first.
-    """
+    """Read a policy from TOML text. Raises: ConfigError: a field is missing or wrong; the error names the first."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -120,20 +120,14 @@ def whole_day(meant: dates.Day, beside: Sequence[dates.Day], text: Text) -> date
 
 
 def only_reading(day: dates.Day) -> tuple[int, int, int]:
-    """Return the one way in which a date can be read.
-
-    Raises: Unclear: it is read in two ways.
-    """
+    """Return the one way in which a date can be read. Raises: Unclear: it is read in two ways."""
     if len(day.readings) != 1:
         raise Unclear("-".join(f"{part:02}" for part in each) for each in sorted(day.readings))
     return next(iter(day.readings))
 
 
 def make_date(year: int, month: int, day: int) -> date:
-    """Return a date.
-
-    Raises: NotComputed: there is no such day.
-    """
+    """Return a date. Raises: NotComputed: there is no such day."""
     try:
         return date(year, month, day)
     except ValueError as error:

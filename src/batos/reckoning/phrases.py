@@ -39,10 +39,7 @@ class Unclear(NotComputed):
 
 
 def choose_only(found: Sequence[Column]) -> Column:
-    """Return the only column of these.
-
-    Raises: Unclear: there are several. NotComputed: there is none.
-    """
+    """Return the only column of these. Raises: Unclear: there are several. NotComputed: there is none."""
     if len(found) != 1:
         raise Unclear(each.name for each in found) if found else NotComputed
     return found[0]

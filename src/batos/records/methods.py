@@ -298,10 +298,7 @@ def _refusal(candidate: Candidate, why: str, field: str) -> Refused:
 
 
 def _current_intent(holder: UvmObject, selector: str, lineage: Lineage | None) -> Intent:
-    """Return the intent that a method in this slot implements.
-
-    Raises: Refused: the slot has no intent.
-    """
+    """Return the intent that a method in this slot implements. Raises: Refused: the slot has no intent."""
     value = own_slots(holder).get(selector)
     if isinstance(value, Intent):
         return value

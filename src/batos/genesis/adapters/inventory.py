@@ -151,10 +151,7 @@ class FileMark(NamedTuple):
 
 
 def mark(path: Path) -> FileMark:
-    """Return the mark of a file or folder.
-
-    Raises: OSError: there is none.
-    """
+    """Return the mark of a file or folder. Raises: OSError: there is none."""
     found = path.stat()
     return FileMark(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
@@ -177,10 +174,7 @@ class Digests:
         self._changed = False
 
     def digest(self, path: Path) -> str:
-        """Return the digest of a file's present content.
-
-        Raises: OSError: the file cannot be read.
-        """
+        """Return the digest of a file's present content. Raises: OSError: the file cannot be read."""
         key = str(path.absolute())
         self._wanted.add(key)
         known = self._known.get(key)
