@@ -44,7 +44,7 @@ import structlog
 
 from batos.autotelic import entropy_days, levers, trial_verdicts, trials
 from batos.autotelic.levers import Lever, LeverKind
-from batos.genesis.adapters import inventory
+from batos.genesis.adapters import repository
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.brief import as_file
@@ -173,7 +173,7 @@ async def ask(uvm: UVM, text: str) -> None:
 def put_adapter(root: Root) -> None:
     """Put an adapter there, with the model that genesis would make of it."""
     slots = {"persona": "BABS", "name": "atlas", "digest": "0a1b", "present": True, "model": "batos-babs-atlas:1"}
-    own_slots(root["pLLM_obj"])[inventory.REPOSITORY]["BABS/atlas"] = UvmObject(slots)
+    own_slots(root["pLLM_obj"])[repository.REPOSITORY]["BABS/atlas"] = UvmObject(slots)
 
 
 async def promote_kinds(kinds: Sequence[LeverKind]) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batos.autotelic import levers, slot_kinds, slot_values
 from batos.autotelic.slot_values import SlotWrite
 from batos.genesis import graph, state_steps
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.declarations import state_slot

@@ -19,7 +19,7 @@ from batos.agency.records.effect_records import EffectData
 from batos.client import addresses
 from batos.config import Settings
 from batos.genesis import measuring
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.image.roots import Root, root_of
 from batos.inference.journal import canonical_bodies
 from batos.inference.ollama.bridge import Bridge

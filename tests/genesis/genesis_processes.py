@@ -23,7 +23,7 @@ from batos.cli import entry
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import persona_models
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.image.filestorage import SoundFileStorage
 from batos.image.image import Opening
 from batos.inference.ollama.bridge import Bridge

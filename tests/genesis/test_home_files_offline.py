@@ -11,7 +11,7 @@ from tests.genesis.stages import staged
 
 from batos.config import Settings
 from batos.genesis import home_files
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.genesis.daemon_listing import DaemonModels, look
 

@@ -13,7 +13,7 @@ from batos.autotelic import slot_values
 from batos.autotelic.slot_values import SlotWrite
 from batos.events import Events
 from batos.genesis import persona_models
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.image.past import kept_span, newest_commit, tid_of
 from batos.protocol.errors import PackedAway, Refused

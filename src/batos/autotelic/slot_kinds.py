@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from batos.autotelic import weights
 from batos.genesis import state_steps
-from batos.genesis.adapters import inventory
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import NONE
 from batos.genesis.codex import declarations, value_checks
 from batos.genesis.codex.codex import MOST_WORDS
@@ -114,7 +114,7 @@ def _check_words(_holder: UvmObject, slot: str, value: object) -> Value:
 
 def list_adapters(holder: UvmObject) -> tuple[str, ...]:
     """List the adapters of a persona that genesis made a model with, and NONE, which is its base without one."""
-    kept, persona = lookup(holder, inventory.REPOSITORY), own_slots(holder)["name"]
+    kept, persona = lookup(holder, repository.REPOSITORY), own_slots(holder)["name"]
     proxies = [] if kept is None else [own_slots(each) for each in kept.value.values()]
     made = (each for each in proxies if each["persona"] == persona and each["present"] and "model" in each)
     return (NONE, *sorted(each["name"] for each in made))

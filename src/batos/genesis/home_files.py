@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from batos.config import Settings
 from batos.genesis import adapter_check, persona_models
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory, Digests, FileMark, mark
 from batos.genesis.codex import codex as codices

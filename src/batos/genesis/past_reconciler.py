@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from batos.genesis import graph, persona_models
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.codex.declarations import prototype_name

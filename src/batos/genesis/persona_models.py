@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from batos import private_files
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.codex.codex import PILLARS, Codex
 from batos.genesis.codex.declarations import prototype_name

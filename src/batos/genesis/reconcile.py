@@ -12,7 +12,7 @@ from typing import TypeAlias
 from batos.config import Settings
 from batos.events import Events
 from batos.genesis import adapter_check, budget_check, graph, persona_models, provision
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import adapter_line_path, stage, tidy
 from batos.genesis.adapters.inventory import AdapterFault, AdapterInventory
 from batos.genesis.auditing import Auditing

@@ -60,20 +60,20 @@ class KernelStep:
     after: tuple[str, ...] = ()
 
 
-def _bound(told: Any) -> BoundRange:
+def _read_bound(told: Any) -> BoundRange:
     least, *others = told["allowed"]
     allowed = range(least, others[0] + 1) if isinstance(least, int) else (least, *others)
     return BoundRange(told["name"], told.get("default", thresholds.FOCUS_USUAL), allowed, told["what"])
 
 
-def _step(told: Any) -> KernelStep:
-    bounds = tuple(map(_bound, told.get("bounds", ())))
+def _read_step(told: Any) -> KernelStep:
+    bounds = tuple(map(_read_bound, told.get("bounds", ())))
     return KernelStep(told["name"], told["what"], bounds, "is_required" in told, tuple(told.get("after", ())))
 
 
 #: The steps of each working state, in the order in which they are taken unless the state was redefined.
 TABLE: Final[Mapping[str, tuple[KernelStep, ...]]] = {
-    state: tuple(map(_step, steps))
+    state: tuple(map(_read_step, steps))
     for state, steps in tomllib.loads(
         files(__package__).joinpath("state_steps.toml").read_text(encoding="utf-8")
     ).items()

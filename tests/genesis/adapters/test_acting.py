@@ -8,7 +8,7 @@ import pytest
 from tests.genesis.loras import gguf_adapter, lora
 from tests.genesis.stages import Stage, models_of
 
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.reconcile import Reconciler
 from batos.protocol.errors import AdapterError
 

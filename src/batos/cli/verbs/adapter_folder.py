@@ -8,8 +8,7 @@ from typing import Any
 from batos.cli.verb_options import VerbCall, run
 from batos.config import Settings
 from batos.genesis import adapter_check, home_files
-from batos.genesis.adapters import gguf_lora
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import gguf_lora, repository
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInventory
 from batos.genesis.codex.codex import Codex

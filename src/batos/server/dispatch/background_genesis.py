@@ -12,7 +12,7 @@ import structlog
 
 from batos.config import Settings
 from batos.genesis import adapter_check, home_files
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
 from batos.genesis.codex import codex as codices

@@ -12,7 +12,7 @@ from tests.genesis.loras import gguf_adapter, peft_adapter
 from ZODB.Connection import Connection
 
 from batos.genesis import graph
-from batos.genesis.adapters import inventory as repository
+from batos.genesis.adapters import repository
 from batos.genesis.adapters.folder import discover, in_use
 from batos.genesis.adapters.inventory import NONE, AdapterInventory
 from batos.genesis.codex.codex import Codex
