@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import CellLimits, MessageAnswer, Writes
 from batos.cell.program import Program, prepare
-from batos.cell.values import Ref
-from batos.guardian.verdict import SlotUse
+from batos.cell.values import CellLimits, MessageAnswer, Ref, Writes
+from batos.guardian.policy import SlotUse
 from batos.protocol.errors import CellKilled
 from report import Goal, report
 

@@ -28,7 +28,7 @@ from batos.agency.records import effect_records
 from batos.care import verification
 from batos.config import Settings
 from batos.history import record_chain
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.image.transactions import snapshot
 from batos.uvm import open_uvm
 from crash_world_side import CALL, Process, Serving, World

@@ -30,7 +30,7 @@ from typing import Any
 from batos.cell.cell import Cell
 from batos.cell.program import prepare
 from batos.guardian.audit import audit
-from batos.guardian.verdict import Verdict
+from batos.guardian.policy import Verdict
 from batos.protocol.errors import BatosError, CellKilled
 from guardian_side import Parent, World, peak_kb
 from report import Goal, report

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import MessageAnswer, RaisedError, Writes
 from batos.cell.program import Program
-from batos.cell.values import Ref, Value
+from batos.cell.values import MessageAnswer, RaisedError, Ref, Value, Writes
 
 Meta = Mapping[str, Any]
 

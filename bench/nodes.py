@@ -26,7 +26,7 @@ from typing import Any, Final
 import servers_side
 from batos.image import roots
 from batos.image.nodes import claims
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from report import Goal, report
 
 _SIDE: Final = Path(__file__).with_name("nodes_side.py")

@@ -33,7 +33,7 @@ from typing import Any, Final
 from batos.image.ids import iso, utc_now
 from batos.image.image import LivingImage, Opening
 from batos.memory.document_store import DocumentStore
-from batos.memory.known_texts import FactKey, Incoming, fact_of
+from batos.memory.known_texts import Incoming, fact_of
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.metadata import MemoryReach
 from batos.memory.search.recollection import RecallView, Recollection
@@ -61,7 +61,7 @@ class GivenText:
     at: str
     source: str = ""
     scope: str = SCOPE
-    fact: FactKey | None = None
+    fact: tuple[str, str, tuple[str, ...]] | None = None
     speaker: str = ""
 
 
@@ -133,7 +133,7 @@ def read_timelines(data: Path, *, quick: bool) -> Iterator[tuple[str, Mapping[st
 def _fact(row: Mapping[str, Any], at: str) -> GivenText:
     source = row.get("source") or {}
     where = "/".join(filter(None, (source.get("type"), source.get("identity"), source.get("authority"))))
-    fact = FactKey(row["key"], row.get("supersedes") or "", tuple(row.get("depends_on") or ()))
+    fact = (row["key"], row.get("supersedes") or "", tuple(row.get("depends_on") or ()))
     return GivenText(str(row["value"]), at, where, row.get("scope") or SCOPE, fact)
 
 
@@ -170,7 +170,7 @@ class Memory:
             user, given.scope, given.source, given.text[:60], "text/plain", given.text, digest, trust,
             "turn", moment, given.speaker, f"c-{user}",
         )  # fmt: skip
-        await self._store.remember([fact_of(incoming, given.fact) if given.fact else incoming])
+        await self._store.remember([fact_of(incoming, *given.fact) if given.fact else incoming])
 
     async def recall(self, user: str, asked: AskedQuery) -> str:
         """Return what is recalled for a query: whole parts, the best first, as many as the tokens allow."""

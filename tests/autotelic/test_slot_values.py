@@ -14,7 +14,7 @@ from batos.genesis import graph, state_steps
 from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.graph_names import state_slot
+from batos.genesis.codex.declarations import state_slot
 from batos.image.records import DIGESTS
 from batos.image.roots import Root
 from batos.minds.context_building import persona_of, thinking_of, voice_of

@@ -19,7 +19,7 @@ from batos.cli.doctor import home_checks
 from batos.concurrency.threads import LongWork
 from batos.history import dreams, promotion, record_chain
 from batos.image import roots
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.inference import erasure_mark

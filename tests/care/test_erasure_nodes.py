@@ -22,7 +22,7 @@ from tests.waiting import HANG
 
 from batos.care import verification
 from batos.image import roots
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.inference.ollama.bridge import ChatRequest
 from batos.protocol.errors import BatosError, OllamaError, WordsErased
 from batos.records import redaction

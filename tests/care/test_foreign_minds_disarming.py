@@ -22,7 +22,7 @@ from batos.care.foreign_minds import disarm, disarm_file
 from batos.care.verification import find_faults
 from batos.image import roots
 from batos.image.ids import utc_now
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.image.roots import Root
 from batos.objects.prototype import reference
 from batos.protocol.errors import BriefError, ObjectError

@@ -26,7 +26,7 @@ from batos.care import mind_export, verification
 from batos.image import object_states, roots
 from batos.image.ids import oid_text
 from batos.image.image import LivingImage, Opening
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.protocol.brief import as_file
 from batos.protocol.errors import BatosError, BriefError, Refused, UsageError
 from batos.testing import scripted_uvm

@@ -19,7 +19,7 @@ from batos.history import record_chain
 from batos.image import roots
 from batos.image.evolving import STEPS, Upgrading
 from batos.image.image import LivingImage, Opening
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.image.transactions import snapshot
 from batos.inference.journal import Entries, Record
 from batos.objects.prototype import own_slots

@@ -11,33 +11,23 @@ from typing import Any
 from tests.waiting import HANG
 
 from batos.cell.cell import Cell, MethodCall, Outcome
-from batos.cell.host import CellLimits, MessageAnswer, RaisedError, Writes
 from batos.cell.program import Program, prepare
-from batos.cell.values import Ref
+from batos.cell.values import CellLimits, MessageAnswer, RaisedError, Ref, Writes
+from batos.guardian.policy import SlotUse
 
 Answer = Callable[..., Awaitable[Any]]
 #: The limits that ship, but for those of time: a worker may be as slow as it likes.
 PATIENT = CellLimits(seconds=HANG, turn_seconds=HANG, wall_seconds=HANG)
 
 
-@dataclass(frozen=True)
-class Uses:
-    """Names of slots, as the guardian lists them."""
-
-    reads: frozenset[str] = frozenset()
-    writes: frozenset[str] = frozenset()
-    mutates: frozenset[str] = frozenset()
-    deletes: frozenset[str] = frozenset()
-
-
-def uses(reads: str = "", writes: str = "", mutates: str = "", deletes: str = "") -> Uses:
+def uses(reads: str = "", writes: str = "", mutates: str = "", deletes: str = "") -> SlotUse:
     """Slot names, each a text of names between blanks."""
-    return Uses(*(frozenset(names.split()) for names in (reads, writes, mutates, deletes)))
+    return SlotUse(*(frozenset(names.split()) for names in (reads, writes, mutates, deletes)))
 
 
-def method(source: str, slots: Uses | None = None, selector: str = "") -> Program:
+def method(source: str, slots: SlotUse | None = None, selector: str = "") -> Program:
     """A program of indented source."""
-    return prepare(dedent(source), slots or Uses(), selector)
+    return prepare(dedent(source), slots or SlotUse(), selector)
 
 
 @dataclass

@@ -9,8 +9,7 @@ import pytest
 from tests.cell.hosting import Answers, method, outcome, result, soon, uses
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import MessageAnswer, RaisedError
-from batos.cell.values import Ref
+from batos.cell.values import MessageAnswer, RaisedError, Ref
 from batos.protocol.errors import CovenantViolation, MethodFailed
 
 

@@ -15,9 +15,8 @@ from tests.cell.memory import resident_mb
 from tests.waiting import HANG
 
 from batos.cell.cell import Cell, MethodCall, MethodRun
-from batos.cell.host import MessageAnswer, Writes
 from batos.cell.program import Program
-from batos.cell.values import Ref
+from batos.cell.values import MessageAnswer, Ref, Writes
 from batos.events import Events
 from batos.protocol.errors import CellKilled
 

@@ -20,7 +20,7 @@ from batos.cell.library import heapq as our_heapq
 from batos.cell.library import statistics as our_statistics
 from batos.cell.library import string as our_string
 from batos.cell.library import textwrap as our_textwrap
-from batos.cell.library.reading import served_names
+from batos.cell.program import served_names
 
 NUMBERS = st.lists(st.integers(-1000, 1000) | st.floats(-1000, 1000, allow_nan=False), min_size=2, max_size=12)
 MODULES: dict[str, tuple[ModuleType, ModuleType]] = {

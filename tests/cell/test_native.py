@@ -17,8 +17,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from batos.cell.library.reading import served_names
 from batos.cell.lowering import statement_lowering
+from batos.cell.program import served_names
 from batos.cell.worker_pool import interpreter
 
 _TYPE = "class A:\n    x = 1\na = A()\n"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cell.hosting import Answers, Uses, method, outcome, result, uses
+from tests.cell.hosting import Answers, method, outcome, result, uses
 
 from batos.cell.cell import Cell, MethodCall
 from batos.cell.program import LONGEST, prepare
+from batos.guardian.policy import SlotUse
 from batos.protocol.errors import MethodFailed
 
 #: Bodies of `def give(self):` with what they return in Python.
@@ -231,7 +232,7 @@ async def test_helpers_stand_beside_the_method(cell: Cell) -> None:
 def test_what_cannot_be_lowered_is_refused(source: str) -> None:
     """Before any worker sees it, with a reason, and without hurting the kernel."""
     with pytest.raises(MethodFailed):
-        prepare(source, Uses())
+        prepare(source, SlotUse())
 
 
 def test_preparing_is_pure_and_cached() -> None:

@@ -19,7 +19,7 @@ from tests.cell.memory import children
 from tests.waiting import a_moment, until
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import CellLimits
+from batos.cell.values import CellLimits
 from batos.cell.worker_pool import interpreter
 from batos.events import Events
 from batos.protocol.errors import CellKilled, CellMissing, MethodFailed

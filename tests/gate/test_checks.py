@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.minds.conftest import Mind
 from tests.minds.scripted import BAD, DOCUMENT, GOOD, QUESTION, TRIMS, WINDS, ask, kind
 
-from batos.gate import checks, languages, wording
+from batos.gate import checks, ground, languages
 from batos.gate.ground import OWN_NAMES, Draft, Ground
 from batos.gate.quotations import Quotation
 from batos.memory.evidence import Evidence, Passage, Turn
@@ -319,12 +319,12 @@ def test_without_documents_only_written_sums_are_checked() -> None:
     assert "sums" in checks.judge(draft("45 + 1 = 46 lamps.", evidence=Evidence())).verdict.checked
 
 
-@pytest.mark.parametrize("language", sorted(wording.table()))
+@pytest.mark.parametrize("language", sorted(ground.table()))
 def test_every_fault_is_worded_in_every_language(language: str) -> None:
     """For the model and for the reader, with the same codes and values as in English."""
     values = dict.fromkeys(("said", "near", "value", "result", "day", "number", "size", "most", "asked", "count"), "7")
     for use in ("repair", "told"):
-        english, own = (wording.table()[each][use] for each in ("English", language))
+        english, own = (ground.table()[each][use] for each in ("English", language))
         assert own.keys() == english.keys()
         for code, words in own.items():
             assert set(re.findall(r"{(\w+)", words)) == set(re.findall(r"{(\w+)", english[code])), code

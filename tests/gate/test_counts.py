@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.gate.test_checks import draft
 from tests.memory.growing import MOST, growth
 
-from batos.gate import wording
+from batos.gate import ground
 from batos.gate.checks import judge
 from batos.gate.counts import asked_counts, count_of, other_counts
 
@@ -88,8 +88,8 @@ def test_hostile_questions_are_read_in_time(piece: str) -> None:
     assert growth(lambda size: list(asked_counts(piece * size)), 500) < MOST
 
 
-@pytest.mark.parametrize("language", wording.table())
+@pytest.mark.parametrize("language", ground.table())
 def test_who_withholds_an_answer_is_at_no_fault(language: str) -> None:
     """What stands in the place of an answer that no document carries raises no alarm, whatever form was asked for."""
-    found = judge(draft(wording.tell("withheld", {}, language), question="Summarise it in four bullets.")).verdict
+    found = judge(draft(ground.tell("withheld", {}, language), question="Summarise it in four bullets.")).verdict
     assert {each.check for each in found.faults} <= {"language"}

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from tests.genesis.conftest import Edit
 from tests.genesis.loras import MODELS, gguf_adapter
+from tests.genesis.planning import plan
 from tests.genesis.stages import patient
 from tests.waiting import HANG
 
@@ -21,7 +22,7 @@ from batos.genesis.adapters.inventory import Adapter, AdapterFault, AdapterInven
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels, look
-from batos.genesis.plan import Plan, plan
+from batos.genesis.plan import Plan
 from batos.genesis.provision import carry_out
 from batos.inference.ollama.bridge import Bridge, ChatRequest
 from batos.protocol.errors import AdapterError

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
+from tests.genesis.planning import plan
 
 from batos.config import Settings
 from batos.genesis import budget_check
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
-from batos.genesis.plan import Plan, plan
+from batos.genesis.plan import Plan
 from batos.genesis.provision import StepProgress
 from batos.inference.ollama.catalogue import ModelCard
 from batos.inference.vram.card_budget import GIB, STEP

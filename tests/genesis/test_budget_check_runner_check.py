@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 from tests.genesis.conftest import HandDaemon
+from tests.genesis.planning import plan
 
 from batos.genesis import budget_check
 from batos.genesis.codex.codex import Codex
-from batos.genesis.plan import Plan, plan
+from batos.genesis.plan import Plan
 from batos.inference.ollama.catalogue import ModelCard, RunnerRow
 
 

@@ -11,7 +11,7 @@ from ZODB.Connection import Connection
 
 from batos.genesis import graph
 from batos.genesis.codex import codex as codices
-from batos.genesis.codex import graph_names
+from batos.genesis.codex import declarations
 from batos.genesis.codex.codex import Codex
 from batos.image import roots
 from batos.image.records import DIGESTS
@@ -49,7 +49,7 @@ def test_personas_delegate(connection: Connection, codex: Codex) -> None:
     root = root_of(connection)
     graph.build(root, codex)
     for name in codex.personas:
-        persona = named_objects(root)[graph_names.prototype_name(name)]
+        persona = named_objects(root)[declarations.prototype_name(name)]
         assert [one is other for one, other in zip(parents_of(persona), (root["pLLM_obj"], root["traits_obj"]),
                                                    strict=True)] == [True, True]  # fmt: skip
         assert (persona.name, persona.infer_, persona.log_) == (
@@ -65,7 +65,7 @@ def test_slots_of_a_persona(connection: Connection, codex: Codex) -> None:
     graph.build(root, codex)
     commit(connection)
     for name, persona in codex.personas.items():
-        slots = own_slots(named_objects(root)[graph_names.prototype_name(name)])
+        slots = own_slots(named_objects(root)[declarations.prototype_name(name)])
         assert slots["core_identity"] == persona.core_identity
         assert slots["prompts"] == dict(persona.prompts)
         assert slots["options"] == codex.options_for(name)
@@ -85,8 +85,8 @@ def test_state_machine(connection: Connection, codex: Codex) -> None:
     root = root_of(connection)
     graph.build(root, codex)
     orchestrator = root["orchestrator_obj"]
-    for state, selector in graph_names.STATES.items():
-        prototype = getattr(orchestrator, graph_names.state_slot(state))
+    for state, selector in declarations.STATES.items():
+        prototype = getattr(orchestrator, declarations.state_slot(state))
         assert prototype.name == state
         assert getattr(prototype, selector) == Primitive(f"psm.{state.lower()}")
     cycle = orchestrator.cognitive_cycle_obj.clone()
@@ -243,7 +243,7 @@ def test_profile_is_written(connection: Connection, codex: Codex) -> None:
     graph.build(root, codex)
     changes = graph.build(root, codex, "small")
     assert "genesis.profile recorded" in changes
-    assert {named_objects(root)[graph_names.prototype_name(name)].model for name in codex.personas} == {
+    assert {named_objects(root)[declarations.prototype_name(name)].model for name in codex.personas} == {
         "llama3.2:3b-instruct-q4_K_M"
     }
     assert root["pLLM_obj"].coder == "llama3.2:3b-instruct-q4_K_M"

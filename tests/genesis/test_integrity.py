@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
+from tests.genesis.planning import plan
 from tests.image.installing import install
 from ZODB.Connection import Connection
 
@@ -16,7 +17,7 @@ from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.integrity import Finding, audit
 from batos.genesis.measuring import Measure
-from batos.genesis.plan import Plan, plan
+from batos.genesis.plan import Plan
 from batos.genesis.provision import carry_out
 from batos.image.roots import root_of
 from batos.inference.ollama.catalogue import ModelRow

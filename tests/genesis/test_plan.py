@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
+from tests.genesis.planning import plan
 
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
 from batos.genesis.persona_models import GenesisRecord, model_record
-from batos.genesis.plan import Plan, plan, with_deletions
+from batos.genesis.plan import Plan, with_deletions
 from batos.protocol.errors import OllamaUnfit
 
 BASE = "llama3.1:8b-instruct-q4_K_M"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.genesis.conftest import Edit, HandDaemon
 from tests.genesis.loras import gguf_adapter
+from tests.genesis.planning import plan
 from tests.inference.still_clock import on_still_clock, pass_time
 from tests.waiting import HANG
 
@@ -17,7 +18,7 @@ from batos.genesis import provision
 from batos.genesis.adapters.folder import discover
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
-from batos.genesis.plan import Plan, PlanStep, plan
+from batos.genesis.plan import Plan, PlanStep
 from batos.genesis.provision import PULL_ATTEMPTS, StepProgress, carry_out
 from batos.inference.ollama.catalogue import PullProgress as Said
 from batos.protocol.errors import (

@@ -14,7 +14,7 @@ from ZODB.Connection import Connection
 
 from batos.genesis import graph, state_steps
 from batos.genesis.codex.codex import Codex
-from batos.genesis.codex.graph_names import STATES, state_slot
+from batos.genesis.codex.declarations import STATES, state_slot
 from batos.genesis.state_steps import (
     STEPS,
     TABLE,

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
+from tests.genesis.planning import plan
 from tests.genesis.stages import patient
 
 from batos.genesis.codex.codex import Codex
-from batos.genesis.plan import Plan, plan
+from batos.genesis.plan import Plan
 from batos.genesis.provision import StepProgress, carry_out
 from batos.inference.ollama.bridge import Bridge
 from batos.protocol.errors import OllamaError, OllamaUnreachable

@@ -8,8 +8,7 @@ import pytest
 from tests.guardian.tables import table
 
 from batos.guardian.audit import Context, audit
-from batos.guardian.policy import SHIPPED
-from batos.guardian.verdict import SlotUse
+from batos.guardian.policy import SHIPPED, SlotUse
 
 #: The rules that the first part of a name in form.txt stands for: at least one of them is told.
 EXPECTED = {

@@ -14,7 +14,7 @@ from tests.guardian.programs import METHODS, tried
 from tests.guardian.tables import table
 
 from batos.guardian.audit import audit
-from batos.guardian.verdict import Verdict
+from batos.guardian.policy import Verdict
 
 BENIGN = table("benign")
 MARKER = re.compile(r"^([ \t]*)self\._p_changed = True$", re.MULTILINE)

@@ -14,8 +14,7 @@ from typing import Any
 from tests.image.installing import install
 from ZODB.FileStorage import FileIterator
 
-from batos.image.read_only import open_read_only
-from batos.image.readable import ReadableImage
+from batos.image.readable import ReadableImage, open_read_only
 from batos.image.roots import Root
 from batos.inference.journal import Entries
 from batos.memory.known_texts import Incoming

@@ -25,7 +25,7 @@ from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.metadata import MemoryReach
 from batos.objects.prototype import own_slots
 from batos.protocol.errors import NotFound, Refused
-from batos.records import uses
+from batos.records import outcomes
 from batos.records.methods import lineage_of
 from batos.server.dispatch.guests import limit_guest
 from batos.testing import ScriptedBridge, plain_reply, scripted_uvm
@@ -304,7 +304,7 @@ async def test_a_method_that_was_made_for_it_goes_and_its_ledger_tells(tmp_path:
         with uvm.image.snapshot() as root:
             lineage = lineage_of(root, root["brick_prototype_obj"], FACET)
             assert lineage is not None
-            assert dict(lineage.totals) == uses.totals_of(uses.entries(lineage.ledger))
+            assert dict(lineage.totals) == outcomes.totals_of(outcomes.entries(lineage.ledger))
             assert lineage.totals[1]["method"]["undone"] == 0
 
 

@@ -35,7 +35,7 @@ from batos.image.records import Archive, Segment
 from batos.image.roots import named_objects
 from batos.image.transactions import snapshot
 from batos.inference.journal import Journal, Record
-from batos.objects import containers
+from batos.objects import method
 from batos.objects.method import Intent, Primitive
 from batos.protocol.errors import ForbiddenClass
 from batos.records.approvals import ask
@@ -65,7 +65,7 @@ def test_the_page_and_the_code_list_the_same_btrees() -> None:
 
 def test_what_a_clone_copies_can_be_loaded() -> None:
     """Every container that belongs to an object is plain data or a class of the list."""
-    kinds = {(kind.__module__, kind.__name__) for kind in containers._FILL}
+    kinds = {(kind.__module__, kind.__name__) for kind in method._FILL}
     assert kinds - {("builtins", "dict"), ("builtins", "list")} <= ALLOWED
 
 

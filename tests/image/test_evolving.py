@@ -26,7 +26,7 @@ from batos.image import evolving, roots
 from batos.image.evolving import STEPS, Upgrading, find_facts, find_lineages, find_wishes
 from batos.image.image import LivingImage
 from batos.image.past import Overlay, PastImage, newest_commit
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.image.records import Lineage
 from batos.image.transactions import snapshot
 from batos.memory.records import memory_claims

@@ -13,7 +13,7 @@ from ZODB.blob import Blob
 from ZODB.DB import DB
 
 from batos.image.filestorage import SoundFileStorage
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.protocol.errors import ImageDamaged
 
 

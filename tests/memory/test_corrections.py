@@ -18,7 +18,7 @@ from batos.image.image import LivingImage
 from batos.memory.corrections import Corrections
 from batos.memory.document_store import DocumentStore
 from batos.memory.fold_store import FoldStore
-from batos.memory.known_texts import FactKey, fact_of
+from batos.memory.known_texts import fact_of
 from batos.memory.search.chunk_search import ChunkSearch
 from batos.memory.search.metadata import WITH_SUMMARISED, MemoryReach
 from batos.memory.search.recollection import Recollection
@@ -216,8 +216,8 @@ async def test_what_is_forgotten_leaves_no_older_wording(image: LivingImage) -> 
 async def test_a_superseded_fact_is_retracted_too(image: LivingImage) -> None:
     """It does not come back when the newer one is forgotten; restored, it is the history that it was."""
     work, store = corrections_of(image), store_of(image)
-    await store.remember([fact_of(incoming("1 March", "bad"), FactKey("launch"))])
-    await store.remember([fact_of(incoming("3 May", "good"), FactKey("launch"))])
+    await store.remember([fact_of(incoming("1 March", "bad"), "launch")])
+    await store.remember([fact_of(incoming("3 May", "good"), "launch")])
     (line,) = (await work.retract([], "ann", source="bad"))["retracted"]
     await work.restore([line["document"]], "ann")
     assert texts(image, "superseded") == 1
@@ -232,7 +232,7 @@ async def give_dates(image: LivingImage) -> list[str]:
     """Give a key three values, of which the second was retracted before the third came; the names of the facts."""
     work, store, names = corrections_of(image), store_of(image), list[str]()
     for place, date in enumerate(("15 March", "18 March", "25 April")):
-        (line,) = (await store.remember([fact_of(incoming(date), FactKey("launch_date"))]))["remembered"]
+        (line,) = (await store.remember([fact_of(incoming(date), "launch_date")]))["remembered"]
         names.append(line["document"])
         if place == 1:
             await work.retract(names[1:], "ann")
@@ -257,13 +257,13 @@ async def test_a_fact_that_comes_back_with_its_cause_is_history_of_a_newer_value
     """It was retracted together with a file; when the newer one is forgotten it holds, and no older one beside it."""
     work, store = corrections_of(image), store_of(image)
     first, second = [
-        (await store.remember([fact_of(incoming(date), FactKey("launch_date"))]))["remembered"][0]["document"]
+        (await store.remember([fact_of(incoming(date), "launch_date")]))["remembered"][0]["document"]
         for date in ("15 March", "18 March")
     ]
     with image.snapshot() as root:
         (lamp,) = [name for name, each in root[roots.DOCUMENTS].items() if own_slots(each)["source"] == "/lamp"]
     await work.retract([lamp, second], "ann")
-    (line,) = (await store.remember([fact_of(incoming("25 April"), FactKey("launch_date"))]))["remembered"]
+    (line,) = (await store.remember([fact_of(incoming("25 April"), "launch_date")]))["remembered"]
     third = line["document"]
     await work.restore([lamp], "ann")
     assert standings_of(image, first, second, third, lamp) == ["superseded", "superseded", "current", "current"]

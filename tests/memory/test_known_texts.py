@@ -10,7 +10,7 @@ from tests.image.open_image import open_image
 from tests.memory.test_document_store import incoming
 
 from batos.memory.document_store import DocumentStore
-from batos.memory.known_texts import FactKey, Incoming, SortedTexts, fact_of
+from batos.memory.known_texts import Incoming, SortedTexts, fact_of
 from batos.memory.records import memory_records
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.search.chunk_search import RecallQuery
@@ -89,10 +89,10 @@ async def test_a_fact_is_known_by_its_key() -> None:
     """The same words under another key, or as a document, are something else; a fact has no place of its own."""
     async with open_image(None) as image:
         store = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
-        fact = fact_of(incoming("18 March", "/a"), FactKey("launch_date"))
+        fact = fact_of(incoming("18 March", "/a"), "launch_date")
         await store.remember([fact])
         found = SortedTexts()
-        others = [fact, incoming("18 March", "/a"), fact_of(incoming("18 March"), FactKey("end_date"))]
+        others = [fact, incoming("18 March", "/a"), fact_of(incoming("18 March"), "end_date")]
         with image.snapshot() as root:
             known = [found.take_known(root, number, each) for number, each in enumerate(others)]
         assert known == [True, False, False]
@@ -105,7 +105,7 @@ async def test_a_known_value_that_takes_the_place_of_another_fact_is_a_new_one()
         store = DocumentStore(image, lambda: datetime(2026, 11, 24, tzinfo=UTC))
 
         async def remember(key: str, text: str, **names: Any) -> tuple[str, int]:
-            (line,) = (await store.remember([fact_of(incoming(text), FactKey(key, **names))]))["remembered"]
+            (line,) = (await store.remember([fact_of(incoming(text), key, **names)]))["remembered"]
             return line["state"], len(line["superseded"])
 
         assert [await remember("town", "Ulm"), await remember("city", "Bonn")] == [("new", 0), ("new", 0)]

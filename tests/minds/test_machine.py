@@ -10,7 +10,7 @@ import pytest
 from tests.minds.conftest import Mind
 from tests.minds.scripted import Script, WaitingBridge, ask, change, stepping, submit
 
-from batos.genesis.codex import graph_names
+from batos.genesis.codex import declarations
 from batos.minds import states
 from batos.minds.machine import FOLLOWS, begin, state_of
 from batos.minds.results import Synthesis
@@ -93,8 +93,8 @@ def _behave(state: str, behaviour: object) -> Callable[[Any], None]:
     """A change of the image: what the state answers to its message."""
 
     def redefine(root: Any) -> None:
-        prototype = getattr(root["orchestrator_obj"], graph_names.state_slot(state))
-        setattr(prototype, graph_names.STATES[state], behaviour)
+        prototype = getattr(root["orchestrator_obj"], declarations.state_slot(state))
+        setattr(prototype, declarations.STATES[state], behaviour)
 
     return redefine
 
@@ -191,7 +191,9 @@ async def test_a_failed_state_that_fails_itself_still_dooms(mind: Mind) -> None:
 
 async def test_a_state_that_is_no_object_fails_the_mission(mind: Mind) -> None:
     """A state's prototype replaced by a plain value is refused with a remedy, and the thought is doomed."""
-    await change(mind.uvm, lambda root: setattr(root["orchestrator_obj"], graph_names.state_slot("DELEGATING"), "gone"))
+    await change(
+        mind.uvm, lambda root: setattr(root["orchestrator_obj"], declarations.state_slot("DELEGATING"), "gone")
+    )
     async with stepping(mind.uvm, await submit(mind.uvm)) as opened:
         with pytest.raises(ObjectError, match="DELEGATING") as raised:
             await opened.machine.run(opened.cycle)

@@ -38,7 +38,7 @@ from tests.minds.test_context_building_remembered import remember
 
 from batos.events import Events
 from batos.genesis import state_steps
-from batos.genesis.codex.graph_names import state_slot
+from batos.genesis.codex.declarations import state_slot
 from batos.genesis.state_steps import TABLE, BoundValue, Steps, default_steps, with_bound_value, without_step
 from batos.inference.ollama.bridge import ChatRequest
 from batos.minds import states

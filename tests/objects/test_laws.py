@@ -21,8 +21,7 @@ from ZODB.Connection import Connection
 from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
-from batos.objects.containers import DEEPEST
-from batos.objects.method import Intent, Method, Primitive
+from batos.objects.method import DEEPEST, Intent, Method, Primitive
 from batos.objects.mirror import Mirror
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, lookup, own_slots, parents_of
 from batos.protocol.errors import ObjectError

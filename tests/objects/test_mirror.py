@@ -28,9 +28,6 @@ def test_a_mirror_tells_who_defines_what() -> None:
     assert mirror.slots() == own_slots(obj)
     assert mirror.lineage()[0] is obj
     assert mirror.lineage()[2] is top
-    assert mirror.defining_object("f_") is top
-    assert mirror.defining_object("x") is obj
-    assert mirror.defining_object("typo") is None
     assert mirror.source("f_") == "return 1"
     assert [mirror.source(name) for name in ("g_", "x", "typo")] == [None, None, None]
 
@@ -72,9 +69,7 @@ def test_a_description_is_json(session: Sessions) -> None:
         assert seen["slots"]["complex"] == "1j"
 
 
-@pytest.mark.parametrize(
-    "look", [Mirror.describe, Mirror.slots, Mirror.lineage, lambda mirror: mirror.defining_object("x")]
-)
+@pytest.mark.parametrize("look", [Mirror.describe, Mirror.slots, Mirror.lineage])
 def test_looking_leaves_no_trace(session: Sessions, look: Callable[[Mirror], object]) -> None:
     """Looking marks nothing, and loads neither what a slot refers to nor any container that is a record of its own."""
     with session() as connection:

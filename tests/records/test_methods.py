@@ -23,7 +23,7 @@ from batos.objects.method import Intent, Method
 from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import BatosError, NotFound, Refused
 from batos.protocol.method_documents import UseDocument, no_use
-from batos.records import methods, uses
+from batos.records import methods, outcomes
 from batos.records.erased_words import ErasedWords
 
 
@@ -407,10 +407,10 @@ class Life(RuleBasedStateMachine):
     def the_totals_are_the_ledgers(self) -> None:
         """Counted again from the entries, they are the same, and those of the active revision never shrink."""
         for lineage in self.root[roots.METHODS].values():
-            assert dict(lineage.totals) == uses.totals_of(uses.entries(lineage.ledger))
+            assert dict(lineage.totals) == outcomes.totals_of(outcomes.entries(lineage.ledger))
             now = lineage.totals.get(lineage.active) or no_use()
             for counts, since in ((now["method"], lineage.since["method"]), (now["control"], lineage.since["control"])):
-                assert all(counts[name] >= since[name] for name in uses.COUNTED)
+                assert all(counts[name] >= since[name] for name in outcomes.COUNTED)
 
     @invariant()
     def history_only_grows(self) -> None:

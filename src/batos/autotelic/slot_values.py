@@ -14,7 +14,7 @@ from batos.autotelic.slot_kinds import CONDITION, EFFORT, PERSONA_SLOTS, STATE, 
 from batos.genesis import state_steps
 from batos.genesis.codex import declarations
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.genesis.codex.origins import plain
 from batos.genesis.graph import CYCLE_FROM
 from batos.genesis.state_steps import BoundValue, Steps

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from batos.care.image_faults import ImageFault, discard_memory, entries_between
 from batos.image import roots
-from batos.image.number_ranges import add_range, has_number, remove_range
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
 from batos.memory.indexes import kinds
@@ -21,9 +20,12 @@ from batos.memory.records.memory_records import ChunkRange
 from batos.memory.records.memory_segments import (
     VECTORS,
     NewSegment,
+    add_range,
     add_segment,
     as_ranges,
     count_change,
+    has_number,
+    remove_range,
     segments_of,
     trees_of,
 )

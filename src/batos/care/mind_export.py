@@ -27,7 +27,7 @@ from batos.care.foreign_minds import check_plain, disarm
 from batos.image import evolving, object_states, roots
 from batos.image.ids import iso, oid_text, serial_of, utc_now
 from batos.image.image import LivingImage
-from batos.image.read_only import ReadOnlyPair
+from batos.image.readable import ReadOnlyPair
 from batos.image.roots import AnyRoot, Root, connection_of
 from batos.image.storage import keeps_blobs
 from batos.image.transactions import snapshot

@@ -13,7 +13,7 @@ from batos.config import Settings
 from batos.image import evolving, roots
 from batos.image.evolving import Upgrading, tell_log
 from batos.image.ids import utc_now
-from batos.image.read_only import open_read_only
+from batos.image.readable import open_read_only
 from batos.image.transactions import snapshot
 from batos.protocol.errors import OldFormat
 

@@ -21,7 +21,7 @@ from batos.image.readable import present_snapshot
 from batos.image.records import MissionRecord
 from batos.image.roots import Root, connection_of
 from batos.objects.prototype import own_slots
-from batos.records import methods, uses
+from batos.records import methods, outcomes
 
 #: Statuses of missions that somebody has to run.
 _OPEN: Final = frozenset({"queued", "running", "waiting", "paused"})
@@ -138,7 +138,7 @@ def _check_lineages(root: Root) -> Iterator[ImageFault]:
             what = "the slot holds another method than the one that is active there"
             mend = partial(_point_again, key)
             yield ImageFault("wrong link", where, what, "put the active one there", mend)
-        if dict(lineage.totals) != uses.totals_of(uses.entries(lineage.ledger)):
+        if dict(lineage.totals) != outcomes.totals_of(outcomes.entries(lineage.ledger)):
             what = "the sums of its ledger are not those of its entries"
             yield ImageFault("wrong count", where, what, "add up anew", partial(_add_up, key))
 
@@ -155,7 +155,7 @@ def _point_again(key: str, root: Root) -> None:
 def _add_up(key: str, root: Root) -> None:
     lineage = root[roots.METHODS][key]
     lineage.totals.clear()
-    lineage.totals.update(uses.totals_of(uses.entries(lineage.ledger)))
+    lineage.totals.update(outcomes.totals_of(outcomes.entries(lineage.ledger)))
 
 
 def _check_effects(root: Root) -> Iterator[ImageFault]:

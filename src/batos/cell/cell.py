@@ -11,9 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from batos.cell.host import CellLimits, Host, MessageAnswer, Writes
 from batos.cell.program import Program
-from batos.cell.values import Value
+from batos.cell.values import CellLimits, Host, MessageAnswer, Value, Writes
 from batos.cell.worker_pool import Dump, WorkerPool, interpreter
 from batos.cell.worker_turns import HostCall, WorkerTurn, WorkerTurns, input_text, pending_writes
 from batos.events import Events
@@ -185,9 +184,7 @@ class MethodRun:
 
 @dataclass(frozen=True, slots=True)
 class MethodCall:
-    """A call of a method: the slots of the receiver that it names, the arguments, and the values of clock and random
-    seed.
-    """
+    """A call of a method: the slots of the receiver that it names, arguments, and values of clock and seed."""
 
     view: Mapping[str, Value]
     args: Sequence[Value] = ()

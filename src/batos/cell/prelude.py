@@ -268,9 +268,7 @@ def prelude(around: PreludeNames, body: str, libraries: Iterable[str]) -> str:
 
 
 def _reader(name: str) -> str:
-    """Return a function that reads an attribute. The method of a plain value is wrapped, since it exists only when
-    called.
-    """
+    """Return a function that reads an attribute; a plain value's method, which exists only when called, is wrapped."""
     text = f"def {OURS}get_{name}(x):\n"
     if name in SHIPPED.plain_methods:
         text += f"    if _cell_type(x) is not _cell_Object and not _cell_py_hasattr(x, {name!r}):\n"

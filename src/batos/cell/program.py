@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final, Protocol
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
 
-from batos.cell.library.reading import library, served_names
 from batos.cell.lowering.statement_lowering import (
     MARKER,
     OURS,
@@ -21,33 +23,13 @@ from batos.cell.lowering.statement_lowering import (
 from batos.cell.lowering.waiting import LATER, lower_generators, lower_waiting
 from batos.cell.prelude import BUILTINS, PreludeNames, epilogue, prelude, short
 from batos.guardian.parsing import parse
-from batos.guardian.policy import SHIPPED
+from batos.guardian.policy import SHIPPED, SlotUse
 from batos.guardian.tidying.tidy import tidy
 from batos.protocol.errors import MethodFailed
 
 #: Characters of source: far more than a method has, and parsed in well under what the event loop may take.
 LONGEST: Final = 64 * 1024
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-class SlotNames(Protocol):
-    """The names of the receiver's slots that a method uses, exactly; the guardian's `SlotUse` is one."""
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """Return the slots that are read."""
-
-    @property
-    def writes(self) -> frozenset[str]:
-        """Return the slots that are assigned."""
-
-    @property
-    def mutates(self) -> frozenset[str]:
-        """Return the slots whose containers are changed in place."""
-
-    @property
-    def deletes(self) -> frozenset[str]:
-        """Return the slots that are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +58,7 @@ class Program:
     changes: frozenset[str]  # of these, what is read back
 
 
-def prepare(source: str, slots: SlotNames, selector: str = "") -> Program:
+def prepare(source: str, slots: SlotUse, selector: str = "") -> Program:
     """Prepare the program of one method. The result is cached.
 
     `selector` names the method if the source defines several functions; otherwise the last one is taken. A usual method
@@ -222,3 +204,66 @@ def _is_simple(tree: ast.Module, body: str, around: PreludeNames, receiver: str)
         elif not isinstance(node, Function | ast.Expr):
             return False
     return not bound & BUILTINS
+
+
+_HERE: Final = Path(__file__).parent / "library"
+_MODULES: Final = ("statistics", "textwrap", "string", "heapq")
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return parse((_HERE / f"{module}.py").read_text(encoding="utf-8"))
+
+
+def _public(tree: ast.Module) -> frozenset[str]:
+    return frozenset(name for name in _top_level_names(tree) if not name.startswith("_"))
+
+
+def _top_level_names(tree: ast.Module) -> list[str]:
+    """List the names that a text binds at its top level, in order."""
+    found: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += (target.id for target in node.targets if isinstance(target, ast.Name))
+    return found
+
+
+@cache
+def served_names() -> Mapping[str, frozenset[str]]:
+    """Return the names that each module has in the cell; parsing the modules takes a process 60 ms, the first time."""
+    return {module: _public(_tree(module)) for module in _MODULES}
+
+
+@cache
+def library(module: str) -> str:
+    """Return the text of a module as part of a program, in which `statistics.mean` is named `<ours>statistics_mean`."""
+    tree = copy.deepcopy(_tree(module))
+    names = {name: f"{OURS}{module}_{name.lstrip('_')}" for name in _top_level_names(tree)}
+    tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) and not _is_text(node)]
+    _LibraryNames(names).visit(tree)
+    text = ast.unparse(ast.fix_missing_locations(tree))
+    own = OURS + module
+    members = "".join(f"{own}.{name} = {names[name]}\n" for name in sorted(served_names()[module]))
+    return f"{text}\nclass {own}_Module:\n    pass\n{own} = {own}_Module()\n{members}"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+class _LibraryNames(ast.NodeTransformer):
+    """Gives the module's names our prefix, and drops docstrings, which are only for us."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._names.get(node.id, node.id)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.name = self._names.get(node.name, node.name)
+        node.body = [each for each in node.body if not _is_text(each)]
+        return self.generic_visit(node)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from batos.cell.host import CellLimits
+from batos.cell.values import CellLimits
 from batos.protocol.errors import CellKilled, CellMissing
 
 if TYPE_CHECKING:

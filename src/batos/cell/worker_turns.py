@@ -9,11 +9,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from batos.cell.host import CellLimits, MessageAnswer, Writes
 from batos.cell.lowering.statement_lowering import is_allowed_selector, is_allowed_slot
 from batos.cell.prelude import LATER_CALL, NOW, READ, SELF
 from batos.cell.program import Code, Program
-from batos.cell.values import Plain, Ref, Value, check_length, decode, differences, encode, has_refs
+from batos.cell.values import (
+    CellLimits,
+    MessageAnswer,
+    Plain,
+    Ref,
+    Value,
+    Writes,
+    check_length,
+    decode,
+    differences,
+    encode,
+    has_refs,
+)
 from batos.cell.worker_pool import Dump, Dumps, Worker
 from batos.protocol.errors import CellKilled, MethodFailed
 

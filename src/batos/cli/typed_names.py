@@ -15,7 +15,7 @@ from batos.cli.command_line import given_name
 from batos.cli.doors.door import Opened
 from batos.cli.verb_options import VerbCall
 from batos.client.pending import OnEvent
-from batos.memory.reading.file_sources import source_of
+from batos.memory.reading.read_text import source_of
 from batos.protocol.errors import NotFound
 from batos.terminal.console import moment_text
 

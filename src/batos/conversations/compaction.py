@@ -293,10 +293,7 @@ class _Compaction:
 
 
 def _name_of(context: MindContext, receiver: UvmObject) -> str:
-    """Return the conversation's id.
-
-    Raises: ObjectError: the receiver is no conversation, or another user's.
-    """
+    """Return the conversation's id. Raises: ObjectError: the receiver is no conversation, or another user's."""
     name = own_slots(receiver).get("name")
     try:
         found = conversations.own_conversation(context.mission.root, str(name), context.mission.brief.user)

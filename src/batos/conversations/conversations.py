@@ -115,9 +115,7 @@ def turn(root: Root, position: int, mission: str) -> Turn:
 
 
 def backwards(root: Root, conversation: UvmObject, after: int = 0, last: int | None = None) -> Iterator[Turn]:
-    """Yield the turns from the newest, or `last`, down to the one after a position; each is loaded when it is
-    needed.
-    """
+    """Yield the turns from the newest, or `last`, down to the one after a position, loaded one by one."""
     return (turn(root, position, mission) for position, mission in _places(conversation, after, last))
 
 

@@ -85,9 +85,7 @@ class _Part:
 
 
 def recorder(context: MindContext) -> MindContext:
-    """Return the mission with the recorder's voice: one call for each piece, no reasoning, in the persona's
-    own model.
-    """
+    """Return the mission in the recorder's voice: a call for each piece, no reasoning, the persona's model."""
     thinking = replace(context.mind.thinking, mode="direct", thinks=False)
     voice = replace(RECORDER, form=context.mind.voice.form)
     return context.with_mind(voice=voice, thinking=thinking, name="compaction")

@@ -51,9 +51,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class SentenceVectors:
-    """Embeddings, at any length: of the answer's sentences in the order of `answer_sentences`, and of the evidence's in
-    the order of `EvidenceIndex.sentences`.
-    """
+    """Embeddings in order: of the answer's sentences by `answer_sentences`, of the evidence's by `EvidenceIndex`."""
 
     answer: Sequence[Sequence[float]]
     evidence: Sequence[Sequence[float]]

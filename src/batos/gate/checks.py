@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from batos.gate import figures, languages, wording
+from batos.gate import figures, ground, languages
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, SentenceVectors, answer_sentences
 from batos.gate.contrast import given_to_another
@@ -43,7 +43,7 @@ _ASKS_FOR_DATA = re.compile(r"json|yaml|\bcode\b|\bapi\b|script|schema|dict|prog
 class GateFault:
     """A concrete fault: which check, and what to mend, as the model is told it in the question's language.
 
-    `code` and `values` are what wording.toml words it by, `told` what a person reads, and `sentence` the sentence of
+    `code` and `values` are what ground.toml words it by, `told` what a person reads, and `sentence` the sentence of
     the answer that the fault is in, if it is in one.
     """
 
@@ -59,7 +59,7 @@ class GateFault:
         """Return a finding of a check as a fault, worded in a language by its English name."""
         values = (("said", spot.said), *spot.values) if spot.said else spot.values
         shown = {name: clip_line(value, _SHOWN) for name, value in values}
-        what, told = (word(spot.code, shown, language) for word in (wording.repair, wording.tell))
+        what, told = (word(spot.code, shown, language) for word in (ground.repair, ground.tell))
         return cls(check, what, spot.code, values, told, sentence)
 
     def as_dict(self) -> FaultDocument:
@@ -161,7 +161,7 @@ def language(draft: Draft) -> list[Spot] | None:
         return None
     if asked_in == said_in or answer.strip() in draft.ground.text:
         return []
-    return [Spot("language" if asked_in in wording.table() else "script")]
+    return [Spot("language" if asked_in in ground.table() else "script")]
 
 
 def prompt(draft: Draft) -> list[Spot] | None:

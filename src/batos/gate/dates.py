@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from calendar import monthrange
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib.resources import files
 from itertools import combinations
 
 from batos.gate import figures, numerals
@@ -163,19 +165,8 @@ def _hour(found: re.Match[str]) -> tuple[tuple[int, int], tuple[int, int]]:
     return ((hour % 12 + 12 if later and hour <= 12 else hour, half), found.span())
 
 
-#: The words for a unit of time by language, in its forms.
-_WORDS = {
-    "minute": "minute minutes min mins minuten minuto minutos minuti minuut минута минуты минут 分 分钟 分鐘 分間",
-    "hour": "hour hours h hr hrs stunde stunden std heure heures hora horas ora ore uur uren час часа часов"
-    " 小时 小時 時間",
-    "day": "day days tag tage tagen jour jours día días dia dias giorno giorni dag dagen день дня дней 天 日間",
-    "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane weken неделя недели недель"
-    " 周 週間",
-    "month": "month months monat monate monaten mois mes meses mês mese mesi maand maanden месяц месяца"
-    " месяцев 个月 か月 ヶ月",
-    "year": "year years jahr jahre jahren an ans année années año años ano anos anno anni jaar jaren год года лет 年間",
-}
-_UNIT = {word: unit for unit, said in _WORDS.items() for word in said.split()}
+_READ = tomllib.loads(files(__package__).joinpath("dates.toml").read_text(encoding="utf-8"))
+_UNIT = {word: unit for unit, said in _READ["words"].items() for word in said.split()}
 #: Minutes of the units that are so many, days of those that are so many, months of those.
 _MINUTES, _DAYS, _MONTHS = {"minute": 1, "hour": 60}, {"day": 1, "week": 7}, {"month": 1, "year": 12}
 _SPACED = "|".join(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from importlib.resources import files
 
 from batos.gate import numerals
 
@@ -18,22 +20,12 @@ _FIGURE = rf"(?:\d{{1,3}}(?:[{_BLANK}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d{{1,40}}
 _NUMBER = re.compile(rf"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(?<!\d[.,]){_FIGURE}")
 _GROUPS = re.compile(rf"[{_BLANK}'’]")
 
-#: Words that multiply a number, by the power of ten; of a word with two meanings both are tried.
-_SCALES = {
-    3: "thousand thousands k tsd tausend tausende tausenden mille milliers mil miles mila migliaia milhares tusen"
-    " duizend duizenden тыс тысяч тысячи тысячах हज़ार",
-    5: "lakh lakhs लाख",
-    6: "million millions m mn mio mill millionen millón millones milhão milhões milione milioni miljoen millioner млн"
-    " миллион миллиона миллионов",
-    7: "crore crores करोड़",
-    9: "billion billions bn mrd milliard milliards milliarde milliarden miliardo miliardi miljard milliarder млрд"
-    " миллиард миллиарда миллиардов bilhão bilhões",
-    12: "trillion trillions billion billionen billón billones трлн",
-}
+_READ = tomllib.loads(files(__package__).joinpath("figures.toml").read_text(encoding="utf-8"))
+#: The powers of ten of words that multiply a number; of a word with two meanings both are tried.
 _POWERS: dict[str, tuple[int, ...]] = {}
-for _power, _said in _SCALES.items():
+for _power, _said in _READ["scales"].items():
     for _word in _said.split():
-        _POWERS[_word] = (*_POWERS.get(_word, ()), _power)
+        _POWERS[_word] = (*_POWERS.get(_word, ()), int(_power))
 _SIGNS = {"千": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 #: Scales that are a unit as well: what is meant may also be the number itself.
 _ALSO_UNITS = {"k", "m", "mil", "mille"}
@@ -50,20 +42,7 @@ _UNITS = {
     }.items()
     for word, factor in units.items()
 }
-_LONG_UNITS = {
-    "mm": "millimetre millimeter millimetres millimeters",
-    "cm": "centimetre centimeter centimetres centimeters zentimeter centimètres",
-    "m": "metre meter metres meters mètre mètres metro metros metri",
-    "km": "kilometre kilometer kilometres kilometers kilomètres kilómetros",
-    "g": "gram grams gramm gramme grammes gramos grammi",
-    "kg": "kilo kilos kilogram kilograms kilogramm kilogrammes kilogramos",
-    "t": "tonne tonnes ton tons tonnen toneladas",
-    "l": "litre liter litres liters litros litri",
-    "s": "second seconds sekunde sekunden seconde secondes segundos sek sec",
-    "min": "minute minutes minuten minutos minuti",
-    "h": "hour hours stunde stunden heure heures hora horas ore std",
-}
-_UNITS.update({word: _UNITS[unit] for unit, said in _LONG_UNITS.items() for word in said.split()})
+_UNITS.update({word: _UNITS[unit] for unit, said in _READ["long_units"].items() for word in said.split()})
 
 _AFTER = re.compile(
     rf"[-{_BLANK}]?(?:(?P<sign>[千万萬만億亿억])|(?P<word>[^\W\d_]{{1,12}}(?![^\W_]))|(?P<mark>[%‰€$£¥]))"

@@ -1,15 +1,18 @@
-"""The ground of an answer: everything it may rest on, and the draft, as the gate's checks receive them."""
+"""The ground of an answer, as the gate's checks receive it, and the words of their faults in a question's language."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
-from batos.gate import dates, figures, languages, wording
+from batos.gate import dates, figures, languages
 from batos.gate.dates import TimeSpan
 from batos.gate.evidence_index import CONVERSATION, EvidenceIndex, index_of
 from batos.gate.sums import asks_for_total, run_sums
@@ -207,9 +210,46 @@ class Spot(NamedTuple):
     @property
     def repair(self) -> str:
         """Return what is to be mended, in English."""
-        return wording.repair(self.code, {"said": self.said, **dict(self.values)}, "English")
+        return repair(self.code, {"said": self.said, **dict(self.values)}, "English")
 
 
 def without_spaces(text: str) -> str:
     """Return the letters of a text that belong to scripts without blanks between words."""
     return "".join(_UNSPACED.findall(text))
+
+
+#: Codes of faults that a reader is told alike: words that no document has.
+_ABSENT = frozenset({"number", "day", "name", "carried"})
+_FALLBACK = "English"
+
+
+@lru_cache(maxsize=1)
+def table() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Return the wordings by language, then `repair` or `told`, then the code of the fault."""
+    return tomllib.loads(files(__package__).joinpath("wording.toml").read_text(encoding="utf-8"))
+
+
+def repair(code: str, values: Mapping[str, str], language: str) -> str:
+    """Return what a model is told to mend, in a language by its English name, or in English.
+
+    >>> repair("document", {"number": "7"}, "German")
+    'Es gibt kein Dokument 7.'
+    """
+    told = _words_of(language)["repair"]
+    words = told[code].format_map(values)
+    return f"{words} {told['nearest'].format_map(values)}" if code == "carried" and "near" in values else words
+
+
+def tell(code: str, values: Mapping[str, str], language: str) -> str:
+    """Return what a reader is told, as a phrase.
+
+    >>> tell("number", {"said": "1,300"}, "English")
+    'not in your documents: “1,300”'
+    """
+    kind = "absent" if code in _ABSENT else "language" if code == "script" else code
+    return _words_of(language)["told"][kind].format_map(values)
+
+
+def _words_of(language: str) -> Mapping[str, Mapping[str, str]]:
+    known = table()
+    return known.get(language) or known[_FALLBACK]

@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 
 from batos.gate import numerals
 from batos.memory.segmentation import STEM, placed_terms, words
 from batos.memory.words_by_language import ASKING, without_ending
 
 #: The small words that a sentence of a language can hardly do without.
-_SMALL = {
-    "English": "the a of and to in is was that for it with as on are be this by from what how which do does did you i"
-    " have has not or an at my your",
-    "German": "der die das und ist nicht ein eine einen mit auf für im den von zu sich dem des wird sind wie was ich"
-    " du es an aus bei nach hat war oder zum zur",
-    "French": "le la les des et est une un du dans que qui pour pas sur avec ce cette sont au aux ne je vous il elle"
-    " par plus ou comment quel quelle",
-    "Spanish": "el la los las y es una un del en que por para con no se su al como más lo qué cómo cuál son está muy"
-    " pero sus",
-    "Italian": "il lo la gli le e è un una di del della che per con non si come sono nel nella più al dei cosa quale"
-    " ma anche",
-    "Portuguese": "o a os as e é um uma de do da que para com não se por como mais no na em dos das são ao qual você"
-    " foi está quem",
-    "Swedish": "och att det som en är av för på den till inte med har om hur vad när jag du eller ett vid från kan",
-    "Danish or Norwegian": "og at det som en er av af for på den til ikke med har om hvordan hva hvad når jeg du eller"
-    " et ved fra kan han blir bliver sig seg der",
-    "Polish": "i w na z do się że jest nie to jak co o po przez od dla czy ale za są gdy lub być który która",
-    "Czech": "a v na se je že s z do to jak co o po pro od ale za jsou když nebo být který která si aby",
-    "Turkish": "ve bir bu ne için ile da de mi nasıl olarak çok daha gibi kadar ama en değil olan her sonra",
-    "Finnish": "ja on ei se että kun mutta tai niin kuin miten mitä joka ovat myös jos sen hän ole kanssa",
-    "Hungarian": "a az és hogy nem egy is van ez mit hogyan de vagy meg ha csak mint már ki amikor",
-    "Romanian": "și în de la cu nu este o un pe să ce cum care din mai când sau prin sunt după pentru",
-    "Indonesian": "dan yang di ke dari untuk dengan ini itu adalah tidak bagaimana apa pada dalam akan atau oleh",
-    "Dutch": "de het een en is van niet met voor op zijn dat die er te aan wat hoe ik je wordt naar ook om bij",
-}
-_SMALL_WORDS = {language: frozenset(listed.split()) for language, listed in _SMALL.items()}
+_SMALL = tomllib.loads(files(__package__).joinpath("languages.toml").read_text(encoding="utf-8"))
+_SMALL_WORDS = {language: frozenset(" ".join(listed).split()) for language, listed in _SMALL.items()}
 _LANGUAGES_OF = {
     word: [language for language, small in _SMALL_WORDS.items() if word in small]
     for word in frozenset().union(*_SMALL_WORDS.values())

@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
+from importlib.resources import files
 
-#: The words for 1 to 9, then 10 to 19, then 20, 30 ... 90, by language.
-_ONES = {
-    "English": "one two three four five six seven eight nine",
-    "German": "ein zwei drei vier fünf sechs sieben acht neun",
-    "French": "un deux trois quatre cinq six sept huit neuf",
-    "Spanish": "uno dos tres cuatro cinco seis siete ocho nueve",
-    "Italian": "uno due tre quattro cinque sei sette otto nove",
-    "Dutch": "een twee drie vier vijf zes zeven acht negen",
-}
-_TEENS = {
-    "English": "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
-    "German": "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
-    "French": "dix onze douze treize quatorze quinze seize dix-sept dix-huit dix-neuf",
-    "Spanish": "diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
-    "Italian": "dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove",
-    "Dutch": "tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien",
-}
-_TENS = {
-    "English": "twenty thirty forty fifty sixty seventy eighty ninety",
-    "German": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "French": "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
-    "Spanish": "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-    "Italian": "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
-    "Dutch": "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
-}
-_OTHERS = {
-    12: "dozen dutzend douzaine docena dozzina dozijn",
-    50: "half halb halbe halben moitié mitad metà helft",
-    25: "quarter viertel cuarto kwart",
-    100: "hundred hundert cent cien ciento cento honderd",
-    1000: "thousand tausend mille mil duizend",
-}
+_READ = tomllib.loads(files(__package__).joinpath("numerals.toml").read_text(encoding="utf-8"))
+_ONES, _TEENS, _TENS, _OTHERS = (_READ[name] for name in ("ones", "teens", "tens", "others"))
 #: The values of a fraction's word beside its percentage.
 _FRACTIONS = {Decimal(50): Decimal("0.5"), Decimal(25): Decimal("0.25")}
 _SIGNS = {"½": ("0.5", "50"), "¼": ("0.25", "25"), "¾": ("0.75", "75")}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from importlib.resources import files
 from typing import Final
 
 from batos.gate import dates, figures, languages, numerals, sums
@@ -48,27 +50,10 @@ _SENTENCE_START = re.compile(r"(?:\A|[.!?:…\n]|[-*•]|\d[.)])[\s\"“„«'(*
 _PROGRAM = re.compile(r"```(?!json|ya?ml|csv)\w", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 
+_READ = tomllib.loads(files(__package__).joinpath("occurrence.toml").read_text(encoding="utf-8"))
 #: Capitalised words that name nobody: months and days, and what sentences begin with.
-_NOBODY = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday lundi mardi mercredi jeudi vendredi samedi dimanche lunes"
-    " martes miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì venerdì sabato domenica january"
-    " february march april may june july august september october november december i"
-    # Peoples, tongues and feasts, which an answer may name in other words.
-    " english french german spanish italian dutch portuguese russian chinese japanese european american british latin"
-    " greek christmas easter internet".split()
-)
-_OPENERS = languages.SMALL_WORDS | frozenset(
-    "yesterday today tomorrow when while although though because since after before during until if unless where who"
-    " whose both each every either neither another other many some most few several all any such only even also then"
-    " there here thus hence therefore however moreover furthermore meanwhile instead besides still yet once again later"
-    " now so but they he she we its his her their our these those like unlike under over between among within without"
-    " against about according based given following despite per via please note see thanks dear hello hi yes perhaps"
-    " maybe can could should would will may might must let first second third next last two three four five ten"
-    " hier aujourd'hui demain quand pendant lorsque puis alors ensuite ainsi donc enfin selon chez comme si mais ils"
-    " elles nous leur chaque certains ayer hoy mañana cuando mientras aunque después antes entonces según si pero ellos"
-    " cada algunos también ieri oggi domani quando mentre dopo prima poi allora secondo ogni anche loro gisteren"
-    " vandaag morgen toen terwijl volgens elke".split()
-)
+_NOBODY = frozenset(" ".join(_READ["nobody"]).split())
+_OPENERS = languages.SMALL_WORDS | frozenset(" ".join(_READ["openers"]).split())
 
 
 #: From here on a result is shown with six digits.

@@ -88,9 +88,7 @@ def _is_quotation(span: str) -> bool:
 
 
 def _said(span: str, ground: Ground) -> bool:
-    """Test if words occur anywhere; a quotation within a sentence may begin with a small letter instead of a
-    capital.
-    """
+    """Test if words occur anywhere; a quotation within a sentence may begin with a small letter."""
     texts = (*(passage.text for passage in ground.passages), ground.said)
     bare = span.strip("“”„«»‹›‘’\"'「」『』 ").rstrip(".,;:!?。，！？、；：")
     first = bare[:1]
@@ -163,9 +161,7 @@ def _pattern(bare: str) -> str:
 
 
 def _breakable_pattern(word: str) -> str:
-    """Return a pattern for a word that a line's end may break: after a hyphen, or anywhere in scripts without
-    blanks.
-    """
+    """Return a pattern for a word that a line's end may break: after a hyphen, or anywhere without blanks."""
     clusters = _CLUSTER.findall(word)
     body = _either(clusters[0])
     for before, after in pairwise(clusters):

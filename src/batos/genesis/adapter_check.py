@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from batos.genesis.adapters.gguf_lora import KNOWN
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterFault, AdapterFaults, AdapterInventory, TensorPair
 from batos.genesis.codex.codex import Codex
-from batos.genesis.daemon_listing import DaemonModels
+from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.integrity import Finding
 from batos.genesis.persona_models import family
 from batos.genesis.plan import Plan, in_words
@@ -154,15 +153,7 @@ def _traits(name: str) -> dict[str, str]:
 LAST = (0, 34, 0)
 
 
-class Shows(Protocol):
-    """The part of the bridge that the checks need."""
-
-    async def show(self, model: str, *, verbose: bool = False) -> ModelCard:
-        """Return a model's card, with its tensors if `verbose`."""
-        ...
-
-
-async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[AdapterFault, ...]:
+async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: GenesisDaemon) -> tuple[AdapterFault, ...]:
     """Return the reasons why adapters would not load on the bases they are paired with; one request for each base.
 
     A missing base is no fault of its adapters: nothing is made of it either.
@@ -179,9 +170,7 @@ async def unfit(wanted: Iterable[tuple[Adapter, str]], daemon: Shows) -> tuple[A
 
 
 def version_faults(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFault, ...]:
-    """Return a fault for each adapter if this version of Ollama makes no models with adapters. Existing models still
-    work.
-    """
+    """Return a fault for each adapter if this version of Ollama makes no models with any; existing ones work."""
     numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2]), int(numbers[3])) <= LAST:
         return ()
@@ -194,7 +183,7 @@ def version_faults(wanted: Iterable[Adapter], version: str) -> tuple[AdapterFaul
 
 
 async def check_inventory(
-    inventory: AdapterInventory, codex: Codex, profile: str, listed: DaemonModels, daemon: Shows
+    inventory: AdapterInventory, codex: Codex, profile: str, listed: DaemonModels, daemon: GenesisDaemon
 ) -> AdapterInventory:
     """Add to the inventory's faults the adapters of which no model can be made, by one request for each base."""
     there = [model_names.key(row.name) for row in listed.rows]
@@ -206,14 +195,14 @@ async def check_inventory(
     return inventory.without((*version_faults(new, listed.version), *await unfit(known, daemon)))
 
 
-async def _card(base: str, daemon: Shows) -> ModelCard | None:
+async def _card(base: str, daemon: GenesisDaemon) -> ModelCard | None:
     try:
         return await daemon.show(base, verbose=True)
     except ModelMissing:
         return None
 
 
-def gate(daemon: Shows) -> Callable[[Plan], Awaitable[None]]:
+def gate(daemon: GenesisDaemon) -> Callable[[Plan], Awaitable[None]]:
     """Return a check that refuses a plan's unfit adapters. Call it when all bases are there, before anything is sent.
 
     Only adapters of which a model is to be made are checked: the others were checked when theirs was made. The check
@@ -268,9 +257,7 @@ def findings(
     codex: Codex,
     profile: str = "default",
 ) -> list[Finding]:
-    """Return the audit's findings on adapters: faults, the choice of each persona, missing choices, doubts and
-    costs.
-    """
+    """Return the audit's findings on adapters: faults, choices, missing choices, doubts and costs."""
     found = [Finding("adapters.files", False, str(fault), fault.remedy) for fault in inventory.faults]
     if not inventory.faults and inventory.adapters:
         count = len(inventory.adapters)

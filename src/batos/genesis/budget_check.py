@@ -142,9 +142,7 @@ async def _resident(use: _ModelUse, cards: _Cards) -> Resident:
 
 
 def _share(use: _ModelUse, known: _KnownModel | None) -> Fraction:
-    """Return the part of a model that its users want on the card: num_gpu counts layers, and without it the
-    part is 1.
-    """
+    """Return the part of a model that its users want on the card: num_gpu counts layers; without it, all."""
     asked = use.options.get("num_gpu", -1)
     if asked < 0:
         return Fraction(1)
@@ -284,9 +282,7 @@ async def _ways(plan: Plan, table: BudgetTable, cards: _Cards) -> list[str]:
 
 
 async def runner_findings(plan: Plan, daemon: Looks, rows: Sequence[RunnerRow]) -> list[Finding]:
-    """Return a finding for each runner of the personas' models: its placement and its window. `rows` are all
-    runners.
-    """
+    """Return a finding for each of all runners (`rows`) of the personas' models: its placement and its window."""
     bases = Bases(daemon)
     personas: dict[str, list[str]] = {}
     runners: dict[str, RunnerRow] = {}

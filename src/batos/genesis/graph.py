@@ -12,8 +12,7 @@ from persistent.mapping import PersistentMapping
 from batos.genesis import state_steps
 from batos.genesis.codex import value_checks
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
-from batos.genesis.codex.declarations import IntentText
-from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.codex.declarations import CYCLE, STATES, IntentText, prototype_name, state_slot
 from batos.genesis.codex.value_checks import digest_of
 from batos.genesis.persona_models import OTHER_MODEL
 from batos.image import guards, roots

@@ -17,9 +17,9 @@ from batos.genesis.adapters.folder import discover
 from batos.genesis.adapters.inventory import AdapterInventory, Digests, FileMark, mark
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
-from batos.genesis.daemon_listing import DaemonModels
+from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon
 from batos.genesis.plan import Plan, compare
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.image.roots import Root
 from batos.protocol.errors import ImageError
 
@@ -126,7 +126,7 @@ def read_inventory(settings: Settings) -> AdapterInventory:
 
 
 async def check_inventory(
-    settings: Settings, codex: Codex, listed: DaemonModels, daemon: adapter_check.Shows
+    settings: Settings, codex: Codex, listed: DaemonModels, daemon: GenesisDaemon
 ) -> AdapterInventory:
     """Read the adapters folder, with the adapters that fit no base among its faults; one request for each base."""
     inventory = await asyncio.to_thread(read_inventory, settings)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from batos.genesis import graph, measuring, persona_models
 from batos.genesis.codex.codex import PILLARS, Codex, Persona
-from batos.genesis.codex.graph_names import CYCLE, STATES, prototype_name, state_slot
+from batos.genesis.codex.declarations import CYCLE, STATES, prototype_name, state_slot
 from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.genesis.plan import Plan, with_deletions
 from batos.image import guards, roots
@@ -136,9 +136,7 @@ def _methods(root: Root) -> Finding:
 
 
 def _window(root: Root, codex: Codex, persona: Persona, profile: str) -> Finding:
-    """Check that the text in every prompt (rules, persona, longest template and intent) leaves half of it to the
-    mission.
-    """
+    """Check that the text in every prompt (rules, persona, longest template and intent) leaves half of it free."""
     options = codex.options_for(persona.name, profile)
     intents = (*persona.pillars, *persona.protocols)
     if graph.acting_forms(root).get(persona.name) == "lean":

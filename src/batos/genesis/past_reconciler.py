@@ -10,7 +10,7 @@ from batos.genesis import graph, persona_models
 from batos.genesis.adapters import repository
 from batos.genesis.codex import codex as codices
 from batos.genesis.codex.codex import Codex
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.genesis.plan import Plan
 from batos.genesis.provision import OnProgress
 from batos.genesis.reconcile import Baseline, Begin, GenesisReport, Reconciler

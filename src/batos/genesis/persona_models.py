@@ -12,7 +12,7 @@ from batos import home_folder
 from batos.genesis.adapters import repository
 from batos.genesis.adapters.inventory import Adapter
 from batos.genesis.codex.codex import PILLARS, Codex
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.genesis.codex.value_checks import digest_of, parameters
 from batos.image import roots
 from batos.image.roots import Root, named_objects

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Literal
 
 from batos.genesis.adapters.folder import in_use
 from batos.genesis.adapters.inventory import Adapter, AdapterInventory
 from batos.genesis.codex.codex import PILLARS, Codex
-from batos.genesis.daemon_listing import DaemonModels, GenesisDaemon, look
+from batos.genesis.daemon_listing import DaemonModels
 from batos.genesis.persona_models import GenesisRecord, Recipe, family, is_of_a_persona, recipe
 from batos.inference import model_names
 from batos.protocol.server_documents import PlanDocument, RecipeDocument, StepDocument
@@ -126,22 +125,6 @@ class Plan:
 def _recipe_json(made: Recipe) -> RecipeDocument:
     adapter = None if made.adapter is None else made.adapter.name
     return {"persona": made.persona, "base": made.base, "adapter": adapter, "recipe": made.digest}
-
-
-async def plan(
-    codex: Codex,
-    profile: str,
-    daemon: GenesisDaemon,
-    inventory: AdapterInventory = AdapterInventory(),  # noqa: B008  # a frozen value
-    chosen: Mapping[str, str | None] = MappingProxyType({}),
-    known: GenesisRecord | None = None,
-) -> Plan:
-    """Compare codex and adapters with what Ollama lists and, where it is given, what the image knows: two requests.
-
-    `chosen` says which adapter a persona uses (`in_use`). Without `known` every model that is listed is
-    believed to be what its name says; with it a model must have the digest that was written down when it was made.
-    """
-    return compare(codex, profile, await look(daemon), inventory, chosen, known)
 
 
 def compare(

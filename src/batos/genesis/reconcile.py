@@ -38,9 +38,7 @@ from batos.records import methods
 
 @dataclass(frozen=True, slots=True)
 class GenesisReport:
-    """The result of genesis: `plan` is the plan at its beginning, `done` the steps of the plan that were
-    carried out.
-    """
+    """The result of genesis: `plan` is the plan at its beginning, `done` its steps that were carried out."""
 
     plan: Plan
     done: tuple[PlanStep, ...]
@@ -64,9 +62,7 @@ class GenesisReport:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The state that a mission begins with and keeps: the codex, the digests of all models, and the personas'
-    models.
-    """
+    """The state that a mission begins with and keeps: the codex, all models' digests, the personas' models."""
 
     codex: Codex
     digests: Mapping[str, str]
@@ -214,9 +210,7 @@ class Reconciler:
         return _baseline_of(found)
 
     def baseline(self) -> Baseline | None:
-        """Return the state that the image knows without Ollama, enough for answers that are paid; None before a
-        genesis.
-        """
+        """Return the state that the image knows without Ollama, for answers that are paid; None before a genesis."""
         codex = self.codex()
         with self.image.snapshot() as root:
             models = persona_models.read_record(root).models
@@ -319,9 +313,7 @@ class Reconciler:
         return changes
 
     async def _prune(self, done: Plan, tell: OnProgress) -> bool:
-        """Delete the models that nothing needs; return True if any was deleted. A model that is answering stays until
-        later.
-        """
+        """Delete the models that nothing needs, later those that answer now; return True if any was deleted."""
         deleted = False
         for step in with_deletions(done, self.in_use()).steps_of("delete"):
             name = step.name or ""
@@ -349,9 +341,7 @@ def _models_to_record(done: Plan, before: Mapping[str, MadeModel], at: str) -> d
 
 
 def _completed_steps(before: Plan, after: Plan, changes: Sequence[str]) -> Iterator[PlanStep]:
-    """Yield the steps of a plan that were carried out, by comparison with the plan afterwards and the image's
-    changes.
-    """
+    """Yield the steps of a plan that were carried out, by the plan afterwards and the image's changes."""
     made = {(recipe.persona, recipe.adapter and recipe.adapter.name) for recipe in after.recipes.values()}
     made -= {(step.persona, step.adapter) for step in after.steps_of("create")}
     for step in before.steps:
@@ -362,9 +352,7 @@ def _completed_steps(before: Plan, after: Plan, changes: Sequence[str]) -> Itera
 
 
 def _bases(codex: Codex, profile: str, listed: DaemonModels) -> dict[str, str]:
-    """Return what each persona's adapters are compared with: the digest of its base, if there, and the daemon's
-    version.
-    """
+    """Return what each persona's adapters are compared with: its base's digest, if there, and the version."""
     rows = {persona: listed.row(codex.model_for(persona, profile)) for persona in PILLARS}
     return {persona: f"{row.digest} {listed.version}" for persona, row in rows.items() if row is not None}
 

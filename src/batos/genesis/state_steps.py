@@ -6,11 +6,13 @@ redefined while the mind runs, and acts from the next mission on. No step is cod
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeGuard, cast
+from importlib.resources import files
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
-from batos.genesis.codex.graph_names import state_slot
+from batos.genesis.codex.declarations import state_slot
 from batos.memory import thresholds
 from batos.objects.prototype import UvmObject, lookup
 from batos.protocol.brief import Combine
@@ -58,103 +60,23 @@ class KernelStep:
     after: tuple[str, ...] = ()
 
 
+def _read_bound(told: Any) -> BoundRange:
+    least, *others = told["allowed"]
+    allowed = range(least, others[0] + 1) if isinstance(least, int) else (least, *others)
+    return BoundRange(told["name"], told.get("default", thresholds.FOCUS_USUAL), allowed, told["what"])
+
+
+def _read_step(told: Any) -> KernelStep:
+    bounds = tuple(map(_read_bound, told.get("bounds", ())))
+    return KernelStep(told["name"], told["what"], bounds, "is_required" in told, tuple(told.get("after", ())))
+
+
 #: The steps of each working state, in the order in which they are taken unless the state was redefined.
 TABLE: Final[Mapping[str, tuple[KernelStep, ...]]] = {
-    "IDLE": (
-        KernelStep(
-            "recall",
-            "files, parts of memory and the turns of the conversation become the evidence",
-            (
-                BoundRange("most", 8, range(1, 17), "remembered parts that one recall finds at most"),
-                BoundRange("room", 100, range(25, 101), "percent of the window's room for evidence that are filled"),
-                BoundRange(
-                    "focus",
-                    thresholds.FOCUS_USUAL,
-                    range(1, 7),
-                    "sentences in focus, for a small model and an answer by rule",
-                ),
-            ),
-            is_required=True,
-        ),
-        KernelStep(
-            "use_tools",
-            "tools that were given bring what the question needs and nothing known carries",
-            (BoundRange("calls", 3, range(4), "calls that are chosen for the question"),),
-            after=("recall",),
-        ),
-        KernelStep("compute", "counts, sums and days that the question asks for are computed", after=("recall",)),
-        KernelStep(
-            "rules",
-            "a fact to be noted, or an order to forget, is answered by rule",
-            is_required=True,
-            after=("recall",),
-        ),
-    ),
-    "DECOMPOSING": (
-        KernelStep("divide", "a call divides the question; without it each part takes the question whole"),
-        KernelStep(
-            "recall_for_parts",
-            "parts of memory that match the sub-queries join the evidence",
-            (BoundRange("most", 3, range(1, 9), "parts that each sub-query adds, of those that its recall finds"),),
-            after=("divide",),
-        ),
-        KernelStep(
-            "use_tools_for_parts",
-            "tools bring what the sub-queries need",
-            (BoundRange("calls", 3, range(4), "calls that are chosen for each sub-query"),),
-            after=("divide",),
-        ),
-        KernelStep("compute", "counts, sums and days that the sub-queries ask for are computed", after=("divide",)),
-    ),
-    "DELEGATING": (
-        KernelStep(
-            "fit_evidence",
-            "in a council the evidence is lightened once for all calls; without it each call leaves out its own",
-        ),
-        KernelStep(
-            "delegate",
-            "each part is asked its sub-query",
-            (
-                BoundRange("quorum", 50, range(1, 101), "percent of the parts that must not fail"),
-                BoundRange(
-                    "stop",
-                    "when_certain",
-                    ("when_certain", "never"),
-                    "whether voting parts are asked no further once no vote can change the answer",
-                ),
-            ),
-            is_required=True,
-            after=("fit_evidence",),
-        ),
-    ),
-    "SYNTHESIZING": (
-        KernelStep(
-            "combine",
-            "the parts become one answer, and the gate judges it",
-            (
-                BoundRange(
-                    "mode",
-                    "auto",
-                    ("auto", "weave", "select", "vote"),
-                    "the way to one answer, where the brief has none",
-                ),
-            ),
-            is_required=True,
-        ),
-        KernelStep(
-            "repair",
-            "wrong sums are corrected, sentences that rest on nothing are left out, or a call writes the answer again",
-            (BoundRange("revisions", 1, range(2), "calls that write an answer with faults again"),),
-            after=("combine",),
-        ),
-        KernelStep(
-            "withhold",
-            "an answer of which no document says anything is withheld",
-            is_required=True,
-            after=("combine", "repair"),
-        ),
-        KernelStep("protocol", "at most one key protocol changes the answer", after=("combine", "repair", "withhold")),
-    ),
+    state: tuple(map(_read_step, steps))
+    for state, steps in tomllib.loads(
+        files(__package__).joinpath("state_steps.toml").read_text(encoding="utf-8")
+    ).items()
 }
 
 

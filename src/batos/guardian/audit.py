@@ -15,10 +15,9 @@ from batos.guardian.covenant.effects import TooIntricate
 from batos.guardian.covenant.statements import StatementFlow
 from batos.guardian.forms import Forms
 from batos.guardian.parsing import parse
-from batos.guardian.policy import SHIPPED, GuardianPolicy
+from batos.guardian.policy import SHIPPED, GuardianPolicy, SlotUse, SourceFault, Verdict
 from batos.guardian.tidying import marking
 from batos.guardian.tidying.tidy import find_method, tidy
-from batos.guardian.verdict import SlotUse, SourceFault, Verdict
 
 #: The declaration of another encoding (PEP 263), which Python reads in the first two lines.
 _COOKIE: Final = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)")
@@ -65,9 +64,7 @@ def read_source(source: str | bytes, policy: GuardianPolicy) -> SourceText:
 
 
 def _characters(text: str) -> Iterator[SourceFault]:
-    """Yield a fault for each control character (a lone CR included) and each character that changes what a
-    reader sees.
-    """
+    """Yield a fault for each control character (also a lone CR) and each that changes what a reader sees."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
     for number, line in enumerate(text.split("\n"), 1):
@@ -151,9 +148,7 @@ def _nesting_depth(string: str) -> int:
 
 
 def foreign_letters(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (line, column, word) for words outside strings and comments that are not ASCII: they may look like
-    others.
-    """
+    """Yield (line, column, word) for words in code that are not ASCII: they may look like others."""
     if text.isascii():
         return
     start = 0
@@ -175,9 +170,7 @@ _FLAT = "write shorter code with less nesting"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The expectations of an audit: the selector and the signature that the method must have (empty: any), and the
-    policy.
-    """
+    """The expectations of an audit: the method's selector and signature (empty: any), and the policy."""
 
     selector: str = ""
     signature: str = ""

@@ -6,8 +6,8 @@ import ast
 from typing import Any
 
 from batos.guardian.name_uses import Uses
+from batos.guardian.parsing import MODULES, Scope
 from batos.guardian.policy import GuardianPolicy
-from batos.guardian.walking import MODULES, Scope
 
 #: Modules with functions that change what they are given.
 MODULES_THAT_CHANGE = frozenset({"bisect", "heapq", "operator", "random"})
@@ -193,9 +193,7 @@ class Forms(Uses):
         self.push(node, inner, depth)
 
     def _if(self, node: ast.If, scope: Scope, depth: int) -> None:
-        """Count the branches of an `if`. In the tree an `elif` lies inside the `if` before it, so its depth is
-        corrected.
-        """
+        """Count the branches of an `if`, and correct the depth of an `elif`, which lies in the `if` before it."""
         length = self._branches.pop(id(node), 1)
         if length > self.policy.bounds.branches:
             self.fault(node, "bounds", f"an `if` has more than {length - 1} branches", "look it up in a dict")
@@ -244,7 +242,5 @@ def _is_constant(node: ast.expr) -> bool:
 
 
 def _is_empty(node: ast.expr) -> bool:
-    """Test for `[]` or `{}`: as a helper's default it is made anew at each call of the method, and keeps nothing
-    between two.
-    """
+    """Test for `[]` or `{}`, which as a helper's default are made anew at each call of the method."""
     return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys)

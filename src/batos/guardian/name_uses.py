@@ -9,7 +9,7 @@ import string
 from typing import Final
 
 from batos.guardian import parsing
-from batos.guardian.walking import ALLOWED, MISSING, Scope, Walk
+from batos.guardian.parsing import ALLOWED, MISSING, Scope, Walk
 
 _FORMATTER: Final = string.Formatter()
 #: An annotation in quotes.
@@ -234,9 +234,7 @@ class Uses(Walk):
         self.todo.append((owner, scope, depth))
 
     def _check_bound_method(self, node: ast.expr | None) -> None:
-        """Refuse a bound method where a function is wanted: in the cell bound methods exist only where they
-        are called.
-        """
+        """Refuse a bound method where a function is wanted: in the cell it exists only where it is called."""
         if not isinstance(node, ast.Attribute) or node.attr not in self.policy.plain_methods:
             return
         base = node.value
@@ -345,9 +343,7 @@ class Uses(Walk):
             self.fault(call, "type", "`type` is only for a comparison", "write `type(x) is str`, or `isinstance`")
 
     def _format(self, call: ast.Call, attribute: ast.Attribute) -> None:
-        """Check that `.format` is called on a text in the source with plain fields: others reach into their
-        arguments.
-        """
+        """Check that `.format` is called on a text in the source with plain fields; others reach into arguments."""
         text: ast.expr | None = attribute.value
         if isinstance(text, ast.Name) and len(self.binds.get(text.id, ())) == 1:
             given = self.texts.get(text.id, [])

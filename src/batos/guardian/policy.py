@@ -1,4 +1,4 @@
-"""The policy as data: what generated methods may use; and the dialect of the coder's prompt, generated from it."""
+"""The policy as data: what generated methods may use; the coder's dialect; and the verdict of an audit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from batos.protocol.errors import ConfigError
+from batos.protocol.method_documents import GuardianDocument, GuardianReach, SlotUseDocument, SourceFaultDocument
 
 #: The policy that ships, as an operator reads it.
 SHIPPED_FILE: Final = Path(__file__).with_name("policy.toml")
@@ -68,10 +69,7 @@ class GuardianPolicy:
     kernel_pattern: re.Pattern[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute the derived fields once.
-
-        Raises: ConfigError: a pattern is not a regular expression.
-        """
+        """Compute the derived fields once. Raises: ConfigError: a pattern is not a regular expression."""
         derived: dict[str, object] = {
             "plain_methods": self.mutators.union(*self.methods.values()),
             "nodes": self.statements | self.expressions | self.parts,
@@ -123,10 +121,7 @@ def _bounds(table: Mapping[str, object]) -> SourceBounds:
 
 
 def load(text: str) -> GuardianPolicy:
-    """Read a policy from TOML text.
-
-    Raises: ConfigError: a field is missing or wrong; the error names the first.
-    """
+    """Read a policy from TOML text. Raises: ConfigError: a field is missing or wrong; the error names the first."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -241,3 +236,90 @@ def _lists(policy: GuardianPolicy) -> Iterator[str]:
 
 def _dialect_words(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+#: Rules whose breach means that the slots a method uses cannot be listed: no cell may run such a source.
+UNLISTABLE: Final = frozenset({"text", "bounds", "parse", "shape", "receiver", "computed-name", "audit"})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SourceFault:
+    """A fault of a source: line (from 1) and column (from 0), both 0 if it has no place."""
+
+    line: int
+    column: int
+    rule: str
+    why: str
+    remedy: str
+
+    def as_dict(self) -> SourceFaultDocument:
+        """Return every field by name."""
+        return SourceFaultDocument(line=self.line, column=self.column, rule=self.rule, why=self.why, remedy=self.remedy)
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column} [{self.rule}]: {self.why}; {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotUse:
+    """The names of the receiver's slots that a source uses, exactly: what cannot be listed is a fault.
+
+    `reads` and `writes` are loads and stores of `self.<name>`, `deletes` what is deleted; `mutates` are slots whose
+    list or dict may be changed in place, through any alias (never too few, sometimes too many).
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    mutates: frozenset[str] = frozenset()
+    deletes: frozenset[str] = frozenset()
+
+    def as_dict(self) -> SlotUseDocument:
+        """Return every field as a sorted list."""
+        return {
+            "reads": sorted(self.reads),
+            "writes": sorted(self.writes),
+            "mutates": sorted(self.mutates),
+            "deletes": sorted(self.deletes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The guardian's result for one source under one policy: plain data, equal for equal input.
+
+    `policy` is the policy's name and the digest of its content, `digest` the SHA-256 of the source's UTF-8 bytes (hex),
+    `parameters` the parameter list as Python text, `sends` the selectors that the source sends to any object.
+    `capabilities` are the grants and the made objects that it reaches for.
+    """
+
+    accepted: bool
+    faults: tuple[SourceFault, ...]
+    policy: str
+    digest: str
+    selector: str = ""
+    parameters: str = ""
+    is_async: bool = False
+    slots: SlotUse = field(default_factory=SlotUse)
+    sends: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
+
+    @property
+    def listable(self) -> bool:
+        """Test if `slots` lists everything that the source uses, whatever its other faults are."""
+        return not any(fault.rule in UNLISTABLE for fault in self.faults)
+
+    def as_dict(self) -> GuardianDocument:
+        """Return the verdict as data that JSON can hold."""
+        reaches: GuardianReach = {"capabilities": sorted(self.capabilities)} if self.capabilities else {}
+        return {
+            **reaches,
+            "accepted": self.accepted,
+            "faults": [fault.as_dict() for fault in self.faults],
+            "policy": self.policy,
+            "digest": self.digest,
+            "selector": self.selector,
+            "parameters": self.parameters,
+            "is_async": self.is_async,
+            "slots": self.slots.as_dict(),
+            "sends": sorted(self.sends),
+        }

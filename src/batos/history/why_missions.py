@@ -30,7 +30,7 @@ from batos.objects.prototype import own_slots
 from batos.protocol.image_documents import WhyNode
 from batos.protocol.method_documents import UseDocument, no_use
 from batos.protocol.mission_documents import ProvenanceDocument, RanDocument
-from batos.records import methods, tools, uses
+from batos.records import methods, outcomes, tools
 
 #: The newest uses that ended badly, and the retired revisions, that are told of a method.
 _MOST_USES, _MOST_GONE = 5, 3
@@ -223,7 +223,7 @@ def _explain_retirement(asking: Asking, lineage: Lineage, number: int) -> WhyNod
     change = change_for(lineage, went[-1], asking.user) if went else None
     counts = (lineage.totals.get(number) or no_use())["method"]
     used = f"{counts['calls']} uses, of which {counts['faults']} failed and {counts['bad']} ended badly"
-    bad = [each for each in uses.entries(lineage.ledger) if each["revision"] == number and _is_bad(each)]
+    bad = [each for each in outcomes.entries(lineage.ledger) if each["revision"] == number and _is_bad(each)]
     because = [
         make_node("uses", used, [explain_reference(asking, each["mission"]) for each in bad[-_MOST_USES:]]),
         make_node("undo", f"`batos method rollback {methods.name_of(asking.root, lineage)} --revision {number}`"),

@@ -36,9 +36,7 @@ def make_attachment(root: Root, sha256: str, data: bytes, *, as_blob: bool) -> A
 
 
 def is_kept(attachments: Any, sha256: str) -> bool:
-    """Test if a file is stored and sound. A damaged one counts as missing, so that the bytes at hand are
-    written again.
-    """
+    """Test if a file is stored and sound; a damaged one counts as missing, so that it is written again."""
     if sha256 not in attachments:
         return False
     try:

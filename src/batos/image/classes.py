@@ -166,9 +166,7 @@ _READING = (POSKeyError, StateLoadError, CorruptedError, CorruptedFileStorageErr
 
 
 def as_damage(error: BaseException) -> ImageDamaged | None:
-    """Convert a storage's read error to ImageDamaged; return None for our own errors, for conflicts and for other
-    errors.
-    """
+    """Convert a storage's read error to ImageDamaged; return None for our own errors, conflicts and others."""
     if isinstance(error, BatosError) or not isinstance(error, _READING):
         return None
     # StateLoadError has no words of its own.

@@ -21,8 +21,7 @@ from ZODB.utils import z64
 
 from batos import home_folder
 from batos.image import unclean_close
-from batos.image.indexfile import read_index
-from batos.image.unclean_close import settle_tail
+from batos.image.unclean_close import read_index, settle_tail
 from batos.protocol.errors import DiskFull, ImageDamaged
 
 

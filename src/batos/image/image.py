@@ -377,9 +377,7 @@ class LivingImage(ReadableImage):
         self._events.emit(MISSION_STATUS, told)
 
     def translate(self, error: BaseException) -> BaseException:
-        """Convert a storage's error to one of ours. After a full disk or a failed storage no more missions are
-        accepted.
-        """
+        """Convert a storage's error to ours; after a full disk or a failed storage no mission is accepted."""
         if is_full(error):
             full = error if isinstance(error, DiskFull) else disk_full(error, storage.file_of(self.uri))
             self.refusing = self.refusing or full

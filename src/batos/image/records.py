@@ -198,8 +198,8 @@ class Lineage(Persistent):
     `intent` is what the slot holds while no revision is active; None: it is declared no more. `revisions` counts from
     1, `active` is one of them or 0. `retired` says why revisions went ({at, reason}, by revision). `barred` is set
     while nothing may be generated: {intent, coders, reason}. `history` is every change of the slot, counted from 1,
-    and `ledger` every use (records/uses.py); both are append-only. `totals` are the ledger's sums by revision, `since`
-    those of the active revision when it became active: what came before is not held against it twice.
+    and `ledger` every use (records/outcomes.py); both are append-only. `totals` are the ledger's sums by revision,
+    `since` those of the active revision when it became active: what came before is not held against it twice.
     """
 
     def __init__(self, holder: UvmObject, selector: str, intent: Intent) -> None:
@@ -247,9 +247,7 @@ class Approval(Persistent):
         self.revision: int | None = None
 
     def word_at(self, at: str) -> ApprovalWord:
-        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired, even if not
-        marked so.
-        """
+        """Return the approval's state at a moment (ISO 8601 in UTC): a question past its time is expired."""
         return "expired" if self.word == "asked" and self.until <= at else self.word
 
     def become(self, word: ApprovalWord, at: str | None, by: str | None, why: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Traces of an unclean close in a file storage: an unfinished transaction, or a pack that was cut off."""
+"""The files beside a storage's data: traces of an unclean close, and the index, which is never unpickled."""
 
 from __future__ import annotations
 
@@ -11,11 +11,79 @@ from pathlib import Path
 from typing import BinaryIO
 
 import structlog
+from BTrees.fsBTree import fsBucket
 from zc.lockfile import LockFile
 from ZODB.FileStorage.FileStorage import packed_version
+from ZODB.fsIndex import fsIndex
 
 from batos.image.classes import REMEDY
 from batos.protocol.errors import ImageDamaged
+
+#: The beginning of each of the pickles that ZODB writes one after the other.
+_PICKLE = b"\x80\x03"
+_STOP = b"."
+
+
+def read_index(path: Path) -> tuple[int, fsIndex] | None:
+    """Read ZODB's index file: return the position up to which it knows the database, and the index; None if it is not
+    valid.
+
+    The format is that of `fsIndex.save` in ZODB 6: the position; for each prefix a pair (six bytes of an object id, the
+    bucket of ids that begin with them); None. Nothing else is parsed, so that a damaged file can do no harm.
+    """
+    try:
+        return _IndexReader(path.read_bytes()).index()
+    except (OSError, ValueError, struct.error):
+        return None
+
+
+class _IndexReader:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def index(self) -> tuple[int, fsIndex]:
+        self._expect(_PICKLE)
+        position = self._number()
+        self._expect(_STOP)
+        index = fsIndex()
+        while True:
+            self._expect(_PICKLE)
+            if self._data[self._at :] == b"N" + _STOP:
+                return position, index
+            prefix, bucket = self._bytes(), self._bytes()
+            self._expect(b"\x86" + _STOP)
+            if len(prefix) != 6:
+                raise ValueError("an index's key is six bytes")
+            index._data[prefix] = fsBucket().fromString(bucket)
+
+    def _take(self, size: int) -> bytes:
+        taken = self._data[self._at : self._at + size]
+        if len(taken) != size:
+            raise ValueError("the index ends early")
+        self._at += size
+        return taken
+
+    def _expect(self, expected: bytes) -> None:
+        if self._take(len(expected)) != expected:
+            raise ValueError("not what ZODB writes")
+
+    def _number(self) -> int:
+        code = self._take(1)
+        if code == b"\x8a":
+            return int.from_bytes(self._take(self._take(1)[0]), "little", signed=True)
+        size = {b"K": 1, b"M": 2, b"J": 4}.get(code)
+        if size is None:
+            raise ValueError("not a number")
+        return int.from_bytes(self._take(size), "little", signed=size == 4)
+
+    def _bytes(self) -> bytes:
+        code = self._take(1)
+        size = {b"C": 1, b"B": 4}.get(code)
+        if size is None:
+            raise ValueError("not bytes")
+        return self._take(int.from_bytes(self._take(size), "little"))
+
 
 _log = structlog.get_logger("batos")
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import transaction
 from transaction.interfaces import TransientError
@@ -193,11 +193,9 @@ PAUSE: Final = 0.05
 Telling: TypeAlias = Callable[[], None]
 
 
-class Applier(Protocol):
-    """Folds contributions of one kind into a projection; memory and the method lifecycle register theirs."""
-
-    def __call__(self, root: Root, mission: str, payload: Any) -> Sequence[Telling] | None:
-        """Change the projection, and return the calls to make on the loop after the commit, in order. May run again."""
+#: Folds a mission's contribution of one kind into a projection, and returns the calls to make on the loop after the
+#: commit, in order; it may run again. Memory and the method lifecycle register theirs.
+Applier: TypeAlias = Callable[[Root, str, Any], Sequence[Telling] | None]
 
 
 class Publisher:
@@ -232,9 +230,7 @@ class Publisher:
             return bool(roots.mission_record(root, mission).status.published)
 
     def _fold(self, root: Root, mission: str, at: str) -> list[Telling] | None:
-        """Apply a mission's contributions; return the calls to make after the commit, or None if it was published
-        before.
-        """
+        """Apply a mission's contributions; return the calls to make after the commit, None if published before."""
         _, status, thought = root[roots.MISSIONS][mission]
         if status.published:
             return None

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
@@ -21,7 +21,6 @@ from batos.memory.indexes.postings import Entry, words_beside
 from batos.memory.known_texts import GivenContent, Incoming, SortedTexts, remembered_line
 from batos.memory.passages import document_chunks
 from batos.memory.records import (
-    forgotten_turns,
     memories_set_aside,
     memory_places,
     memory_records,
@@ -78,9 +77,9 @@ class DocumentStore:
             found = await asyncio.to_thread(self._sort_out, given)
             lines, fresh = found.lines, found.fresh
             if fresh:
-                written = await self._write(list(fresh.values()), copies=found.copies)
+                gone, outcomes = await self._write(list(fresh.values()), copies=found.copies)
                 for number, document in fresh.items():
-                    lines[number] = _new_line(document, written)
+                    lines[number] = _new_line(document, gone, outcomes)
                 await self._merge()
             else:
                 await self._add_places(found)
@@ -124,13 +123,13 @@ class DocumentStore:
         documents: Sequence[NewDocument],
         also: Change = lambda root: None,
         copies: Sequence[tuple[str, str]] = (),
-    ) -> _StoreReport:
+    ) -> tuple[set[str], Mapping[str, ClaimOutcome]]:
         """Write new documents, and return whose place they took, and what they claimed."""
         count = sum(each.numbers for each in documents)
         first = await self._image.shared.apply(lambda root: memory_records.reserve(root, count))
         segments = await asyncio.to_thread(_segments_of, documents, first)
 
-        def change(root: Root) -> _StoreReport:
+        def change(root: Root) -> tuple[set[str], Mapping[str, ClaimOutcome]]:
             before = {
                 each.place
                 for each in documents
@@ -142,7 +141,7 @@ class DocumentStore:
             memory_records.add_places(root, copies)  # of documents that are there only now
             outcomes = hear(root, documents)
             also(root)
-            return _StoreReport(before, outcomes)
+            return before, outcomes
 
         report = await self._image.shared.apply(change)
         self._written += sum(each.size for each in documents)
@@ -238,13 +237,13 @@ class DocumentStore:
             def change(root: Root) -> ForgottenPage:
                 found = [each for name in named for each in memory_records.find_documents(root, name, user)]
                 found += [root[roots.DOCUMENTS][name] for name in others if name in root[roots.DOCUMENTS]]
-                out = forgotten_turns.take_out(root, found, user or "", iso(self._clock()))
+                missions, retired = memory_wordings.take_out(root, found, user or "", iso(self._clock()))
                 names = {own_slots(each)["name"]: each for each in found}
-                for mission in out.missions:
+                for mission in missions:
                     of_turn = memory_records.documents_of_mission(root, mission, user)
                     names |= {own_slots(each)["name"]: each for each in of_turn}
                 lines = forget_all(root, list(names.values()))
-                return {"forgotten": lines, "turns": [*out.missions], "methods": [*out.methods], "note": STILL_HELD}
+                return {"forgotten": lines, "turns": [*missions], "methods": [*retired], "note": STILL_HELD}
 
             return await self._image.shared.apply(change)
 
@@ -265,14 +264,6 @@ class DocumentStore:
             found = [each for name in named for each in memory_records.find_documents(root, name, user)]
             return going_with(root, [own_slots(each)["name"] for each in found])
         return []
-
-
-@dataclass(frozen=True, slots=True)
-class _StoreReport:
-    """The sources whose older documents went, and by the name of a new document what gave way to it."""
-
-    gone: set[str]
-    outcomes: Mapping[str, ClaimOutcome]
 
 
 def _add_places(root: Root, copies: Sequence[tuple[str, str]]) -> None:
@@ -346,9 +337,9 @@ def _merge_rows(several: Sequence[tuple[int, SegmentRow, bytes]]) -> NewSegment:
     return NewSegment(rows[0].kind, data, first, last, rows[0].about)
 
 
-def _new_line(document: NewDocument, written: _StoreReport) -> RememberedLine:
-    outcome = written.outcomes.get(document.name, ClaimOutcome())
-    state: Literal["replaced", "new"] = "replaced" if document.place in written.gone else "new"
+def _new_line(document: NewDocument, gone: set[str], outcomes: Mapping[str, ClaimOutcome]) -> RememberedLine:
+    outcome = outcomes.get(document.name, ClaimOutcome())
+    state: Literal["replaced", "new"] = "replaced" if document.place in gone else "new"
     line = remembered_line(document.name, document.title, document.source, len(document.chunks), state)
     left_out = [*document.left_out]
     return {**line, "superseded": outcome.superseded, "flagged": outcome.flagged, "left_out": left_out}

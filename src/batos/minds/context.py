@@ -11,8 +11,8 @@ from batos.agency.look_ups.granted import LookUps
 from batos.agency.toolbox import Toolbox
 from batos.approvals.desk import Approvals
 from batos.cell.cell import MethodCall, Outcome
-from batos.cell.host import Host
 from batos.cell.program import Program
+from batos.cell.values import Host
 from batos.concurrency.jobs import Signal
 from batos.events import Events
 from batos.genesis.state_steps import MachineSteps

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from batos.concurrency.threads import finish_despite_cancel, offload
 from batos.genesis import graph, measuring
-from batos.genesis.codex import graph_names
+from batos.genesis.codex import declarations
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.genesis.persona_models import OTHER_MODEL
@@ -108,7 +108,7 @@ def persona_of(root: Root, persona: str) -> UvmObject:
 
     Raises: NotFound: the image has none.
     """
-    name = graph_names.prototype_name(persona)
+    name = declarations.prototype_name(persona)
     try:
         return named_objects(root)[name]
     except KeyError as error:
@@ -179,7 +179,7 @@ def ratios_of(root: Root, notes: Iterable[Mapping[str, Any]], brief: MissionBrie
     """
     noted: Mapping[str, float] = next((note[RATIO_NOTE] for note in notes if RATIO_NOTE in note), {})
     objects = named_objects(root)
-    personas = (objects[name] for name in map(graph_names.prototype_name, PILLARS) if name in objects)
+    personas = (objects[name] for name in map(declarations.prototype_name, PILLARS) if name in objects)
     models = [*(thinking_of(persona).model for persona in personas), *filter(None, (brief.model,))]
     return {model: noted.get(model) or ratio_of(root, model) for model in models}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from batos.genesis.codex import graph_names
+from batos.genesis.codex import declarations
 from batos.minds.context import MindContext
 from batos.minds.stopping import Stopped
 from batos.objects.prototype import Interpreter, UvmObject, become, parents_of, send
@@ -23,7 +23,7 @@ FOLLOWS: Final = {
 
 def begin(orchestrator: UvmObject) -> UvmObject:
     """Begin a cycle: clone the prototype, in the state IDLE."""
-    cycle: UvmObject = getattr(orchestrator, graph_names.CYCLE).clone()
+    cycle: UvmObject = getattr(orchestrator, declarations.CYCLE).clone()
     become(cycle, _prototype(orchestrator, "IDLE"))
     return cycle
 
@@ -73,7 +73,7 @@ class Machine:
     async def _next(self, cycle: UvmObject, state: str) -> str:
         """Let the state do its work; the name of the one that follows."""
         args: tuple[Any, ...] = (self._context.mind.question,) if state == "IDLE" else ()
-        after = await send(self._interpreter, cycle, graph_names.STATES[state], *args)
+        after = await send(self._interpreter, cycle, declarations.STATES[state], *args)
         if not isinstance(after, str) or after not in FOLLOWS[state]:
             raise InternalError(f"the state {state} named {after!r} as the next")
         return after
@@ -82,7 +82,7 @@ class Machine:
         """Enter FAILED; the thought is doomed whatever that state does, also if it fails itself."""
         try:
             self._enter(cycle, "FAILED")
-            await send(self._interpreter, cycle, graph_names.STATES["FAILED"])
+            await send(self._interpreter, cycle, declarations.STATES["FAILED"])
         finally:
             self._context.doom()
 
@@ -94,7 +94,7 @@ class Machine:
 
 
 def _prototype(orchestrator: UvmObject, state: str) -> UvmObject:
-    prototype = getattr(orchestrator, graph_names.state_slot(state))
+    prototype = getattr(orchestrator, declarations.state_slot(state))
     if not isinstance(prototype, UvmObject):
         raise ObjectError(f"the state {state} is no object", remedy="Run `batos genesis`.")
     return prototype

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from persistent import Persistent
 
-from batos.objects.containers import DEEPEST
-from batos.objects.method import Intent, Method, Primitive
+from batos.objects.method import DEEPEST, Intent, Method, Primitive
 from batos.objects.prototype import UvmObject, delegation, lookup, own_slots, parents_of, reference
 from batos.protocol.image_documents import MirroredObject
 
@@ -29,11 +28,6 @@ class Mirror:
     def lineage(self) -> tuple[UvmObject, ...]:
         """Return the object and everything it delegates to, in the order in which a message searches them."""
         return tuple(delegation(self._obj))
-
-    def defining_object(self, selector: str) -> UvmObject | None:
-        """Return the object whose slot answers the selector, or None."""
-        found = lookup(self._obj, selector)
-        return found.holder if found else None
 
     def source(self, selector: str) -> str | None:
         """Return the source of the method that answers the selector, or None if no method answers it."""

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 from persistent import Persistent
 
-from batos.objects.containers import copy_owned
-from batos.objects.method import Behaviour, Intent, Method, Primitive
+from batos.objects.method import Behaviour, Intent, Method, Primitive, copy_owned
 from batos.protocol.errors import MessageNotUnderstood, ObjectError
 
 #: Where the parents stand in the state, beside the slots.
@@ -34,9 +33,7 @@ _CODE = (FunctionType, BuiltinFunctionType, MethodType, type)
 
 
 class FoundSlot(NamedTuple):
-    """The slot that answers a selector: the object that holds it, its value, and how many parents up (0 is the
-    receiver).
-    """
+    """The slot that answers a selector: its holder, its value, and how many parents up (0 is the receiver)."""
 
     holder: UvmObject
     value: Any
@@ -137,9 +134,7 @@ def lookup(receiver: UvmObject, selector: str) -> FoundSlot | None:
 
 
 def delegation(obj: UvmObject) -> Iterator[UvmObject]:
-    """Yield the object and then every object it delegates to, each once, in the order in which `lookup`
-    searches them.
-    """
+    """Yield the object and then each object it delegates to, once, in the order in which `lookup` searches."""
     seen: set[UvmObject] = set()
     pending = [obj]
     while pending:
@@ -194,9 +189,7 @@ def is_reserved(name: str) -> bool:
 
 
 def reference(obj: Persistent) -> str:
-    """Return how people and documents name a record: `oid:0x2a`, or `oid:new` before the database gave it an
-    identity.
-    """
+    """Return how people and documents name a record: `oid:0x2a`, or `oid:new` before it has an identity."""
     return "oid:new" if obj._p_oid is None else f"oid:{int.from_bytes(obj._p_oid, 'big'):#x}"
 
 
@@ -208,9 +201,7 @@ def label(obj: UvmObject) -> str:
 
 
 def _find(receiver: UvmObject, selector: str) -> tuple[UvmObject, Any, int] | None:
-    """Search like `lookup`, without recursion, and return a plain tuple, because every delegated read pays for this
-    call.
-    """
+    """Search like `lookup`, without recursion, and return a plain tuple: every delegated read pays for it."""
     if selector[:1] == "_" and is_reserved(selector):
         return None
     seen: set[UvmObject] = set()
@@ -264,9 +255,7 @@ def _set_parents(obj: UvmObject, parents: tuple[UvmObject, ...]) -> None:
 
 
 class Interpreter(Protocol):
-    """Carries out the behaviour that `send` finds. `found` names the object that holds it, `receiver` stays
-    the `self`.
-    """
+    """Carries out the behaviour that `send` finds: `found` names its holder, `receiver` stays the `self`."""
 
     async def primitive(self, receiver: UvmObject, name: str, args: tuple[Any, ...]) -> Any:
         """Run the kernel function of that name."""

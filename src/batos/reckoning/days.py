@@ -206,10 +206,7 @@ def _resolve_two(
 
 
 def _is_before(asked: _DateQuestion, texts: Sequence[Text], today: date) -> Reckoning:
-    """Return whether the first day is before or after the second one, as asked.
-
-    Raises: NotComputed: both are one, or no day is of the evidence.
-    """
+    """Return whether the first day is before or after the second one, as asked."""
     (one, other), events = _resolve_two(asked, texts, today)
     if one == other or not events or any(each.is_bare for each in asked.refs):
         raise NotComputed
@@ -330,10 +327,7 @@ def _time(minutes: int) -> str:
 
 
 def _length(asked: _DateQuestion, begin: date, end: date, events: tuple[DatedSentence, ...]) -> Reckoning:
-    """Return the time between two days in the unit that is asked for, with the days that are left.
-
-    Raises: NotComputed: working days, of which nobody says if both ends count, and units of a clock.
-    """
+    """Return the time between two days in the unit that is asked for, with the days that are left."""
     unit, days, rest = asked.unit or "day", (end - begin).days, 0
     count = days
     if unit == "week":
@@ -362,10 +356,7 @@ def _full_months(begin: date, end: date) -> int:
 
 
 def _move(day: date, count: int, unit: str) -> date:
-    """Return the day some units on; a month that is shorter ends it.
-
-    Raises: NotComputed: no calendar goes that far.
-    """
+    """Return the day some units on; a month that is shorter ends it."""
     if unit == "workday":
         step = timedelta(1 if count > 0 else -1)
         for _ in range(abs(count)):

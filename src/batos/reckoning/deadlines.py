@@ -24,7 +24,6 @@ from batos.reckoning.tables import Text, iterate_lines
 
 _PART: Final = re.compile(r"[,;:.?!，；。？]\s*|\s(?:and|und|et|y|en|e)\s")
 _SAYING_NOTHING: Final = frozenset(("stop", "date", "deadline", "latest", "until", "from", "since", "not", "calendar"))
-_OTHER: Final = frozenset(("count", "long", "weekday", "which", "sum", "old", "first", "later", "clock"))
 _MARK: Final = re.compile(r"[,;:]\s")
 _UNITS: Final = ("day", "week", "month", "year")
 #: Lines at the head of a letter among which its own day stands, and other words of that line at most.
@@ -73,10 +72,7 @@ def _events_in(words: Sequence[str], text: Text) -> Iterator[DatedSentence]:
 
 
 def _sentences(words: Iterable[str], text: Text, most: int = sys.maxsize) -> Iterator[tuple[str, int]]:
-    """Yield the sentences of the lines that have the first letters of all these words, each with its place in the file.
-
-    Raises: NotComputed: more than `most` lines have them.
-    """
+    """Yield the sentences of the lines that have the first letters of all these words, each with its place."""
     begins, tried = {each[:_TRIED] for each in words}, 0
     for line, start in iterate_lines(text):
         folded = fold(line) if len(line) <= _LONGEST else ""
@@ -94,10 +90,7 @@ def _has(text: str, words: Sequence[str]) -> bool:
 
 
 def _choose_date(sentence: str, words: Sequence[str], found: Sequence[dates.Day]) -> dates.Day:
-    """Return the date of the clause that has the words, or the only date of the sentence.
-
-    Raises: NotComputed: there are several.
-    """
+    """Return the date of the clause that has the words, or the only date of the sentence."""
     if len(found) == 1:
         return found[0]
     inner = [
@@ -127,20 +120,14 @@ def whole_day(meant: dates.Day, beside: Sequence[dates.Day], text: Text) -> date
 
 
 def only_reading(day: dates.Day) -> tuple[int, int, int]:
-    """Return the one way in which a date can be read.
-
-    Raises: Unclear: it is read in two ways.
-    """
+    """Return the one way in which a date can be read. Raises: Unclear: it is read in two ways."""
     if len(day.readings) != 1:
         raise Unclear("-".join(f"{part:02}" for part in each) for each in sorted(day.readings))
     return next(iter(day.readings))
 
 
 def make_date(year: int, month: int, day: int) -> date:
-    """Return a date.
-
-    Raises: NotComputed: there is no such day.
-    """
+    """Return a date. Raises: NotComputed: there is no such day."""
     try:
         return date(year, month, day)
     except ValueError as error:
@@ -183,10 +170,7 @@ def find(question: str, said: Sequence[Word], language: str, texts: Sequence[Tex
 
 
 def _read(question: str, said: Sequence[Word], language: str) -> _DayWish:
-    """Return the wish of a question; a part that names the day to count from says nothing else.
-
-    Raises: NotComputed: it asks for no day, or names several.
-    """
+    """Return the wish of a question; a part that names the day to count from says nothing else."""
     kinds = kinds_of(said, language)
     if not kinds & {"date", "deadline", "latest"} or kinds & {
         "count",

@@ -86,10 +86,7 @@ def _value_conditions(said: Sequence[Phrase], columns: Sequence[Column]) -> list
 
 
 def _find_denied(said: Sequence[Phrase], at: int) -> Phrase:
-    """Return what stands behind a `not` or `except`, small words left out.
-
-    Raises: NotComputed: nothing does.
-    """
+    """Return what stands behind a `not` or `except`, small words left out."""
     following = [each for each in said[at + 1 :] if each.kind not in _SMALL]
     named = [each for each in following[:2] if each.kind == "value"]
     if not following:
@@ -98,10 +95,7 @@ def _find_denied(said: Sequence[Phrase], at: int) -> Phrase:
 
 
 def _one_value(mention: Phrase, said: Sequence[Phrase], columns: Sequence[Column]) -> tuple[int, set[str]]:
-    """Return the column and the cells that a mention names, by a column that is named if several have the value.
-
-    Raises: Unclear: several columns, or several values of one.
-    """
+    """Return the column and the cells that a mention names, by a column that is named if several have the value."""
     places = {place for place, _ in mention.values}
     if len(places) > 1:
         places &= {place for each in said if each.kind == "column" for place in each.columns}
@@ -166,10 +160,7 @@ def _number_conditions(said: Sequence[Phrase], columns: Sequence[Column]) -> lis
 
 
 def _value(mention: Phrase) -> Decimal:
-    """Return the value of a number of the question.
-
-    Raises: NotComputed: it can be read in two ways.
-    """
+    """Return the value of a number of the question."""
     readings = figures.readings(mention.text)
     if len(readings) != 1:
         raise NotComputed
@@ -221,10 +212,7 @@ def _equal(found: list[Condition], said: Sequence[Phrase], place: int, columns: 
 def _date_conditions(
     said: Sequence[Phrase], columns: Sequence[Column], about: frozenset[str], today: date
 ) -> list[Condition]:
-    """Return the condition on the column of dates, if the question names a date.
-
-    Raises: NotComputed: there is no such column, or the date lies outside of it.
-    """
+    """Return the condition on the column of dates, if the question names a date."""
     named = [place for place, each in enumerate(said) if _is_date(said, place)]
     if not named:
         return []
@@ -252,10 +240,7 @@ def _is_date(said: Sequence[Phrase], place: int) -> bool:
 def _without_dates(
     said: Sequence[Phrase], named: Sequence[int], columns: Sequence[Column], about: frozenset[str]
 ) -> list[Condition]:
-    """Return the condition on a column of years, or none if the heading names the date.
-
-    Raises: NotComputed: the table does not tell.
-    """
+    """Return the condition on a column of years, or none if the heading names the date."""
     if len(named) != 1:
         raise NotComputed
     mention = said[named[0]]
@@ -283,10 +268,7 @@ def _is_within(day: Date | None, meant: Range) -> bool | None:
 
 
 def _days(year: int, month: int = 0, day: int = 0, months: int = 1) -> Range:
-    """Return the range of a day, of so many months from one on, or of a year.
-
-    Raises: NotComputed: no calendar has it.
-    """
+    """Return the range of a day, of so many months from one on, or of a year."""
     begin, end = (month, month + months - 1) if month else (1, 12)
     try:
         return Range(date(year, begin, day or 1), date(year, end, day or calendar.monthrange(year, end)[1]))
@@ -295,10 +277,7 @@ def _days(year: int, month: int = 0, day: int = 0, months: int = 1) -> Range:
 
 
 def _range(said: Sequence[Phrase], named: Sequence[int], column: Column, today: date) -> Range:
-    """Return the days that the dates of a question mean together.
-
-    Raises: NotComputed: their words do not fit.
-    """
+    """Return the days that the dates of a question mean together."""
     ranges = [_days_of(said, place, column, today) for place in named]
     before = said[named[0] - 1].kind if named[0] else ""
     behind = said[named[-1] + 1].kind if named[-1] + 1 < len(said) else ""
@@ -322,10 +301,7 @@ def _range(said: Sequence[Phrase], named: Sequence[int], column: Column, today: 
 
 
 def _month_of_year(ranges: Sequence[Range]) -> Range:
-    """Return the month of two dates that are a month and its year.
-
-    Raises: NotComputed: they are something else.
-    """
+    """Return the month of two dates that are a month and its year."""
     one, other = sorted(ranges, key=lambda each: each.last - each.first)
     if (other.first.month, other.first.day) != (1, 1):
         raise NotComputed
@@ -350,10 +326,7 @@ def _days_of(said: Sequence[Phrase], place: int, column: Column, today: date) ->
 
 
 def _year_of(column: Column, said: Sequence[Phrase], place: int, month: int, day: int) -> int:
-    """Return the year of a date that says none: of another date of the question, else the only one of the column.
-
-    Raises: Unclear: the column has the month in several years.
-    """
+    """Return the year of a date that says none: of another date of the question, else the only one of the column."""
     asked = {reading[0] for each in said if each.kind == "date" for reading in each.readings if reading[0]}
     years = asked or {each[0] for each in column.days if each is not None}
     if len(years) > 1:

@@ -49,10 +49,7 @@ def _asking(language: str) -> frozenset[str]:
 
 
 def _expect_places(mentions: Sequence[Phrase]) -> None:
-    """Expect that each word about time stands where a table can use it.
-
-    Raises: NotComputed: a word is left that would change the result.
-    """
+    """Expect that each word about time stands where a table can use it."""
     extreme = any(each.kind.startswith(("max", "min")) for each in mentions)
     for at, mention in enumerate(mentions):
         before = mentions[at - 1].kind if at else ""
@@ -89,10 +86,7 @@ def _asks_cost(mentions: Sequence[Phrase]) -> bool:
 
 
 def _expect_trade(wish: Wish, mentions: Sequence[Phrase], columns: Sequence[Column], index: Index) -> None:
-    """Expect a table of sales for what was sold, and money for what something costs.
-
-    Raises: NotComputed: the table has something else.
-    """
+    """Expect a table of sales for what was sold, and money for what something costs."""
     concepts = frozenset().union(*(each.concepts for each in columns))
     if any(each.kind == "sold" for each in mentions):
         sells = bool(concepts & {"quantity", "revenue"} or index.about & _SALES)
@@ -173,10 +167,7 @@ def _is_compared(mentions: Sequence[Phrase], at: int) -> bool:
 
 
 def _target(mentions: Sequence[Phrase], columns: Sequence[Column], operation: str) -> Column:
-    """Return the column of numbers that is named, else the only one.
-
-    Raises: Unclear: several fit. NotComputed: none does.
-    """
+    """Return the column of numbers that is named, else the only one."""
     named = _measures([each for each in mentions if not _operation(each.kind)], columns)
     named = named or _measures(mentions, columns)
     if not named and any(_is_unread(mentions, at, columns) for at in range(1, len(mentions))):
@@ -204,10 +195,7 @@ def _is_unread(mentions: Sequence[Phrase], at: int, columns: Sequence[Column]) -
 
 
 def _addable(column: Column, columns: Sequence[Column], operation: str) -> Column:
-    """Return the column, unless prices of pieces would be added up where another column has the number of pieces.
-
-    Raises: Unclear: a sum of prices or of prices times pieces can be meant. NotComputed: units are mixed.
-    """
+    """Return the column, unless prices of pieces would be added up where another column has the number of pieces."""
     if column.is_mixed:
         raise NotComputed
     pieces = [each for each in columns if each.is_measure and each.concepts & _PIECES]
@@ -228,10 +216,7 @@ def _money(mentions: Sequence[Phrase], columns: Sequence[Column]) -> Column:
 
 
 def _find_counted(mentions: Sequence[Phrase], columns: Sequence[Column], index: Index) -> Column | None:
-    """Return the column that the words behind `how many` name; None if rows are counted.
-
-    Raises: Unclear: rows, different entries or pieces can be meant.
-    """
+    """Return the column that the words behind `how many` name; None if rows are counted."""
     at = next(at for at, each in enumerate(mentions) if each.kind.startswith(("count", "much")))
     behind = next((each for each in mentions[at + 1 :] if each.kind not in ("stop", "sum", "distinct", "which")), None)
     distinct = any(each.kind == "distinct" for each in mentions)
@@ -252,10 +237,7 @@ def _find_counted(mentions: Sequence[Phrase], columns: Sequence[Column], index: 
 
 
 def _counted_measure(measures: Sequence[Column], mentions: Sequence[Phrase], columns: Sequence[Column]) -> Column:
-    """Return the only one of columns of numbers that the other words of the question name too.
-
-    Raises: Unclear: several fit, or its numbers are no counts: `how many grades` are rows or their sum.
-    """
+    """Return the only one of columns of numbers that the other words of the question name too."""
     common = [each for each in measures if all(each in some for some in _measures(mentions, columns))]
     if len(common) != 1:
         raise Unclear(each.name for each in measures)

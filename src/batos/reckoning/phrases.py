@@ -39,10 +39,7 @@ class Unclear(NotComputed):
 
 
 def choose_only(found: Sequence[Column]) -> Column:
-    """Return the only column of these.
-
-    Raises: Unclear: there are several. NotComputed: there is none.
-    """
+    """Return the only column of these. Raises: Unclear: there are several. NotComputed: there is none."""
     if len(found) != 1:
         raise Unclear(each.name for each in found) if found else NotComputed
     return found[0]
@@ -208,10 +205,7 @@ def _phrase(said: Sequence[Word], at: int, language: str, index: Index) -> tuple
 
 
 def _word(token: Word, kind: str, index: Index, cells: frozenset[tuple[int, str]]) -> Phrase:
-    """Return the meaning of a single word.
-
-    Raises: NotComputed: nothing is known of it.
-    """
+    """Return the meaning of a single word."""
     if token.figure is not None:
         return Phrase("number", token.raw, token=token)
     if columns := index.columns_of(token):

@@ -128,10 +128,7 @@ def _by_tables(
 
 
 def _compute(question: str, said: Sequence[Word], language: str, table: Table, today: date) -> TableResult:
-    """Compute the answer to a question from a table.
-
-    Raises: NotComputed: the question does not clearly ask for it. Unclear: several columns or operations fit.
-    """
+    """Compute the answer to a question from a table."""
     keep = [at for at, row in enumerate(table.rows) if not _is_total(row, at == len(table.rows) - 1)]
     columns = read_columns(table, keep)
     if columns is None or not keep:

@@ -280,9 +280,7 @@ def ask_again(root: Root, names: Iterable[str], why: str) -> list[str]:
 
 
 def audit_again(candidate: Candidate) -> Candidate:
-    """Return the candidate with today's verdict if its own is of an older policy: a person's yes does not override the
-    guardian.
-    """
+    """Return the candidate with today's verdict if its own is of an older policy, which no yes overrides."""
     if candidate.methods:
         return replace(candidate, methods=tuple(map(audit_again, candidate.methods)))
     if candidate.verdict.get("policy") == SHIPPED.version:
@@ -345,9 +343,7 @@ def count_waiting(root: Root) -> int:
 
 
 def last_answer(root: Root, holder: str, selector: str, digest: str, at: str) -> ApprovalState | None:
-    """Return the state of the newest question about a source for a slot, whatever the slot held then; None if nobody
-    asked.
-    """
+    """Return the state of the newest question about a source for a slot, whatever it held; None if none was asked."""
     start = f"{reference(methods.find_holder(root, holder))} {selector} "
     found = root[roots.ASKED].items(start, f"{start[:-1]}!", excludemax=True)
     names = [name for key, name in found if key.endswith(f" {digest}")]
@@ -386,9 +382,7 @@ def slot_key(root: Root, holder: UvmObject, selector: str, intent: str) -> str:
 
 
 def _digest(candidate: Candidate) -> str:
-    """Return the part of the key that tells questions about one slot apart: the source's digest, with a person's wish
-    if any.
-    """
+    """Return what tells questions about one slot apart: the source's digest, with a person's wish if any."""
     if candidate.wish is None:
         return candidate.digest
     wish = json.dumps(candidate.wish, sort_keys=True, ensure_ascii=False, default=str)

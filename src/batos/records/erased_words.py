@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from persistent import Persistent
 
@@ -137,14 +137,6 @@ def _in_base64(raw: bytes) -> set[bytes]:
     return {each for each in found if len(each) >= 8}
 
 
-class _StreamContent(NamedTuple):
-    """The content of a stream as far as it goes, where it ends in the bytes, and whether it is a whole one."""
-
-    content: bytes
-    end: int
-    is_whole: bool
-
-
 def _streams_in(data: bytes, heed: Callable[[int], object]) -> Iterator[bytes]:
     """Yield the content of the streams of zlib in bytes, in time that is linear in the bytes and in what comes out.
 
@@ -163,13 +155,13 @@ def _streams_in(data: bytes, heed: Callable[[int], object]) -> Iterator[bytes]:
         at = found.start() + 2
         if not _may_begin(data, at):
             continue
-        inflated = _inflate(data, found.start(), heed)
-        if not inflated.is_whole:
-            left -= inflated.end - at + len(inflated.content)
-        if inflated.is_whole or left < 0:
-            at = max(at, inflated.end)
-        if inflated.content:
-            yield inflated.content
+        content, end, is_whole = _inflate(data, found.start(), heed)
+        if not is_whole:
+            left -= end - at + len(content)
+        if is_whole or left < 0:
+            at = max(at, end)
+        if content:
+            yield content
 
 
 def _may_begin(data: bytes, at: int) -> bool:
@@ -181,7 +173,7 @@ def _may_begin(data: bytes, at: int) -> bool:
     return kind != 6 and (kind != 0 or block[1] ^ block[3] == block[2] ^ block[4] == 255)
 
 
-def _inflate(data: bytes, start: int, heed: Callable[[int], object]) -> _StreamContent:
+def _inflate(data: bytes, start: int, heed: Callable[[int], object]) -> tuple[bytes, int, bool]:
     """Return the stream that begins at a place, fed in pieces, so that a wrong one costs no more than it has."""
     inflater, view, content = zlib.decompressobj(), memoryview(data), bytearray()
     at, size = start, _PIECE
@@ -191,10 +183,10 @@ def _inflate(data: bytes, start: int, heed: Callable[[int], object]) -> _StreamC
         try:
             content += inflater.decompress(piece, _MOST - len(content))
         except zlib.error:
-            return _StreamContent(bytes(content), at, is_whole=False)
+            return bytes(content), at, False
         at += len(piece) - len(inflater.unused_data) - len(inflater.unconsumed_tail)
         size = min(2 * size, _LARGEST_PIECE)
-    return _StreamContent(bytes(content), at, inflater.eof)
+    return bytes(content), at, inflater.eof
 
 
 def passages_of(text: str) -> set[str]:

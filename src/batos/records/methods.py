@@ -23,7 +23,7 @@ from batos.objects.method import Intent, IntentKind, Method
 from batos.objects.prototype import FoundSlot, UvmObject, label, lookup, own_slots
 from batos.protocol.errors import NotFound, Refused
 from batos.protocol.method_documents import UseDocument, no_use
-from batos.records import tools, uses
+from batos.records import outcomes, tools
 from batos.records.approval_subjects import Candidate
 from batos.records.erased_words import MARK, ErasedWords
 
@@ -237,13 +237,13 @@ def use(lineage: Lineage, entry: UseDocument) -> None:
     """Write a use down and count it; one of a revision that there is not is no use of this slot and is left out."""
     revision = entry["revision"]
     if revision == 0 or revision in lineage.revisions:
-        uses.write(lineage.ledger, entry)
-        lineage.totals[revision] = uses.add_use(lineage.totals.get(revision) or no_use(), entry)
+        outcomes.write(lineage.ledger, entry)
+        lineage.totals[revision] = outcomes.add_use(lineage.totals.get(revision) or no_use(), entry)
 
 
 def note_undone(lineage: Lineage, mission: str, revision: int, *, control: bool, again: bool = False) -> None:
     """Write down that the mission of an earlier use was undone, or with `again` that it was brought back."""
-    outcome = uses.REDONE if again else uses.UNDONE
+    outcome = outcomes.REDONE if again else outcomes.UNDONE
     use(
         lineage,
         UseDocument(
@@ -298,10 +298,7 @@ def _refusal(candidate: Candidate, why: str, field: str) -> Refused:
 
 
 def _current_intent(holder: UvmObject, selector: str, lineage: Lineage | None) -> Intent:
-    """Return the intent that a method in this slot implements.
-
-    Raises: Refused: the slot has no intent.
-    """
+    """Return the intent that a method in this slot implements. Raises: Refused: the slot has no intent."""
     value = own_slots(holder).get(selector)
     if isinstance(value, Intent):
         return value
@@ -315,9 +312,7 @@ def _current_intent(holder: UvmObject, selector: str, lineage: Lineage | None) -
 
 
 def _wish_of(lineage: Lineage, revision: int, standing: Intent) -> Intent:
-    """Return the intent that the slot gets back when this revision is retired; `standing` is the slot's
-    present intent.
-    """
+    """Return the intent that a slot, whose present one is `standing`, gets back when this revision is retired."""
     wanted = lineage.revisions[revision].provenance["intent"] if revision else None
     wishes: list[Intent | None] = [standing]
     for number in sorted(lineage.history, reverse=True):

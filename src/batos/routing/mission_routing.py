@@ -9,7 +9,7 @@ from typing import Any, Final
 import structlog
 
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.genesis.graph import CYCLE_FROM
 from batos.image import roots
 from batos.image.roots import Root, named_objects

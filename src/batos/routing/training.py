@@ -67,10 +67,7 @@ class Semantic:
 
     @classmethod
     def unpack(cls, personas: Sequence[str], kept: Mapping[str, bytes]) -> Semantic:
-        """Return the model that `pack` stored.
-
-        Raises: ValueError: the bytes are no such model.
-        """
+        """Return the model that `pack` stored. Raises: ValueError: the bytes are no such model."""
         numbers = np.frombuffer(kept["meaning"], _STORED)
         if not len(numbers) or len(numbers) % (len(personas) + 1):
             raise ValueError("the router's weights are not of its personas")

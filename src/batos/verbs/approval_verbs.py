@@ -10,6 +10,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from batos.protocol.method_documents import (
+    AnsweredDocument,
     ApprovalDocument,
     ApprovalList,
     ApprovedDocument,

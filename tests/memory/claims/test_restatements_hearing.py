@@ -12,7 +12,7 @@ from tests.memory.test_document_store import incoming, store_of
 
 from batos.image.image import LivingImage
 from batos.memory.claims.restatements import WINDOW
-from batos.memory.known_texts import FactKey, Incoming, fact_of
+from batos.memory.known_texts import Incoming, fact_of
 from batos.memory.records import memory_records
 from batos.memory.search.chunk_search import RecallQuery
 from batos.memory.search.metadata import MemoryReach
@@ -25,7 +25,7 @@ EVERY_STANDING = replace(ANN, standings=None)
 def fact(key: str, value: str, supersedes: str = "", depends_on: tuple[str, ...] = (), user: str = "ann") -> Incoming:
     """A fact that somebody typed."""
     typed = replace(incoming(value, user=user), trust="user")
-    return fact_of(typed, FactKey(key, supersedes, depends_on))
+    return fact_of(typed, key, supersedes, depends_on)
 
 
 def turn(text: str, at: str = "") -> Incoming:

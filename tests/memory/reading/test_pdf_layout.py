@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.memory.growing import MOST, growth
 
 from batos.memory.reading.pdf_layout import arrange
-from batos.memory.reading.pdf_words import PageWord
+from batos.memory.reading.pdf_painting import PageWord
 
 LEFT = ["The committee met on the", "third of March. It found", "that the pump had been", "worn out by sand."]
 RIGHT = ["The ferry was another", "matter. Its owner could", "show no licence. She was", "fined 340 crowns."]

@@ -15,7 +15,7 @@ from tests.minds.scripted import Script, change
 from tests.waiting import HANG
 
 from batos.cell.cell import Cell
-from batos.cell.host import CellLimits
+from batos.cell.values import CellLimits
 from batos.events import Events
 from batos.image.roots import named_objects
 from batos.minds.context import MindContext

@@ -10,10 +10,9 @@ from typing import Any
 from tests.minds.scripted import Stepping, stepping, submit
 
 from batos.cell.cell import MethodCall, Outcome
-from batos.cell.host import Host, Writes
 from batos.cell.program import Program, prepare
-from batos.cell.values import Value
-from batos.guardian.verdict import SlotUse
+from batos.cell.values import Host, Value, Writes
+from batos.guardian.policy import SlotUse
 from batos.memory.evidence import Evidence
 from batos.methods.execution.resolution import Invocation, ToMethod
 from batos.minds import states

@@ -19,8 +19,7 @@ from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 from tests.minds.scripted import change, submit
 from tests.missions.test_nothing_remains import nothing_but_the_failure
 
-from batos.cell.host import Writes
-from batos.cell.values import Ref
+from batos.cell.values import Ref, Writes
 from batos.genesis.codex.codex import PILLARS
 from batos.methods.execution import method_run, receiver_view
 from batos.methods.execution.write_buffer import DELETED

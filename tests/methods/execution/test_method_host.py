@@ -9,8 +9,7 @@ import pytest
 from tests.methods.execution.method_mind import MethodMind
 from tests.methods.execution.scenes import FakeCell, errands, program, with_cell
 
-from batos.cell.host import Writes
-from batos.cell.values import Ref
+from batos.cell.values import Ref, Writes
 from batos.methods.execution import method_run
 from batos.methods.execution import resolution as sent
 from batos.minds.stopping import Stopped

@@ -11,7 +11,7 @@ from tests.minds.scripted import BAD, SLOTS, ask
 
 from batos.image.roots import named_objects
 from batos.protocol.errors import CellMissing, GenerationFailed, Refused, StreamCut
-from batos.records import uses
+from batos.records import outcomes
 from batos.records.methods import lineage_of
 
 TAMLAND, GUIDE, ROGUES = SLOTS
@@ -23,7 +23,7 @@ def ledger(mind: MethodMind, selector: str = TAMLAND) -> list[dict[str, Any]]:
     """Every use of BRICK's slot, oldest first."""
     with mind.uvm.image.snapshot() as root:
         lineage = lineage_of(root, named_objects(root)[BRICK], selector)
-        return [] if lineage is None else [dict(each) for each in uses.entries(lineage.ledger)]
+        return [] if lineage is None else [dict(each) for each in outcomes.entries(lineage.ledger)]
 
 
 async def test_a_use_is_told_with_its_calls_and_tokens(mind: MethodMind) -> None:

@@ -12,7 +12,7 @@ from tests.image.open_image import open_image
 from tests.methods.generation.generation_setup import WISH, wish
 
 from batos.genesis import graph
-from batos.genesis.codex import codex, graph_names, value_checks
+from batos.genesis.codex import codex, declarations, value_checks
 from batos.guardian import policy
 from batos.image.image import LivingImage
 from batos.image.roots import named_objects
@@ -81,7 +81,7 @@ async def test_every_request_of_the_shipped_codex_fits_its_window() -> None:
         await minded(image)
         with image.snapshot() as root:
             for name in codex.PILLARS:
-                persona = named_objects(root)[graph_names.prototype_name(name)]
+                persona = named_objects(root)[declarations.prototype_name(name)]
                 for slot in (*persona.facets, *persona.protocols):
                     intent = vars(persona)[slot]
                     wanted = wants.spec_of_intent(root, persona, slot, intent, args=("str",), digests={})

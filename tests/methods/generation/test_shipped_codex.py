@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.image.roots import named_objects
 from batos.objects.method import Intent, Method
 from batos.objects.prototype import own_slots

@@ -13,7 +13,7 @@ from tests.methods.lifecycle.brick import NAME, Receiver, receiver
 from batos.image import roots
 from batos.image.roots import named_objects
 from batos.protocol.errors import CovenantViolation, NotFound, Refused
-from batos.records import methods, uses
+from batos.records import methods, outcomes
 
 
 async def test_an_install_is_told_once() -> None:
@@ -264,5 +264,5 @@ def check(brick: Receiver) -> None:
     assert all(lines[name]["reason"] for name in SEEDED.keys() - GOOD)
     with brick.image.snapshot() as root:
         for lineage in root[roots.METHODS].values():
-            assert dict(lineage.totals) == uses.totals_of(uses.entries(lineage.ledger))
+            assert dict(lineage.totals) == outcomes.totals_of(outcomes.entries(lineage.ledger))
             assert lineage.revisions[1].source == f"source of {lineage.selector}"

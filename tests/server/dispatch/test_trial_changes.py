@@ -19,7 +19,7 @@ from batos.autotelic import trial_nights, trial_verdicts, trials
 from batos.autotelic.heartbeat import Allowance, Duty
 from batos.autotelic.trials import PairedAnswer, TrialAnswer
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.image.roots import Root, named_objects
 from batos.inference.ollama.bridge import ChatRequest
 from batos.objects.prototype import own_slots

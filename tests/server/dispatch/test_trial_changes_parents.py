@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.history.test_as_of_past_questions import Door
 
-from batos.genesis.codex.graph_names import state_slot
+from batos.genesis.codex.declarations import state_slot
 from batos.image import roots
 from batos.image.roots import Root
 from batos.objects.prototype import UvmObject, delegation, own_slots, parents_of, reference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 
 def _words(text: str, break_on_hyphens: bool) -> list[str]:
@@ -27,9 +28,7 @@ def wrap(
     break_long_words: bool = True,
     break_on_hyphens: bool = True,
 ) -> list[str]:
-    """Split a text into lines of at most `width` characters. A longer word is broken unless `break_long_words` is
-    False.
-    """
+    """Split a text into lines of at most `width` characters; longer words only if `break_long_words`."""
     if width <= 0:
         raise ValueError(f"invalid width {width!r} (must be > 0)")
     lines: list[str] = []
@@ -60,26 +59,9 @@ def wrap(
     return lines
 
 
-def fill(
-    text: str,
-    width: int = 70,
-    *,
-    initial_indent: str = "",
-    subsequent_indent: str = "",
-    break_long_words: bool = True,
-    break_on_hyphens: bool = True,
-) -> str:
+def fill(text: str, width: int = 70, **options: Any) -> str:
     """Wrap a text and return the lines as one text."""
-    return "\n".join(
-        wrap(
-            text,
-            width,
-            initial_indent=initial_indent,
-            subsequent_indent=subsequent_indent,
-            break_long_words=break_long_words,
-            break_on_hyphens=break_on_hyphens,
-        )
-    )
+    return "\n".join(wrap(text, width, **options))
 
 
 def shorten(text: str, width: int, *, placeholder: str = " [...]") -> str:

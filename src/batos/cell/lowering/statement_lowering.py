@@ -23,7 +23,6 @@ _FORBIDDEN: Final = frozenset(
 _NAMING: Final = (ast.Name, ast.Attribute, ast.alias, ast.arg, ast.keyword, ast.pattern, ast.ExceptHandler)
 #: The dialect's modules, and those that the interpreter knows beside them which reach nothing of the machine.
 MODULES: Final = frozenset({*SHIPPED.modules, "dataclasses", "time"})
-_FUNCTION: Final = ast.FunctionDef | ast.AsyncFunctionDef
 _SLOT: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 _PROTECTED: Final = re.compile(r"guardian|^parents?$|doesnotunderstand")
 _KERNEL: Final = re.compile(
@@ -184,9 +183,7 @@ class StatementLowering(ast.NodeTransformer):
         return isinstance(node.value, ast.Name) and node.value.id in _TYPES and node.attr not in _OF_TYPES
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Rewrite a call, whose attribute stays a call and becomes no read; `str.strip(text)` becomes
-        `text.strip()`.
-        """
+        """Rewrite a call: its attribute becomes no read, and `str.strip(text)` becomes `text.strip()`."""
         if isinstance(node.func, ast.Attribute) and self._is_of_type(node.func) and node.args:
             node.func.value = node.args.pop(0)  # str.strip(text) is text.strip()
         if isinstance(node.func, ast.Attribute):  # a call is no read: the attribute itself stays
@@ -207,9 +204,7 @@ class StatementLowering(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        """Write an assertion as `if` and `raise`, since the interpreter would add the compared values to the error's
-        text.
-        """
+        """Write an assertion as `if` and `raise`: the interpreter adds the compared values to its error's text."""
         args = [node.msg] if node.msg is not None else []
         error = ast.Call(func=ast.Name(id="AssertionError", ctx=ast.Load()), args=args, keywords=[])
         failed = ast.UnaryOp(op=ast.Not(), operand=node.test)

@@ -8,7 +8,6 @@ from typing import Final
 from batos.cell.lowering.statement_lowering import OURS, Names, refusal
 
 LATER: Final = OURS + "later_"
-_ADDING: Final = frozenset({"append", "add"})
 _TRANSPARENT: Final = frozenset({"create_task", "ensure_future", "wait_for", "shield"})
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import MessageAnswer
 from batos.cell.program import prepare
+from batos.cell.values import MessageAnswer
 from batos.cli.doctor import home_checks, look_up_checks, residency
 from batos.config import Settings
 from batos.conversations import compaction
@@ -22,8 +22,9 @@ from batos.genesis.codex.codex import Codex
 from batos.genesis.daemon_listing import DaemonModels, look
 from batos.genesis.integrity import Finding
 from batos.genesis.plan import Plan
+from batos.guardian.policy import SlotUse
 from batos.image import roots
-from batos.image.read_only import ReadOnlyPair, is_there, open_read_only
+from batos.image.readable import ReadOnlyPair, is_there, open_read_only
 from batos.image.roots import Root
 from batos.image.storage import file_of, journal_uri
 from batos.image.unclean_close import cuttings
@@ -34,12 +35,6 @@ from batos.notation import mask_passwords
 from batos.protocol.errors import BatosError, CellMissing, OllamaUnfit, UsageError
 from batos.records import approvals
 from batos.terminal.console import count_text, size
-
-
-class _NoSlots:
-    """No slots are used."""
-
-    reads = writes = mutates = deletes = frozenset[str]()
 
 
 class _SilentHost:
@@ -57,7 +52,7 @@ async def check_cell(binary: Path | None = None) -> Finding:
     cell = Cell(1, binary=binary)
     try:
         outcome = await cell.run(
-            prepare("def answer(self):\n    return 6 * 7\n", _NoSlots()), MethodCall({}), _SilentHost()
+            prepare("def answer(self):\n    return 6 * 7\n", SlotUse()), MethodCall({}), _SilentHost()
         )
     except BatosError as error:
         return Finding("cell.runs", False, error.message, _REMEDY if isinstance(error, CellMissing) else error.remedy)

@@ -17,7 +17,7 @@ from batos.config import Settings
 from batos.genesis.integrity import Finding
 from batos.history import as_of, record_chain
 from batos.image import roots
-from batos.image.read_only import ReadOnlyPair
+from batos.image.readable import ReadOnlyPair
 from batos.image.records import Attachment
 from batos.image.roots import Root
 from batos.image.transactions import snapshot

@@ -23,7 +23,7 @@ from batos.agency.records import api_records, effect_records, look_up_records
 from batos.config import Settings
 from batos.genesis.integrity import Finding
 from batos.image.ids import iso, utc_now
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.image.roots import Root
 from batos.image.transactions import snapshot
 from batos.objects.prototype import own_slots

@@ -11,7 +11,7 @@ from batos.cli.doors.door import Door, Opened
 from batos.config import Settings
 from batos.events import Events
 from batos.image import storage
-from batos.image.read_only import check_is_there
+from batos.image.readable import check_is_there
 from batos.protocol.errors import BatosError
 from batos.server.dispatch import erasing
 from batos.server.dispatch.dispatcher import Dispatcher

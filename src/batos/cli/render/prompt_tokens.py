@@ -12,7 +12,7 @@ from batos.genesis import measuring
 from batos.genesis.codex.codex import Codex, Persona
 from batos.genesis.codex.declarations import IntentText
 from batos.genesis.codex.value_checks import FIRST_RATIO
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.memory.evidence import Evidence, Passage
 from batos.minds import prompt
 from batos.minds.prompt import Form, PersonaPrompt, SharedContext, ShownPart

@@ -130,7 +130,7 @@ def _write_records(faces: Any, out: TextIO, since: str | None, *, bodies: bool) 
 @contextmanager
 def _open_image(called: VerbCall) -> Iterator[Any]:
     """Open image and journal for reading, also beside the process that holds them."""
-    from batos.image.read_only import check_is_there, open_read_only
+    from batos.image.readable import check_is_there, open_read_only
 
     settings = called.settings
     check_is_there(settings.image_uri)

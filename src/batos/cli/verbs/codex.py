@@ -20,7 +20,7 @@ from batos.genesis.codex.codex import PILLARS, Codex, CodexReading
 from batos.genesis.codex.origins import CodexRow
 from batos.genesis.codex.reader import TomlSource
 from batos.image import roots
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.image.roots import Root
 from batos.protocol.errors import BatosError, CodexError
 from batos.terminal.console import Console, count_text

@@ -53,7 +53,7 @@ def export(called: VerbCall, folder: Path, training: bool, persona: str | None, 
 
 def _export(called: VerbCall, folder: Path) -> dict[str, int]:
     from batos.care import mind_export
-    from batos.image.read_only import check_is_there, open_read_only
+    from batos.image.readable import check_is_there, open_read_only
 
     settings = called.settings
     check_is_there(settings.image_uri)
@@ -162,7 +162,7 @@ def backup(called: VerbCall, folder: Path, full: bool, lists: bool) -> int:
     Keys and tokens are left out. A backup holds all questions and answers: guard DIR as you guard the home.
     """
     from batos.care import backups
-    from batos.image.read_only import check_is_there
+    from batos.image.readable import check_is_there
 
     if lists:
         found = [each.as_dict() | {"moment": backups.moment_text(each)} for each in backups.list_backups(folder)]
@@ -258,7 +258,7 @@ def verify(called: VerbCall) -> int:
 def _verify(called: VerbCall) -> list[dict[str, object]]:
     # Here alone: the help of the verb loads nothing of the database.
     from batos.care import verification
-    from batos.image.read_only import check_is_there, open_read_only
+    from batos.image.readable import check_is_there, open_read_only
 
     settings = called.settings
     check_is_there(settings.image_uri)
@@ -287,7 +287,7 @@ def repair(called: VerbCall, dry_run: bool) -> int:
 async def _repair(called: VerbCall) -> dict[str, object]:
     from batos.care import verification
     from batos.image.image import LivingImage, Opening
-    from batos.image.read_only import check_is_there
+    from batos.image.readable import check_is_there
 
     settings = called.settings
     check_is_there(settings.image_uri)
@@ -327,7 +327,7 @@ async def _upgrade(called: VerbCall, folder: Path | None, *, dry_run: bool, no_b
     from batos.care.upgrading import home_upgrading, plan_upgrade
     from batos.image.evolving import Upgrading
     from batos.image.image import LivingImage, Opening
-    from batos.image.read_only import check_is_there
+    from batos.image.readable import check_is_there
 
     settings = called.settings
     check_is_there(settings.image_uri)

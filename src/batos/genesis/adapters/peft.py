@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite, isqrt
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from batos.genesis.adapters.inventory import AdapterFaults, TensorPair
 from model_files import safetensors
@@ -162,9 +162,7 @@ def _alpha(said: Mapping[str, object], wrong: Callable[[str, str, str], None]) -
 
 
 def _rslora_fault(said: Mapping[str, object]) -> tuple[str, str]:
-    """Return fault and remedy for rsLoRA, which divides alpha by the root of the rank; another alpha may be equal to
-    it.
-    """
+    """Return fault and remedy for rsLoRA, which divides alpha by the rank's root; another alpha may equal it."""
     alpha, rank = said.get("lora_alpha", 0), said.get("r", 0)
     what = "rank-stabilised LoRA divides alpha by the root of the rank, and the daemon divides by the rank"
     if _count(alpha) and _count(rank) and isqrt(rank) ** 2 == rank and not said.get("rank_pattern"):
@@ -187,12 +185,9 @@ def _doubts(said: Mapping[str, object]) -> tuple[str, ...]:
 # -- the weights
 
 
-@dataclass(frozen=True, slots=True)
-class _Halves:
-    """The two halves of one matrix, each with its name in the file; shapes are torch's (rows first)."""
-
-    down: tuple[str, safetensors.SafetensorsTensor] | None = None
-    up: tuple[str, safetensors.SafetensorsTensor] | None = None
+_Half: TypeAlias = tuple[str, safetensors.SafetensorsTensor]
+#: The two halves of one matrix, down and up, each with its name in the file; shapes are torch's (rows first).
+_Halves: TypeAlias = tuple[_Half | None, _Half | None]
 
 
 def _halves(path: Path, faults: AdapterFaults) -> dict[str, _Halves] | None:
@@ -210,11 +205,11 @@ def _halves(path: Path, faults: AdapterFaults) -> dict[str, _Halves] | None:
             strangers.setdefault(_stranger(name), []).append(name)
             continue
         target = f"blk.{match['block']}.{PROJECTIONS[match['module']]}.weight"
-        one = found.get(target, _Halves())
+        down, up = found.get(target, (None, None))
         half = (name, tensor)
-        if (one.down if match["half"] == "A" else one.up) is not None:
+        if (down if match["half"] == "A" else up) is not None:
             strangers.setdefault(("occurs twice, with `base_model.model.` and without", _SAVE), []).append(name)
-        found[target] = _Halves(half, one.up) if match["half"] == "A" else _Halves(one.down, half)
+        found[target] = (half, up) if match["half"] == "A" else (down, half)
     for (what, remedy), names in strangers.items():
         faults.add(f"{_first(names)} {what}", remedy, path.name)
     if not tensors:
@@ -235,13 +230,13 @@ def _stranger(name: str) -> tuple[str, str]:
 
 def _pairs(halves: dict[str, _Halves], file: str, faults: AdapterFaults) -> tuple[TensorPair, ...]:
     found = []
-    for tensor, each in halves.items():
-        if each.down is not None and each.up is not None:
-            pair = _pair(tensor, each.down, each.up, file, faults)
+    for tensor, (down, up) in halves.items():
+        if down is not None and up is not None:
+            pair = _pair(tensor, down, up, file, faults)
             if pair is not None:
                 found.append(pair)
             continue
-        for half, missing in ((each.down, "B"), (each.up, "A")):
+        for half, missing in ((down, "B"), (up, "A")):
             if half is not None:
                 faults.add(f"{half[0]} has no partner: its lora_{missing} is missing", _SAVE, file)
     return tuple(sorted(found, key=lambda pair: pair.tensor))
@@ -277,9 +272,7 @@ def _pair(
 
 
 def _ranks(said: Mapping[str, object], pairs: tuple[TensorPair, ...], file: str, faults: AdapterFaults) -> None:
-    """Add a fault if the written rank is not that of the tensors. The daemon uses the tensors' own, so a pattern is
-    right.
-    """
+    """Add a fault if the written rank is not that of the tensors; the daemon uses theirs, so a pattern is right."""
     if said.get("rank_pattern"):
         return
     other = next((pair for pair in pairs if pair.rank != said["r"]), None)

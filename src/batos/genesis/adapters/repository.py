@@ -7,7 +7,7 @@ from typing import Any
 
 from batos.genesis.adapters.inventory import NONE, Adapter, AdapterInventory
 from batos.genesis.codex.codex import PILLARS
-from batos.genesis.codex.graph_names import prototype_name
+from batos.genesis.codex.declarations import prototype_name
 from batos.image.roots import Root, named_objects
 from batos.objects.prototype import UvmObject, own_slots
 from batos.protocol.errors import NotFound

@@ -138,10 +138,7 @@ class Codex(MindTable):
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def profile(self, name: str) -> Profile:
-        """Return the profile of that name.
-
-        Raises: UsageError: there is none; the error lists the known names.
-        """
+        """Return the profile of that name. Raises: UsageError: there is none; the error lists the known names."""
         if name not in self.profiles:
             known = ", ".join(self.profiles)
             raise UsageError(f"the codex has no profile {name!r}", remedy=f"Set `profile` to one of: {known}.")
@@ -165,10 +162,7 @@ class CodexReading:
     sources: Mapping[str, TomlSource] = field(repr=False)
 
     def sound(self) -> Codex:
-        """Return the codex.
-
-        Raises: CodexError: the first fault by file and line, with all of them in `faults`.
-        """
+        """Return the codex. Raises: CodexError: the first fault by file and line, with all of them in `faults`."""
         if self.codex is None:
             first, *others = self.faults
             raise first.among(self.faults).add_faults(f"{fault.message}. {fault.remedy}".strip() for fault in others)

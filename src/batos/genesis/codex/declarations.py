@@ -286,9 +286,7 @@ def _methods_of(operations: Iterable[Operation]) -> Iterator[ApiMethod]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Split a line after the closing bracket of its call; return the whole line and "" if the bracket is never
-    closed.
-    """
+    """Split a line after the closing bracket of its call; return the whole line and "" if there is none."""
     depth = 0
     for at, character in enumerate(line):
         depth += (character in "([{") - (character in ")]}")
@@ -355,3 +353,26 @@ def _between(selectors: list[str]) -> list[tuple[str, str]]:
 
 def _protected(name: str) -> bool:
     return bool(SHIPPED.protected_pattern.search(name) or SHIPPED.kernel_pattern.search(name))
+
+
+#: Each state of the Prototypal State Machine with the message on which it does its work.
+STATES: Mapping[str, str] = {
+    "IDLE": "synthesize_response_for_",
+    "DECOMPOSING": "_process_synthesis_",
+    "DELEGATING": "_process_synthesis_",
+    "SYNTHESIZING": "_process_synthesis_",
+    "COMPLETE": "_process_synthesis_",
+    "FAILED": "_process_synthesis_",
+}
+
+CYCLE = "cognitive_cycle_obj"
+
+
+def state_slot(state: str) -> str:
+    """Return the orchestrator's slot that holds a state's prototype: `idle_state_obj` for IDLE."""
+    return f"{state.lower()}_state_obj"
+
+
+def prototype_name(persona: str) -> str:
+    """Return the root name of a persona's prototype: `robin_prototype_obj` for ROBIN."""
+    return f"{persona.lower()}_prototype_obj"

@@ -49,9 +49,7 @@ def _deepest_line(hidden: str) -> int:
 
 @lru_cache(maxsize=16)
 def _scan(text: str) -> tuple[str, int | None, int | None]:
-    """Return a text with its strings hidden, the position of an unclosed one, and the line of a key with too many
-    parts.
-    """
+    """Return a text without its strings, the place of an unclosed one, and the line of a key of too many parts."""
     hidden, unclosed = mask_strings(text)
     return hidden, unclosed, _line_of_many_parts(hidden)
 
@@ -144,9 +142,7 @@ class TomlSource:
                 self.fault(path, f"{_path_name(path)} is {value}", "Write a finite number.")
 
     def line(self, path: KeyPath, within: str | None = None) -> int | None:
-        """Return the line of a key or element, or of the one around it; with `within`, the line that contains this
-        text.
-        """
+        """Return the line of a key or element, or of the one around it; with `within`, that of this text."""
         line = self._lines.line_of(path) if self.sound else None
         if line is not None and within is not None:
             for number, written in enumerate(self.text.splitlines()[line - 1 :], start=line):
@@ -199,9 +195,7 @@ def is_there(path: Path) -> bool:
 
 
 def read_texts(folder: Path, names: Sequence[str]) -> tuple[dict[str, str], list[CodexError]]:
-    """Return the texts of a codex's files by name, and a fault for each file that cannot be read or does not belong
-    there.
-    """
+    """Return the texts of a codex's files by name, and a fault for each file that is unreadable or out of place."""
     found: dict[str, str] = {}
     faults: list[CodexError] = []
     if not is_there(folder):

@@ -82,9 +82,7 @@ def refuse_shared(lists: Iterable[Phrases], what: str) -> None:
 
 
 def refuse_reloads(runners: Iterable[PersonaRunner], profile: str) -> bool:
-    """Refuse different runner options of personas on one base: every switch would reload it. Return True if any was
-    refused.
-    """
+    """Refuse different runner options on one base, as every switch would reload it; return True if any was."""
     first: dict[str, PersonaRunner] = {}
     refused = False
     for mine in runners:

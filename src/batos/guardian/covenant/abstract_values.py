@@ -77,9 +77,7 @@ class Function:
 
 
 class State:
-    """The state of several paths at one point: variables that are not plain, the progress of the paths, and a write's
-    line.
-    """
+    """The state of several paths at a point: variables that are not plain, progress, and a write's line."""
 
     __slots__ = ("bits", "line", "variables")
 

@@ -68,9 +68,7 @@ class Calls(Effects):
     """Calls, by what is called."""
 
     def eval(self, node: ast.expr) -> Value:
-        """Return the values that an expression may have, and apply its effects. The subclass that follows expressions
-        defines it.
-        """
+        """Return the values that an expression may have, and apply its effects; a subclass defines it."""
         raise NotImplementedError
 
     def call(self, node: ast.Call) -> Value:
@@ -232,9 +230,7 @@ class Calls(Effects):
         return PLAIN
 
     def _by_name(self, node: ast.Call, name: str) -> Value:
-        """Follow `getattr(self, "name", default)` and its kin. A name that is not literal text is reported elsewhere as
-        a fault.
-        """
+        """Follow `getattr(self, "name", default)` and its kin; another module refuses names that are no literals."""
         text = node.args[1] if len(node.args) > 1 else None
         slot = text.value if isinstance(text, ast.Constant) and isinstance(text.value, str) else None
         receiver = bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == self.policy.receiver
@@ -334,9 +330,7 @@ class Calls(Effects):
         return self.fresh(node, held)
 
     def _collection(self, node: ast.Call, member: str, values: list[Value], given: Value) -> Value:
-        """Return the contents of a collection: numbers in a Counter, its items in a deque, the factory's values in a
-        defaultdict.
-        """
+        """Return the contents of a collection: a Counter's numbers, a deque's items, a factory's values."""
         if member == "Counter":
             written = bool(node.args) and isinstance(node.args[0], ast.Dict)
             given = elements(values[0]) if written else PLAIN

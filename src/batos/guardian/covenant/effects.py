@@ -25,8 +25,7 @@ from batos.guardian.covenant.abstract_values import (
     reachable,
 )  # fmt: skip
 from batos.guardian.forms import Forms
-from batos.guardian.policy import GuardianPolicy
-from batos.guardian.verdict import SourceFault
+from batos.guardian.policy import GuardianPolicy, SourceFault
 
 _MARK_FIRST: Final = "write `self._p_changed = True` before the message: its receiver may read the change"
 _FOREIGN: Final = "send that object a message that asks for the change, or change a copy: `list(...)`, `dict(...)`"
@@ -92,9 +91,7 @@ class Effects:
     # -- things
 
     def slot(self, name: str) -> Value:
-        """Return the value of `self.<name>`: one abstract value for the slot, whose elements are part of it, and
-        everything stored.
-        """
+        """Return the value of `self.<name>`, one for the slot: its elements are part of it, and all that is stored."""
         thing = self._slots.get(name)
         if thing is None:
             thing = self._slots[name] = AbstractValue(frozenset((name,)))
@@ -102,9 +99,7 @@ class Effects:
         return self._stored.get(name, PLAIN) | {thing}
 
     def container_at(self, node: object, held: Value = PLAIN, part: int = 0) -> AbstractValue:
-        """Return the abstract value made at a place of the source, and add `held` to its contents, which never
-        shrink.
-        """
+        """Return the abstract value made at a place of the source, and add `held` to its contents for good."""
         thing = self._things.get((node, part))
         if thing is None:
             thing = self._things[(node, part)] = AbstractValue()
@@ -240,7 +235,5 @@ class Effects:
         return result
 
     def enter(self, function: Function, given: list[Value], node: ast.AST, *, spread: bool = True) -> Value:
-        """Call a function of the method (`spread`: every argument may arrive in any parameter). A subclass
-        defines it.
-        """
+        """Call a function of the method (`spread`: any argument to any parameter); a subclass defines it."""
         raise NotImplementedError

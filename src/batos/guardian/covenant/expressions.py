@@ -47,9 +47,7 @@ class Expressions(Calls):
         return self.state.variables.get(node.id) or self._global(node.id)
 
     def _global(self, name: str) -> Value:
-        """Return an imported function as a value. A function that changes its argument has that effect when it is
-        called.
-        """
+        """Return an imported function as a value, with the effect of its call on an argument that it changes."""
         found = self.imports.get(name)
         return self._changer(found) if found is not None and found in CHANGERS else PLAIN
 
@@ -246,9 +244,7 @@ class Expressions(Calls):
         return self.eval(node.elt)
 
     def _generator(self, node: ast.GeneratorExp) -> Value:
-        """Return a generator, whose effects happen when the generator is iterated; only its first iterable is used
-        here.
-        """
+        """Return a generator, whose effects happen when it is iterated; only its first iterable is used here."""
         variables = dict(self.state.variables)
         value, effect, later = self.follow_later(lambda: self._comprehension(node), variables)
         for name, known in later.items():

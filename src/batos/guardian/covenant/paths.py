@@ -31,9 +31,7 @@ class Functions(Expressions):
         raise NotImplementedError
 
     def enter(self, function: Function, given: list[Value], node: ast.AST, *, spread: bool = True) -> Value:
-        """Call a function of the method and apply its effect here, unless the effect waits until it is awaited or
-        iterated.
-        """
+        """Call a function of the method and apply its effect here, unless it waits until it is awaited or iterated."""
         more = self._give(function, given, node, spread=spread)
         more = self.close(function) or more
         if function.busy:
@@ -281,9 +279,7 @@ class Paths(Functions):
         first: int,
         outer: tuple[list[State | None], list[State | None]],
     ) -> bool:
-        """Follow every way out of a `try` through its `finally`: its end, an exception, `return`, `break`,
-        `continue`.
-        """
+        """Follow every way out of a `try` through its `finally`: its end, an exception and jumps."""
         frame = self.frame
         returns = frame.returns[first:]
         del frame.returns[first:]

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Final
 
-from batos.guardian.tidying import bound_names
+from batos.guardian.tidying import marking
 
 #: Options of `dataclass` under which a dict is as good.
 _OPTIONS: Final = frozenset({"frozen", "slots", "eq", "repr", "kw_only", "init", "unsafe_hash"})
@@ -41,7 +41,7 @@ class _Modules:
 
 def plain(tree: ast.Module, receiver: str) -> None:
     """Rewrite every class that only holds data, if all its uses can be; any other stays, and is refused."""
-    known = _Modules(bound_names.imported_names(tree, "dataclasses"), bound_names.imported_names(tree, "typing"))
+    known = _Modules(marking.imported_names(tree, "dataclasses"), marking.imported_names(tree, "typing"))
     known.modules = {
         each.asname or each.name for node in ast.walk(tree) if isinstance(node, ast.Import) for each in node.names
     }
@@ -58,10 +58,10 @@ def plain(tree: ast.Module, receiver: str) -> None:
     if any(not record.fields and not record.error for record in records.values()):
         fields |= _attributes_set(tree, receiver)
     _RecordRewriting(records, fields, known, receiver).visit(tree)
-    for block in bound_names.blocks(tree):
+    for block in marking.blocks(tree):
         block[:] = [new for node in block for new in _replacement(node, records, uses)]
-    bound_names.unimport(tree, "dataclasses")
-    bound_names.unimport(tree, "typing", only="TypedDict")
+    marking.unimport(tree, "dataclasses")
+    marking.unimport(tree, "typing", only="TypedDict")
 
 
 def _replacement(node: ast.stmt, records: dict[str, _Record], uses: _Uses) -> list[ast.stmt]:
@@ -97,7 +97,7 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
         return None
     if not makers:
         made = {name: _default(value, known) for name, value in fields.items()}
-        if any(value is not None and bound_names.loaded_names(value) & made.keys() for value in made.values()):
+        if any(value is not None and marking.loaded_names(value) & made.keys() for value in made.values()):
             return None  # a field is no variable of the function
         return _Record(
             node, made, is_shared=any(value is made[name] and _is_computed(value) for name, value in fields.items())
@@ -107,7 +107,7 @@ def _read(node: ast.ClassDef, known: _Modules) -> _Record | None:
 
 def _is_field(node: ast.stmt, fields: dict[str, ast.expr | None]) -> bool:
     """Test if a statement of a class's body only declares a field, which is then among `fields`."""
-    target, value = bound_names.assignment(node)
+    target, value = marking.assignment(node)
     if not isinstance(target, ast.Name):
         return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     if target.id != "__slots__" or isinstance(node, ast.AnnAssign):
@@ -120,16 +120,16 @@ def _is_dataclass(node: ast.expr, known: _Modules) -> bool:
     given = node.keywords if isinstance(node, ast.Call) else []
     options = {each.arg for each in given if not (isinstance(each.value, ast.Constant) and each.value.value is False)}
     compared = all(each.arg != "eq" or "eq" in options for each in given)
-    return bound_names.member(called, known.made) == "dataclass" and compared and options <= _OPTIONS
+    return marking.member(called, known.made) == "dataclass" and compared and options <= _OPTIONS
 
 
 def _is_typed(base: ast.expr, known: _Modules) -> bool:
-    return bound_names.member(base, known.typed) == "TypedDict"
+    return marking.member(base, known.typed) == "TypedDict"
 
 
 def _default(value: ast.expr | None, known: _Modules) -> ast.expr | None:
     """Return the default of a field; `field(default_factory=list)` gives `list()`."""
-    if not isinstance(value, ast.Call) or bound_names.member(value.func, known.made) != "field":
+    if not isinstance(value, ast.Call) or marking.member(value.func, known.made) != "field":
         return value
     given = {each.arg: each.value for each in value.keywords}
     if "default" in given:
@@ -155,11 +155,11 @@ def _read_initialiser(node: ast.ClassDef, maker: ast.FunctionDef) -> _Record | N
     for each in maker.body:
         if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
             continue
-        target, value = bound_names.assignment(each)
+        target, value = marking.assignment(each)
         if value is None or not isinstance(target, ast.Attribute) or target.attr in values:
             return None
         mine = isinstance(target.value, ast.Name) and target.value.id == own
-        if not mine or own in bound_names.loaded_names(value):
+        if not mine or own in marking.loaded_names(value):
             return None
         values[target.attr] = value
     arguments = maker.args
@@ -239,7 +239,7 @@ class _Uses:
                 self._annotation(node.returns)
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name):
                 self._see(node.exc, self._called)
-            elif isinstance(node, ast.Call) and bound_names.member(node.func, self._known.made) == "field":
+            elif isinstance(node, ast.Call) and marking.member(node.func, self._known.made) == "field":
                 self._seen.update(id(each.value) for each in node.keywords)
 
     def _see(self, node: ast.Name, kind: set[str]) -> None:
@@ -251,7 +251,7 @@ class _Uses:
 
     def is_understood(self) -> bool:
         """Test if what takes the place of the classes can stand every use of them."""
-        if self.spaces & self._called or bound_names.loaded_names(self._tree) & _ASKS:
+        if self.spaces & self._called or marking.loaded_names(self._tree) & _ASKS:
             return False
         classes = [record.node for record in self._records.values()]
         inside = {
@@ -263,7 +263,7 @@ class _Uses:
                 return False
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self._records:
                 return False
-            tool = bound_names.member(node, self._known.made) if id(node) not in self._seen | inside | makers else ""
+            tool = marking.member(node, self._known.made) if id(node) not in self._seen | inside | makers else ""
             if tool and tool not in ("asdict", "replace", "astuple"):
                 return False
         return True
@@ -286,7 +286,7 @@ class _RecordRewriting(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        tool = bound_names.member(node.func, self._known.made)
+        tool = marking.member(node.func, self._known.made)
         if isinstance(node.func, ast.Attribute) and not tool:
             node.func.value = self.visit(node.func.value)  # what is called is no field
         elif not isinstance(node.func, ast.Attribute):

@@ -6,8 +6,8 @@ import ast
 import builtins
 from typing import Final
 
-from batos.guardian.tidying import bound_names, record_classes
-from batos.guardian.tidying.bound_names import Def
+from batos.guardian.tidying import marking, record_classes
+from batos.guardian.tidying.marking import Def
 
 #: Nothing runs beside a method, so there is nothing to lock out.
 _LOCKS: Final = frozenset({"Lock", "RLock"})
@@ -15,17 +15,17 @@ _LOCKS: Final = frozenset({"Lock", "RLock"})
 
 def unfold(tree: ast.Module) -> None:
     """Rewrite each `with` whose parts are all of these."""
-    contexts = bound_names.imported_names(tree, "contextlib")
-    threads = bound_names.imported_names(tree, "threading")
+    contexts = marking.imported_names(tree, "contextlib")
+    threads = marking.imported_names(tree, "threading")
     locks = _locks(tree, threads)
-    for block in bound_names.blocks(tree):
+    for block in marking.blocks(tree):
         for index in range(len(block) - 1, -1, -1):
             node = block[index]
             if isinstance(node, ast.With):
                 block[index : index + 1] = _plain(node, contexts, threads, locks)
     _remove_locks(tree, threads, locks)
     for module in ("contextlib", "threading"):
-        bound_names.unimport(tree, module)
+        marking.unimport(tree, module)
 
 
 def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
@@ -35,20 +35,20 @@ def _locks(tree: ast.Module, threads: dict[str, str]) -> set[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and bound_names.member(node.value.func, threads) in _LOCKS
+        and marking.member(node.value.func, threads) in _LOCKS
     ]
-    found = bound_names.only(tree, made)
+    found = marking.only(tree, made)
     held = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
     loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     return found - {node.id for node in loads if id(node) not in held}
 
 
 def _remove_locks(tree: ast.Module, threads: dict[str, str], locks: set[str]) -> None:
-    for block in bound_names.blocks(tree):
+    for block in marking.blocks(tree):
         for node in list(block):
             target = node.targets[0] if isinstance(node, ast.Assign) else None
             if isinstance(target, ast.Name) and target.id in locks:
-                bound_names.remove(block, node)
+                marking.remove(block, node)
 
 
 def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], locks: set[str]) -> list[ast.stmt]:
@@ -57,7 +57,7 @@ def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], lo
     for item in reversed(node.items):
         given, target = item.context_expr, item.optional_vars
         called = given if isinstance(given, ast.Call) and not given.keywords else None
-        kind = bound_names.member(called.func, contexts) if called is not None else ""
+        kind = marking.member(called.func, contexts) if called is not None else ""
         named = called is not None and called.args and all(isinstance(each, ast.Name) for each in called.args)
         if kind == "suppress" and called is not None and named and target is None:
             caught = called.args[0] if len(called.args) == 1 else ast.Tuple(called.args, ast.Load())
@@ -75,7 +75,7 @@ def _plain(node: ast.With, contexts: dict[str, str], threads: dict[str, str], lo
 
 def _is_lock(given: ast.expr, threads: dict[str, str], locks: set[str]) -> bool:
     if isinstance(given, ast.Call):
-        return bound_names.member(given.func, threads) in _LOCKS and not given.args
+        return marking.member(given.func, threads) in _LOCKS and not given.args
     return isinstance(given, ast.Name) and given.id in locks
 
 
@@ -90,7 +90,7 @@ _SETUP: Final = frozenset({"basicConfig", "setLevel", "disable", "captureWarning
 
 def rewrite_logging(tree: ast.Module, receiver: str) -> None:
     """Rewrite every use of `logging`, if all of them can be."""
-    known = bound_names.imported_names(tree, "logging")
+    known = marking.imported_names(tree, "logging")
     if not known:
         return
     made = [
@@ -98,15 +98,15 @@ def rewrite_logging(tree: ast.Module, receiver: str) -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and bound_names.member(node.value.func, known) == "getLogger"
+        and marking.member(node.value.func, known) == "getLogger"
         and _is_still(node.value, known)
     ]
-    lines = _LogLines(known, bound_names.only(tree, made), receiver)
+    lines = _LogLines(known, marking.only(tree, made), receiver)
     if lines.is_understood(tree):
-        for block in bound_names.blocks(tree):
+        for block in marking.blocks(tree):
             for index, node in enumerate(block):
                 block[index] = lines.statement(node)
-        bound_names.unimport(tree, "logging")
+        marking.unimport(tree, "logging")
 
 
 class _LogLines:
@@ -121,7 +121,7 @@ class _LogLines:
         """Test if no part of it is used in another way."""
         kept = {
             id(node)
-            for block in bound_names.blocks(tree)
+            for block in marking.blocks(tree)
             for each in block
             if self._is_ours(each)
             for node in ast.walk(each)
@@ -143,9 +143,9 @@ class _LogLines:
             base = called.value
             if isinstance(base, ast.Name) and base.id in self._loggers:
                 return called.attr
-            if isinstance(base, ast.Call) and bound_names.member(base.func, self._known) == "getLogger":
+            if isinstance(base, ast.Call) and marking.member(base.func, self._known) == "getLogger":
                 return called.attr
-        return bound_names.member(called, self._known)
+        return marking.member(called, self._known)
 
     def _level(self, node: ast.stmt) -> str:
         call = node.value if isinstance(node, ast.Expr) else None
@@ -176,7 +176,7 @@ def _is_still(node: ast.AST, known: dict[str, str]) -> bool:
     """Test if an expression can go: it waits for and binds nothing, and inside it only `logging` is called."""
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call) and each is not node]
     moving = (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
-    ours = all(bound_names.member(each.func, known) for each in calls)
+    ours = all(marking.member(each.func, known) for each in calls)
     return ours and not any(isinstance(each, moving) for each in ast.walk(node))
 
 
@@ -213,8 +213,8 @@ def gather(tree: ast.Module, method: Def, receiver: str) -> None:
     if method.name in beside:
         return  # the last of two is meant, and in the method the first would be
     _public(tree, beside, receiver)
-    taken = bound_names.bound_by(method) - beside.keys()
-    moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, bound_names.bound_by(method))]
+    taken = marking.bound_by(method) - beside.keys()
+    moved = [node for name, node in beside.items() if _fits(name, node, beside, taken, marking.bound_by(method))]
     used = _used_names(method, moved, beside, receiver)
     moved = [node for node in moved if not isinstance(node, Def) or _name_of(node, beside) in used]
     for node in moved:
@@ -231,7 +231,7 @@ def _defines(node: ast.stmt) -> str:
     """Return the name that a statement beside the method gives to a helper or a constant; "" for any other one."""
     if isinstance(node, Def) and not node.decorator_list:
         return node.name
-    target, value = bound_names.assignment(node)
+    target, value = marking.assignment(node)
     return target.id if isinstance(target, ast.Name) and value is not None else ""
 
 
@@ -245,8 +245,8 @@ def _fits(name: str, node: ast.stmt, beside: dict[str, ast.stmt], taken: set[str
         return False
     if hasattr(builtins, name):
         return False  # until it is defined the name means the builtin
-    own = bound_names.bound_by(node) if isinstance(node, Def) else set()
-    return not (bound_names.loaded_names(node) - own - beside.keys()) & (taken - {"self"})
+    own = marking.bound_by(node) if isinstance(node, Def) else set()
+    return not (marking.loaded_names(node) - own - beside.keys()) & (taken - {"self"})
 
 
 def _used_names(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt], receiver: str) -> set[str]:
@@ -255,7 +255,7 @@ def _used_names(method: Def, moved: list[ast.stmt], beside: dict[str, ast.stmt],
     todo: list[ast.AST] = [method, *(node for node in moved if not isinstance(node, Def))]
     while todo:
         node = todo.pop()
-        fresh = (bound_names.loaded_names(node) | _sent_selectors(node, receiver)) & beside.keys() - used
+        fresh = (marking.loaded_names(node) | _sent_selectors(node, receiver)) & beside.keys() - used
         used |= fresh
         todo.extend(beside[name] for name in fresh)
     return used
@@ -297,7 +297,7 @@ class _SendRemoval(ast.NodeTransformer):
 
 def _public(tree: ast.Module, beside: dict[str, ast.stmt], receiver: str) -> None:
     """Rename each helper or constant that begins with an underscore to the name without it."""
-    said = bound_names.all_names(tree)
+    said = marking.all_names(tree)
     for name in [name for name in beside if name.startswith("_") and not name.startswith("__")]:
         plain = name.strip("_")
         fresh = next((each for each in (plain, f"{plain}_helper") if each.isidentifier() and each not in said), "")

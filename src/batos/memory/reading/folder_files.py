@@ -14,7 +14,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from batos.memory.reading.file_sources import shorten_source, source_of
 from batos.memory.reading.file_texts import FileTexts
 from batos.memory.reading.read_text import (
     HEAD,
@@ -26,6 +25,8 @@ from batos.memory.reading.read_text import (
     digest_of,
     format_of,
     one_line,
+    shorten_source,
+    source_of,
     text_format,
 )
 from batos.protocol.brief import NAME_LIMIT

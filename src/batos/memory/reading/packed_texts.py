@@ -153,10 +153,7 @@ def _find_locked(archive: ZippedDocument) -> Iterator[str]:
 
 
 def read_notebook(path: Path, emit: Emit) -> None:
-    """Read a notebook: text as it is, code and what it printed in fences.
-
-    Raises: NotReadable: it is none.
-    """
+    """Read a notebook: text as it is, code and what it printed in fences. Raises: NotReadable: it is none."""
     try:
         written, doubts = decode(path.read_bytes())
         book = json.loads(written)

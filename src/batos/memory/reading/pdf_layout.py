@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final, NamedTuple, TypeAlias
 
-from batos.memory.reading.pdf_words import NOTE, PageWord, is_raised, join_words, note_marks
+from batos.memory.reading.pdf_painting import NOTE, PageWord, is_raised, join_words, note_marks
 
 #: A gap wider than so many heights of a line parts columns; a narrower one may part two words that were justified.
 WIDE: Final = 0.9

@@ -15,8 +15,7 @@ from typing import Any, Final
 from pypdfium2 import PdfDocument, PdfiumError, PdfPage, PdfTextPage, raw
 
 from batos.memory.reading.pdf_layout import WIDE, Rules, arrange
-from batos.memory.reading.pdf_painting import Box, area_of, paint_of
-from batos.memory.reading.pdf_words import PageWord
+from batos.memory.reading.pdf_painting import Box, PageWord, area_of, paint_of
 from batos.memory.reading.read_text import clean
 
 #: The hyphen at the end of a line, which pdfium keeps as a character that is none.

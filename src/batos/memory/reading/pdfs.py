@@ -90,9 +90,7 @@ def _phrases(pages: Sequence[PageText | None], attached: Sequence[str], is_xfa: 
 
 
 def _without_edges(pages: Sequence[PageText | None]) -> Iterator[tuple[int, PageText]]:
-    """Yield the pages with their numbers from 0. A head that several have stands on the first of these alone, a foot on
-    the last one.
-    """
+    """Yield the pages with their numbers from 0; a repeated head stands on the first alone, a foot on the last."""
     whole = {number: page for number, page in enumerate(pages) if page is not None}
     groups: defaultdict[tuple[int, str], list[tuple[int, int, bool]]] = defaultdict(list)
     for number, page in whole.items():

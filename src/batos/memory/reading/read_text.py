@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final, Literal, TypeAlias
 
 from batos.protocol.brief import no_text
@@ -242,3 +243,23 @@ def wide_name(data: bytes) -> str:
         if gaps * _WORD >= len(text) and all(each.isprintable() for each in _GAP.sub("", text)):
             return name
     return ""
+
+
+#: The longest source.
+_SOURCE: Final = 4_096
+
+
+def source_of(path: Path) -> str:
+    """Return the source of a file, also of one that is not there: its absolute path as text.
+
+    Raises: OSError, RuntimeError, ValueError: there can be no such file.
+    """
+    return shorten_source(os.fsencode(path.resolve()).decode("utf-8", "replace"))
+
+
+def shorten_source(source: str) -> str:
+    """Return a source; of one that is too long a digest stands for the end."""
+    if len(source) <= _SOURCE:
+        return source
+    digest = hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()
+    return f"{source[: _SOURCE - len(digest) - 1]}~{digest}"

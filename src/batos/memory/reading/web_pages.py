@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from batos.memory.reading import raised_words
+from batos.memory.reading import unseen
 from batos.memory.reading.other_text import decode
 from batos.memory.reading.read_text import Emit, NoText, ReadText, clean, one_line
 from batos.memory.reading.unseen import UnseenParts
@@ -208,7 +208,7 @@ def _has_neighbour(node: LexborNode) -> bool:
 
 def _sign_before(node: LexborNode) -> str:
     """Return what parts a node from the one before it, where the page shows them apart."""
-    if raised_words.is_divisor(node):
+    if unseen.is_divisor(node):
         return "/"
     tag = node.tag or ""
     is_next = tag in _ITEMS and node.prev is not None and node.prev.tag == tag
@@ -248,7 +248,7 @@ class _Writer:
             about = node.attributes
             self._words.append(str(about.get("alt") or about.get("title") or ""))
             self.pictures += not {"alt", "title"} & set(about) and _is_alone(node)
-        elif raised_words.is_raised(node):
+        elif unseen.is_raised(node):
             self._raised.append(len(self._words))
         elif sign := _sign_before(node):
             self._words.append(sign)
@@ -281,10 +281,10 @@ class _Writer:
     def leave(self, node: LexborNode) -> None:
         """Take a node as it ends."""
         tag = node.tag or ""
-        if self._raised and raised_words.is_raised(node):
+        if self._raised and unseen.is_raised(node):
             start = self._raised.pop()
             said, before = "".join(self._words[start:]), "".join(self._words[max(0, start - _BEFORE) : start])
-            self._words[start:] = [raised_words.raised_text(node, said.strip(), before) or said]
+            self._words[start:] = [unseen.raised_text(node, said.strip(), before) or said]
         elif self._cells is not None:
             self._leave_in_row(node, self._cells)
         elif tag == "pre":

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from batos.image import roots
-from batos.image.number_ranges import add_range, has_any, remove_range
 from batos.image.records import Archive, Segment
 from batos.image.roots import Root
 from batos.memory.records.memory_segments import (
     VECTORS,
     NewSegment,
+    add_range,
     add_segment,
+    has_any,
     note_embedded,
     note_present,
+    remove_range,
     segments_of,
     take_out,
     trees_of,

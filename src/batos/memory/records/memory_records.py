@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from batos.image import roots
-from batos.image.number_ranges import has_number
 from batos.image.roots import Root
 from batos.memory.indexes import kinds
 from batos.memory.records import memory_archives, memory_claims, memory_places, memory_standings
@@ -24,6 +23,7 @@ from batos.memory.records.memory_segments import (
     NewSegment,
     add_segment,
     count_change,
+    has_number,
     items_beginning,
     note_present,
     present_ranges,

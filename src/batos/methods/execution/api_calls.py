@@ -17,8 +17,7 @@ from batos.agency.permissions import LEAVES, CallQuestion
 from batos.agency.records import api_records, effect_records, look_up_records
 from batos.agency.records.api_records import ApiReplyPayload
 from batos.cell.cell import MethodCall
-from batos.cell.host import MessageAnswer, Writes
-from batos.cell.values import Plain, Ref, Value
+from batos.cell.values import MessageAnswer, Plain, Ref, Value, Writes
 from batos.image.ids import iso
 from batos.inference.outside_calls import OutsideCall
 from batos.methods.execution import primitives

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from batos.agency.look_ups.granted import order_of
-from batos.cell.host import MessageAnswer, RaisedError, Writes
-from batos.cell.values import Plain, Ref, Value, same
+from batos.cell.values import MessageAnswer, Plain, RaisedError, Ref, Value, Writes, same
 from batos.image import ownership
 from batos.image.records import least_trust
 from batos.methods.execution import primitives, receiver_view

@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from batos.cell.host import Writes
-from batos.cell.values import Ref, Value
+from batos.cell.values import Ref, Value, Writes
 from batos.image.guards import protected_slots
 from batos.image.records import least_trust
 from batos.methods.execution.write_buffer import (

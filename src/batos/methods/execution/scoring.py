@@ -22,7 +22,7 @@ from batos.objects.prototype import label, reference
 from batos.protocol.errors import CellMissing, MethodFailed, ObjectError, Refused
 from batos.protocol.method_documents import CountName, SavingsDocument, UseCounts, no_use
 from batos.protocol.mission_documents import RanDocument
-from batos.records import uses
+from batos.records import outcomes
 
 #: The share of failed uses from which a method is retired without regard to its control.
 FAILING: Final = 0.5
@@ -45,7 +45,7 @@ def recent(lineage: Lineage) -> UseCounts:
     """Return the counts of the active revision's uses since it last became active."""
     now = (lineage.totals.get(lineage.active) or no_use())["method"]
     counts, before = now.copy(), lineage.since["method"]
-    for name in uses.COUNTED:
+    for name in outcomes.COUNTED:
         counts[name] -= before.get(name, 0)  # an older version did not count all
     return counts
 
@@ -61,7 +61,7 @@ def control(lineage: Lineage, revision: int = 0) -> UseCounts:
     wish = lineage.revisions[number].provenance["intent"]
     meant = [each.revision for each in lineage.revisions.values() if each.provenance["intent"] == wish]
     found = [lineage.totals[each]["control"] for each in meant if each in lineage.totals]
-    return uses.sum_counts(found)
+    return outcomes.sum_counts(found)
 
 
 def rate(counts: UseCounts) -> float:

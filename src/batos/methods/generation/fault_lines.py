@@ -15,10 +15,9 @@ from typing import Final
 
 from batos.gate import languages
 from batos.guardian.audit import Context, audit
-from batos.guardian.policy import SHIPPED
-from batos.guardian.tidying import bound_names
-from batos.guardian.tidying.bound_names import Def
-from batos.guardian.verdict import SourceFault, Verdict
+from batos.guardian.policy import SHIPPED, SourceFault, Verdict
+from batos.guardian.tidying import marking
+from batos.guardian.tidying.marking import Def
 from batos.memory.segmentation import stems, terms
 from batos.methods.generation.coder_replies import tree_of
 from batos.methods.generation.method_spec import MethodSpec, parameter_names
@@ -212,7 +211,7 @@ def _visible_names(tree: ast.Module) -> set[str]:
     bound: set[str] = set(SHIPPED.builtins & set(dir(builtins)))
     for node in ast.walk(tree):
         if isinstance(node, Def):
-            bound |= bound_names.bound_by(node) - {SHIPPED.receiver}
+            bound |= marking.bound_by(node) - {SHIPPED.receiver}
     return bound
 
 

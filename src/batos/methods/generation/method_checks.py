@@ -13,9 +13,8 @@ from pydantic import BaseModel, Field
 
 from batos.agency.records.effect_records import FORMS
 from batos.cell.cell import Cell, MethodCall
-from batos.cell.host import CellLimits, MessageAnswer, Writes
 from batos.cell.program import Program
-from batos.cell.values import Plain, Ref, Value, plain
+from batos.cell.values import CellLimits, MessageAnswer, Plain, Ref, Value, Writes, plain
 from batos.inference.schema import Decision
 from batos.objects.prototype import is_reserved
 from batos.protocol.errors import CellKilled, CellMissing, MethodFailed, UsageError

@@ -17,7 +17,7 @@ from batos.agency.apis.description import read_description
 from batos.agency.records import effect_records
 from batos.config import Settings
 from batos.genesis import measuring
-from batos.genesis.codex import graph_names, value_checks
+from batos.genesis.codex import declarations, value_checks
 from batos.genesis.codex.codex import PILLARS
 from batos.genesis.codex.value_checks import FIRST_RATIO
 from batos.image import roots
@@ -233,7 +233,7 @@ def coder(root: Root, digests: Mapping[str, str]) -> Coder:
         raise ObjectError("pLLM_obj names no coder", remedy="Run `batos genesis`.")
     name = model_names.with_tag(found.value)
     objects = named_objects(root)
-    personas = [objects[each] for each in map(graph_names.prototype_name, PILLARS) if each in objects]
+    personas = [objects[each] for each in map(declarations.prototype_name, PILLARS) if each in objects]
     beside = next((dict(each.options) for each in personas if model_names.same(each.model, name)), None)
     declared = lookup(model, "coder_options")
     chosen = beside or (dict(declared.value) if declared else dict(value_checks.DEFAULTS))
@@ -273,7 +273,7 @@ def _owner(root: Root, holder: UvmObject, intent: Intent) -> str:
 
     For a tool this is the persona that inspired it.
     """
-    named = graph_names.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
+    named = declarations.prototype_name(intent.inspiration) if intent.kind == "tool" else ""
     persona = named_objects(root).get(named)
     given = _identity(holder if persona is None else persona)
     texts = [given[slot].strip() for slot in IDENTITY[1:] if slot in given]

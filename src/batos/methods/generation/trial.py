@@ -18,8 +18,7 @@ from batos.cell.values import Plain
 from batos.events import Events
 from batos.guardian.audit import Context, audit
 from batos.guardian.parsing import parse
-from batos.guardian.policy import SHIPPED
-from batos.guardian.verdict import Verdict
+from batos.guardian.policy import SHIPPED, Verdict
 from batos.methods.generation import method_checks as checking
 from batos.methods.generation.coder_replies import beside, wish_checks
 from batos.methods.generation.fault_lines import complete_prompt, fault_lines, missing_return

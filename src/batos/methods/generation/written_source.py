@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from batos.guardian.policy import SHIPPED
-from batos.guardian.tidying import bound_names
-from batos.guardian.tidying.bound_names import Def
+from batos.guardian.tidying import marking
+from batos.guardian.tidying.marking import Def
 from batos.methods.generation.coder_replies import find_code, tree_of
 
 RECEIVER: Final = SHIPPED.receiver
@@ -110,10 +110,10 @@ def _unwrap_class(source: str, tree: ast.Module) -> tuple[str, str] | None:
 
 def _rename(source: str, tree: ast.Module, method: Def, selector: str) -> tuple[str, str] | None:
     """Give the function the name that was asked for; where it calls itself, it sends the message."""
-    if method.name == selector or method.decorator_list or selector in bound_names.all_names(tree):
+    if method.name == selector or method.decorator_list or selector in marking.all_names(tree):
         return None
     lines, old = source.split("\n"), method.name
-    own = bound_names.bound_by(method)
+    own = marking.bound_by(method)
     calls = [node for node in ast.walk(method) if isinstance(node, ast.Name) and node.id == old]
     if old in own or (calls and _in_format(method, old)):
         return None
@@ -148,12 +148,7 @@ def _rename_parameter(source: str, method: Def, wanted: list[str] | None) -> tup
     if wanted is None or len(names) != 2 or len(wanted) != 2 or names[0] != RECEIVER or names[1] == wanted[1]:
         return None
     old, new = names[1], wanted[1]
-    if (
-        "*" in f"{old}{new}"
-        or new in bound_names.all_names(method)
-        or method.args.posonlyargs
-        or method.args.kwonlyargs
-    ):
+    if "*" in f"{old}{new}" or new in marking.all_names(method) or method.args.posonlyargs or method.args.kwonlyargs:
         return None
     lines, first = source.split("\n"), method.body[0]
     given = method.args.args[1]
@@ -220,7 +215,7 @@ def _find_uses(tree: ast.Module, method: Def) -> set[str]:
     beside: Mapping[str, list[ast.stmt]] = _definitions(tree, method)
     todo: list[ast.AST] = [method]
     outward = {name for node in ast.walk(method) if isinstance(node, ast.Global) for name in node.names}
-    hidden = bound_names.bound_by(method) - outward
+    hidden = marking.bound_by(method) - outward
     while todo:
         node = todo.pop()
         fresh = _names_in(node) - used - (hidden if node is method else set())
@@ -282,7 +277,7 @@ def _bindings(node: ast.AST) -> Iterable[str]:
 
 def _awaits(node: ast.AST) -> bool:
     """Test if a statement awaits, in the method's own scope."""
-    if isinstance(node, bound_names.SCOPES):
+    if isinstance(node, marking.SCOPES):
         return False
     if isinstance(node, ast.Await | ast.AsyncFor):
         return True

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from batos.concurrency.threads import offload
-from batos.gate import attribution, checks, wording
+from batos.gate import attribution, checks, ground
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.attribution import Attribution, Attributor, GrowingAttribution, SentenceVectors, attribute
 from batos.gate.evidence_index import CONVERSATION, Citation, EvidenceIndex, index_of
@@ -77,7 +77,7 @@ async def revise(
     """Ask once more with the faults as the only addition; the answer before is withdrawn for the reason `why`."""
     before = synthesis.standing
     faults = [fault.what for fault in before.verdict.faults[:MOST_TOLD]]
-    order = wording.repair("again", {}, checks.fault_language(context.mind.question))
+    order = ground.repair("again", {}, checks.fault_language(context.mind.question))
     then = prompt.revision(context.mind.voice, before.answer.answer, faults, order)
     retract(context, question.path, why)
     again = replace(question, path=revising_path(context), then=then)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from batos.gate import checks, occurrence, wording
+from batos.gate import checks, occurrence
 from batos.gate.answer_reader import AttributedSentence
 from batos.gate.checks import GateFault, GateVerdict
-from batos.gate.ground import Draft, Ground
+from batos.gate.ground import Draft, Ground, tell
 from batos.inference.cost import is_spent
 from batos.minds import answers_by_rule
 from batos.minds.calls import answers
@@ -222,7 +222,7 @@ async def withhold(context: MindContext, synthesis: Synthesis, ground: Ground) -
     asks_fact = kind_of(asked) == "fact" and not _PROGRAM.search(asked)
     if not (to_documents and asks_fact and is_ungrounded(before)):
         return
-    path, text = answers.revising_path(context), wording.tell("withheld", {}, checks.fault_language(asked))
+    path, text = answers.revising_path(context), tell("withheld", {}, checks.fault_language(asked))
     context.decide_by_rule(path, "answer", WITHHELD)
     synthesis.revised = before.verdict
     synthesis.drafts.append(await answers.judge(context, synthesis, MindAnswer(text, is_ruled=True), ground))

@@ -16,8 +16,7 @@ from batos.config import Settings
 from batos.genesis import daemon_listing
 from batos.image import node_lines, roots, storage
 from batos.image.ids import utc_now
-from batos.image.read_only import ReadOnlyPair, check_is_there, open_read_only
-from batos.image.readable import ReadableImage, is_complete
+from batos.image.readable import ReadableImage, ReadOnlyPair, check_is_there, is_complete, open_read_only
 from batos.image.roots import Root
 from batos.inference.journal import Entries
 from batos.inference.ollama.opening import bridge

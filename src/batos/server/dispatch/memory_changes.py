@@ -11,7 +11,7 @@ from batos.client.pending import OnEvent
 from batos.inference.embedder import Unembedded
 from batos.memory.backfill import BackfillState
 from batos.memory.corrections import Corrections
-from batos.memory.known_texts import FactKey, Incoming, fact_of
+from batos.memory.known_texts import Incoming, fact_of
 from batos.memory.search.chunk_search import RecallQuery, VectorQuery
 from batos.protocol.brief import DEFAULT_SCOPE
 from batos.protocol.errors import BatosError, BriefError, message_of
@@ -128,8 +128,8 @@ class MemoryChanges:
         supersedes = given.supersedes or ""
         if _DOCUMENT.match(supersedes):
             supersedes = await self._reader.key_of(supersedes, user)
-        fact = FactKey(given.key or "", supersedes, tuple(given.depends_on))
-        return fact_of(_typed_text(given, given.text, user, scope), fact)
+        typed = _typed_text(given, given.text, user, scope)
+        return fact_of(typed, given.key or "", supersedes, tuple(given.depends_on))
 
     async def _embed_memories(self, _given: StrictModel, on_event: OnEvent, *_told: object) -> EmbeddedPage:
         def tell(state: BackfillState) -> None:

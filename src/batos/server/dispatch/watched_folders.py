@@ -17,9 +17,9 @@ from batos.agency.records.schedule_records import FileLook, ScheduleData
 from batos.agency.schedules import ChangedFiles, RememberedPart
 from batos.image.roots import Root
 from batos.memory.document_store import DocumentStore
-from batos.memory.reading.file_sources import shorten_source, source_of
 from batos.memory.reading.file_texts import FileTexts, ReadingLimits
 from batos.memory.reading.folder_files import FileReader
+from batos.memory.reading.read_text import shorten_source, source_of
 from batos.memory.records import memory_places, memory_records
 from batos.protocol.brief import ATTACHMENTS_LIMIT, DEFAULT_SCOPE, File, as_file
 from batos.protocol.errors import BatosError, Refused

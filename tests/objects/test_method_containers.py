@@ -17,8 +17,7 @@ from persistent import Persistent
 from persistent.list import PersistentList
 from persistent.mapping import PersistentMapping
 
-from batos.objects.containers import DEEPEST, copy_owned
-from batos.objects.method import Method, Primitive
+from batos.objects.method import DEEPEST, Method, Primitive, copy_owned
 from batos.objects.prototype import UvmObject
 from batos.protocol.errors import ObjectError
 

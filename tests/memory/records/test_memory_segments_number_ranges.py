@@ -8,7 +8,7 @@ from BTrees.IOBTree import IOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.image.number_ranges import NumberRanges, add_range, difference, has_any, has_number, remove_range
+from batos.memory.records.memory_segments import NumberRanges, add_range, difference, has_any, has_number, remove_range
 
 changes = st.lists(st.tuples(st.booleans(), st.integers(-9, 40), st.integers(0, 12)), max_size=12)
 

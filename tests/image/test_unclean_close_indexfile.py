@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.image.open_image import brief, open_image
 from ZODB.fsIndex import fsIndex
 
-from batos.image.indexfile import read_index
 from batos.image.storage import open_database
+from batos.image.unclean_close import read_index
 
 
 class Order:

@@ -13,7 +13,7 @@ import pytest
 
 from batos.image import roots
 from batos.image.image import LivingImage, Opening
-from batos.image.read_only import is_there, open_read_only
+from batos.image.readable import is_there, open_read_only
 from batos.protocol.errors import ImageDamaged
 
 

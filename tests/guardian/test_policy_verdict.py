@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from batos.guardian.verdict import UNLISTABLE, SlotUse, SourceFault, Verdict
+from batos.guardian.policy import UNLISTABLE, SlotUse, SourceFault, Verdict
 
 
 def verdict(*rules: str) -> Verdict:

@@ -12,7 +12,7 @@ from ZODB.DB import DB
 from ZODB.MappingStorage import MappingStorage
 
 from batos.protocol.method_documents import UseDocument
-from batos.records import uses
+from batos.records import outcomes
 
 
 def entry(number: int, revision: int = 1, *, control: bool = False, fault: bool = False, gate: int = 0) -> UseDocument:
@@ -32,11 +32,11 @@ def entry(number: int, revision: int = 1, *, control: bool = False, fault: bool 
 def test_order_and_pages() -> None:
     """Every use is there in the order in which it came, on pages that are full but for the last."""
     ledger: Any = IOBTree()
-    wanted = [entry(number) for number in range(3 * uses.PAGE + 1)]
+    wanted = [entry(number) for number in range(3 * outcomes.PAGE + 1)]
     for each in wanted:
-        uses.write(ledger, each)
-    assert list(uses.entries(ledger)) == wanted
-    assert [len(page) for page in ledger.values()] == [uses.PAGE] * 3 + [1]
+        outcomes.write(ledger, each)
+    assert list(outcomes.entries(ledger)) == wanted
+    assert [len(page) for page in ledger.values()] == [outcomes.PAGE] * 3 + [1]
     assert list(ledger) == [1, 2, 3, 4]
 
 
@@ -45,11 +45,11 @@ def test_a_use_writes_one_page() -> None:
     database = DB(MappingStorage())
     connection = database.open(transaction.TransactionManager())
     ledger = connection.root()["ledger"] = IOBTree()
-    for number in range(5 * uses.PAGE + 2):
-        uses.write(ledger, entry(number))
+    for number in range(5 * outcomes.PAGE + 2):
+        outcomes.write(ledger, entry(number))
     connection.transaction_manager.commit()
     connection.cacheMinimize()
-    uses.write(ledger, entry(0))
+    outcomes.write(ledger, entry(0))
     assert connection._registered_objects == [ledger[6]]
     connection.transaction_manager.abort()
     connection.close()
@@ -69,7 +69,7 @@ entries = st.builds(
 @given(st.lists(entries, max_size=60))
 def test_sums(found: list[UseDocument]) -> None:
     """By revision and by kind; a use is bad once, however many faults it had, and nothing else is counted."""
-    totals = uses.totals_of(found)
+    totals = outcomes.totals_of(found)
     assert set(totals) == {each["revision"] for each in found}
     for revision, kinds in totals.items():
         for counts, control in ((kinds["method"], False), (kinds["control"], True)):
