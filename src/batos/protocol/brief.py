@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import mimetypes
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from batos.protocol import brief_checks
 from batos.protocol.errors import BriefError
+from batos.protocol.file_kinds import can_be_remembered, no_text
 from batos.protocol.lent_tools import TOOLS_LIMIT, ToolDeclaration, distinct_names
 
 Effort: TypeAlias = Literal["reflex", "cycle", "council"]
@@ -356,49 +356,3 @@ def _name(name: str) -> str:
     """Return a file's name without characters that are no text, since a name on a disk can hold any bytes."""
     text = name.encode("utf-8", "replace").decode("utf-8")
     return "".join(each if each.isprintable() else "_" for each in text)[:NAME_LIMIT] or "file"
-
-
-#: First bytes -> what such a file is, and the command that writes its text to stdout, "" where none is usual.
-_KINDS: Final[tuple[tuple[bytes, str, str], ...]] = (
-    (b"%PDF-", "a PDF", "pdftotext {name} -"),
-    (b"%!PS", "a PostScript file", "ps2ascii {name}"),
-    (b"{\\rtf", "a rich text file", "pandoc -t plain {name}"),
-    (b"\xd0\xcf\x11\xe0", "an office document of the old kind", "antiword {name}"),
-    (b"\x1f\x8b", "packed with gzip", "gzip -dc {name}"),
-    (b"\xfd7zXZ\0", "packed with xz", "xz -dc {name}"),
-    (b"(\xb5/\xfd", "packed with zstd", "zstd -dc {name}"),
-    (b"BZh", "packed with bzip2", "bzip2 -dc {name}"),
-    (b"\x89PNG", "a picture", "tesseract {name} -"),
-    (b"\xff\xd8\xff", "a picture", "tesseract {name} -"),
-    (b"GIF8", "a picture", ""),
-    (b"\x7fELF", "a program", ""),
-    (b"SQLite format 3\0", "a database", "sqlite3 {name} .dump"),
-    (b"\xff\xfe", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
-    (b"\xfe\xff", "in UTF-16, not in UTF-8", "iconv -f UTF-16 -t UTF-8 {name}"),
-)
-#: Names in a zip archive that is a document, which `batos remember` reads.
-_ZIPPED: Final = (b"word/document", b"xl/workbook.xml", b"mimetypeapplication/")
-
-
-def no_text(name: str, data: bytes) -> tuple[str, str] | None:
-    """Tell what a file is that is no text, and the command that makes it one ("": none); None where it may be one.
-
-    >>> no_text("a b.pdf", b"%PDF-1.4")
-    ('a PDF', "pdftotext 'a b.pdf' -")
-    """
-    if data.startswith(b"PK\3\4"):
-        command = "" if b"xl/workbook" in data or b".spreadsheet" in data else f"pandoc -t plain {shlex.quote(name)}"
-        return ("an office document", command) if any(each in data for each in _ZIPPED) else ("a zip archive", "")
-    for first, what, command in _KINDS:
-        if data.startswith(first):
-            return what, command.format(name=shlex.quote(name))
-    return None
-
-
-def can_be_remembered(data: bytes) -> bool:
-    """Test if `batos remember` makes a text of such a file by itself.
-
-    >>> can_be_remembered(b"%PDF-1.4"), can_be_remembered(b"GIF89a")
-    (True, False)
-    """
-    return data.startswith((b"%PDF-", b"\xff\xfe", b"\xfe\xff")) or "an office document" in (no_text("", data) or ())

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Final, Literal, TypeAlias
 
-from batos.protocol.brief import no_text
+from batos.protocol.file_kinds import no_text
 
 #: A text of its own, or a part of a conversation.
 ReadKind: TypeAlias = Literal["document", "turn"]

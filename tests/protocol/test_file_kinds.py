@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.protocol.brief import as_file, no_text, read_file
+from batos.protocol.brief import as_file, read_file
 from batos.protocol.errors import BriefError
+from batos.protocol.file_kinds import no_text
 
 
 @pytest.mark.parametrize(
