@@ -84,7 +84,9 @@ async def synthesize(
     context.learn_ratio()
     synthesis = synthesis_of(cycle)
     alone = mapping.answer if mapping.is_needed(context) else None
-    if context.mission.brief.answer_schema is not None:
+    if context.trace.wanted:
+        alone = combination.reflex
+    elif context.mission.brief.answer_schema is not None:
         alone = combination.answer_by_schema
     said = await combination.combine(interpreter, context, synthesis, alone)
     for step in context.mission.steps.names("SYNTHESIZING"):
@@ -149,6 +151,8 @@ async def _use_tools(context: MindContext, interpreter: MindInterpreter, synthes
     if not tool_use.may_use(context) or not most:
         return
     known = synthesis.recalled.passages
+    if await tool_use.hand_over(context, interpreter, known):
+        return
     found = await tool_use.find_with_tools(context, interpreter, (0, context.mind.question), known, most)
     if found:
         _make_room(context, synthesis, sum(each.size for each in found))
@@ -171,8 +175,9 @@ async def _compute(context: MindContext, interpreter: MindInterpreter, synthesis
 
 
 async def _rule(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
-    told = ordered_effects.told_answer(context) or answers_by_rule.answer(context, synthesis.recalled)
-    context.trace.note_told(told)
+    if not context.trace.wanted:
+        told = ordered_effects.told_answer(context) or answers_by_rule.answer(context, synthesis.recalled)
+        context.trace.note_told(told)
 
 
 async def _divide(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:

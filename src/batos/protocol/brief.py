@@ -165,6 +165,9 @@ class MissionBrief(BaseModel):
     tools: Annotated[tuple[ToolDeclaration, ...] | None, AfterValidator(distinct_names)] = Field(
         default=None, max_length=TOOLS_LIMIT
     )
+    #: Of who makes calls after the mission's end: it may, or has to, end with a call of one of `tools`, which were
+    #: chosen by rule and are not run here.
+    tool_choice: Literal["auto", "required"] | None = None
     origin: Origin = Field(default_factory=Origin)
 
     @property

@@ -57,7 +57,7 @@ def test_options_reach_the_model_and_only_the_rest_is_named(door: OpenDoor) -> N
     """What a brief has is honoured; what it does not have stands in a header."""
     options: dict[str, Any] = {"temperature": 0.9, "top_p": 0.4, "seed": 7, "max_completion_tokens": 5}
     reply = door.chat({"role": "user", "content": "How do caves grow?"}, **options, top_k=3, tools=[{"type": "x"}])
-    assert reply.headers["x-batos-ignored"] == "tools,top_k"
+    assert reply.headers["x-batos-ignored"] == "tools.x,top_k"
     sent = [each["body"] for each in door.emulator.requests if each["path"] == "/api/chat"][-1]
     asked = {name: sent["options"][name] for name in ("temperature", "top_p", "seed", "num_predict")}
     assert asked == {"temperature": 0.9, "top_p": 0.4, "seed": 7, "num_predict": 5}

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.http.citation_marks import url_citations, with_marks
 from batos.server.http.client_missions import ClientMissions, ClientQuestion, Following
+from batos.server.http.client_tools import calls_of
 from batos.server.http.http_exchange import Exchange
 
 #: Stands between words that were withdrawn and the answer in their place.
@@ -85,6 +86,8 @@ class AnswerStream:
     async def _rest(self, found: MissionDocument) -> list[str]:
         """Return what is still to be sent when the answer stands."""
         answer = str(found["answer"])
+        if calls_of(found):  # its text is for lists of missions; what it says here is the call
+            return []
         if self._plain and answer.strip() == self._plain.strip() and not self._is_withdrawn:
             return []
         marked = await marked_answer(found, self.following)
