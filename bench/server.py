@@ -63,7 +63,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Served:
+class ServerRun:
     """A server as a process, which can be killed and started anew."""
 
     home: Path
@@ -93,7 +93,7 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(home: Path, ollama: str, slots: int, http: str = "off") -> AsyncIterator[Served]:
+async def serving(home: Path, ollama: str, slots: int, http: str = "off") -> AsyncIterator[ServerRun]:
     """Run the server of a home after genesis as a process; yield it once it listens."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BATOS_", "OLLAMA_"))}
     environ = {**kept, "BATOS_HOME": str(home), "OLLAMA_HOST": ollama, "BATOS_MISSIONS": str(slots)}
@@ -102,7 +102,7 @@ async def serving(home: Path, ollama: str, slots: int, http: str = "off") -> Asy
     async with open_uvm(Settings(home=home, ollama_host=ollama), Events(log=False)) as uvm:
         await uvm.readiness.genesis()
     command = (sys.executable, "-m", "batos", "serve", "-q", "--bind", ANYWHERE, "--events", ANYWHERE)
-    served = Served(home, command, environ)
+    served = ServerRun(home, command, environ)
     try:
         await served.start()
         yield served

@@ -290,7 +290,7 @@ class LivingImage(ReadableImage):
                 tid, seconds = tid_text(transaction.serial), transaction.seconds
                 self._events.emit(TXN_COMMIT, TransactionCommit(what=mission, tid=tid, seconds=seconds))
             else:
-                self._events.emit(TXN_ABORT, TransactionAbort(what=mission, reason=transaction.why_left))
+                self._events.emit(TXN_ABORT, TransactionAbort(what=mission, reason=transaction.reason))
 
     async def move(
         self,

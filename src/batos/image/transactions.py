@@ -115,7 +115,7 @@ class MissionTransaction:
             raise InternalError("the thought was doomed while it was being committed")
 
     @property
-    def why_left(self) -> str:
+    def reason(self) -> str:
         """Return the reason why nothing of it is committed."""
         return "doomed" if self.doomed else "left"
 
