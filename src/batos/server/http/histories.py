@@ -204,7 +204,7 @@ class Histories:
                 if history is not None and record.status.word == "done":
                     slots = own_slots(record.thought)
                     said: tuple[str, str] | str = brief["text"], str(slots.get("answer", ""))
-                    if wanted := slots["provenance"].get("tool_calls"):
+                    if wanted := slots.get("provenance", {}).get("tool_calls"):
                         said = digest_of_calls(history, brief["text"], in_pairs(wanted))
                     found.append((brief["user"], name, brief.get("conversation"), history, said))
         return found
