@@ -61,7 +61,7 @@ def test_every_setting_has_its_variable(tmp_path: Path, name: str) -> None:
     default = config.load(at(tmp_path)).settings
     others = {"log_level": "debug", "log_format": "json", "kv_type": "q8_0", "install": "ask", "interpret": "never"}
     others |= {"effort": "cycle", "genesis": "auto", "http_proxy": "tls", "http_answers": "checked"}
-    others |= {"on_disconnect": "finish", "chores": "refuse"}
+    others |= {"on_disconnect": "finish", "chores": "refuse", "client_tools": "ignore"}
     others["second_voice_margin"] = "0.5"
     value = others.get(name, "7")
     loaded = config.load(at(tmp_path, **{variable: value}))

@@ -33,6 +33,10 @@ class DoorSettings(BaseModel):
     on_disconnect: Literal["cancel", "finish"] = Field(
         default="cancel", description="The end of a mission whose client of `/v1` or `/api` has left."
     )
+    client_tools: Literal["auto", "ignore"] = Field(
+        default="auto",
+        description="Tools that a client of HTTP sends: a mission may end with a call of one, for it to make; or none.",
+    )
     chores: Literal["reflex", "refuse", "mission"] = Field(
         default="reflex",
         description="Titles, tags and the like that clients ask for: one call without memory, none, or as a question.",

@@ -157,7 +157,7 @@ async def test_that_counts_were_written_is_no_reason_to_write() -> None:
 
     counters = Counters(apply, utc_now, every=0)
     counters.job.start()
-    counters.on_event("txn.commit", {"what": "image", "changes": 2})
+    counters.on_event("txn.commit", {"what": "image", "changes": 2, "seconds": 0.1})
     await a_moment()
     await counters.job.stop()
     assert written == []

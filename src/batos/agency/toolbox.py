@@ -9,8 +9,8 @@ from typing import Literal, Protocol, TypeAlias
 from batos.protocol.errors import Refused
 
 #: Where a tool comes from: a granted look-up, a function of the program that asks, a file of the home's `tools/`, an
-#: object that the mind made of a description, or a server of the Model Context Protocol.
-ToolKind: TypeAlias = Literal["look_up", "program", "file", "made", "mcp"]
+#: object that the mind made of a description, a server of the Model Context Protocol, or who asks and calls it later.
+ToolKind: TypeAlias = Literal["look_up", "program", "file", "made", "mcp", "asker"]
 
 
 @dataclass(frozen=True, slots=True)

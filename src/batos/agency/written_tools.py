@@ -18,7 +18,7 @@ from batos.agency.file_tools import FOLDER, FileTools
 from batos.agency.look_ups import leaving
 from batos.agency.permissions import AsksPerson, CallQuestion, refuse
 from batos.agency.records import call_records
-from batos.agency.toolbox import Tool, ToolResult, ToolText
+from batos.agency.toolbox import Tool, ToolKind, ToolResult, ToolText
 from batos.concurrency.threads import finish_despite_cancel
 from batos.events import Events
 from batos.image.ids import iso
@@ -252,7 +252,8 @@ def _values(value: object) -> list[object]:
     return [] if value is None or isinstance(value, bool) else [value]
 
 
-def _as_tool(declared: ToolDeclaration, kind: Any) -> Tool:
+def as_tool(declared: ToolDeclaration, kind: ToolKind) -> Tool:
+    """Return what was declared as a tool of a kind."""
     return Tool(declared.name, declared.purpose, declared.parameters, kind, declared.reads)
 
 
@@ -262,8 +263,8 @@ def lend_tools(places: ToolPlaces, asker: ToolAsker, outside: OutsideCalls) -> W
     Of two with one name it is the program's. None: there are none.
     """
     brief = asker.brief
-    own = [_as_tool(each, "program") for each in brief.tools or ()]
+    own = [] if brief.tool_choice else [as_tool(each, "program") for each in brief.tools or ()]
     files = () if is_guest(brief.user) else places.files.known
     names = {each.name for each in own}
-    beside = [_as_tool(each, "file") for file in files for each in file.tools if each.name not in names]
+    beside = [as_tool(each, "file") for file in files for each in file.tools if each.name not in names]
     return WrittenTools(places, asker, outside, [*own, *beside]) if own or beside else None

@@ -236,12 +236,17 @@ def check_reply(root: Root, mission: str, user: str) -> None:
 
 
 def _replied_turn(root: Root, brief: MissionBrief, reached: Reach | None) -> Turn | None:
-    """Return the exchange that is replied to, with its position if it is a turn within reach."""
+    """Return the exchange that is replied to, with its position if it is a turn within reach.
+
+    A mission that ended with calls is no exchange: its result is replied to, in the place of what it replied to itself.
+    """
     name = brief.in_reply_to
     if name is None:
         return None
     check_reply(root, name, brief.user)
     record, status, thought = root[roots.MISSIONS][name]
+    if own_slots(thought).get("provenance", {}).get("tool_calls"):
+        return _replied_turn(root, MissionBrief.from_document(record.value), reached)
     if "answer" not in own_slots(thought):
         raise BriefError(
             f"{name} is {status.word}: it has no answer to reply to",

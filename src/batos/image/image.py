@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from ZODB.DB import DB
@@ -96,15 +97,14 @@ class LivingImage(ReadableImage):
         self.publishing = Publishing(self.lease)
         self._lent_journal = opening.journal_db is not None
         self.thread = CommitThread()
-        parts = self.db, self.thread, self.translate, self._commit_reporter("image")
+        parts = self.db, self.thread, self.translate, partial(self._tell_commit, "image")
         self.writer: Writer[Root] = Writer(*parts)
         #: Writes what the publisher alone writes. Where there is one node, all changes may share commits.
         self.shared: Writer[Root] = SharedWriter(self.publishing, *parts) if leased else self.writer
         #: Of its own, so that an answer that is paid for waits for no commit of the image.
-        self._journal_thread, told = CommitThread(), self._commit_reporter("journal")
+        self._journal_thread, told = CommitThread(), partial(self._tell_commit, "journal")
         self.journal_writer: Writer[Any] = Writer(self.journal_db, self._journal_thread, self.translate, told)
         self.voters = opening.voters
-        #: Given for those who act on what happens here.
         self.signals = Signals()
         #: The newest mission's id: those that follow sort behind it, also within a millisecond.
         self._newest = ""
@@ -112,9 +112,9 @@ class LivingImage(ReadableImage):
         self.refusing: ImageError | None = None
         self._blobs = storage.keeps_blobs(self.db.storage)
 
-    def _commit_reporter(self, what: str) -> Callable[[int], None]:
-        """Return a callback that reports a commit of this database and the number of changes in it."""
-        return lambda changes: self._events.emit(TXN_COMMIT, TransactionCommit(what=what, changes=changes))
+    def _tell_commit(self, what: str, changes: int, seconds: float) -> None:
+        """Tell of a commit of a database: the number of changes in it, and its time."""
+        self._events.emit(TXN_COMMIT, TransactionCommit(what=what, changes=changes, seconds=seconds))
 
     def snapshot(self) -> AbstractContextManager[Root]:
         """Yield the root as of now, for reading only."""
@@ -287,10 +287,10 @@ class LivingImage(ReadableImage):
         finally:
             transaction.close()
             if transaction.committed:
-                self._events.emit(TXN_COMMIT, TransactionCommit(what=mission, tid=tid_text(transaction.serial)))
+                tid, seconds = tid_text(transaction.serial), transaction.seconds
+                self._events.emit(TXN_COMMIT, TransactionCommit(what=mission, tid=tid, seconds=seconds))
             else:
-                why = "doomed" if transaction.doomed else "left"
-                self._events.emit(TXN_ABORT, TransactionAbort(what=mission, reason=why))
+                self._events.emit(TXN_ABORT, TransactionAbort(what=mission, reason=transaction.reason))
 
     async def move(
         self,

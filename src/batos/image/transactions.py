@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter
 from typing import Any, TypeAlias, cast
 
 import transaction
@@ -50,6 +51,8 @@ class MissionTransaction:
         self.thought: Any = None
         #: The commit's id, once there is one.
         self.serial = b""
+        #: The time that it took, its wait for the commits before it among it.
+        self.seconds = 0.0
 
     def watch(self, voters: tuple[Voter, ...]) -> None:
         """Ask these voters before the commit; a veto (any exception) aborts it."""
@@ -97,9 +100,11 @@ class MissionTransaction:
         self.thought = thought
         # The last hook to run: ZODB commits a transaction that is doomed while its hooks run.
         self._manager.get().addBeforeCommitHook(self._check_not_doomed)
+        begun = perf_counter()
         try:
             await self._thread.run(self._manager.commit)
         finally:
+            self.seconds = round(perf_counter() - begun, 6)
             self.committed = not self._has_transaction()
             if self.committed:
                 self.serial = thought._p_serial
@@ -108,6 +113,11 @@ class MissionTransaction:
     def _check_not_doomed(self) -> None:
         if self.doomed:
             raise InternalError("the thought was doomed while it was being committed")
+
+    @property
+    def reason(self) -> str:
+        """Return the reason why nothing of it is committed."""
+        return "doomed" if self.doomed else "left"
 
     def _has_transaction(self) -> bool:
         """Test if there is a transaction: a successful commit ends it, a failed one does not."""

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from time import perf_counter
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import transaction
@@ -63,7 +64,7 @@ class Writer(Generic[R]):
         db: DB,
         thread: CommitThread,
         failed: Callable[[BaseException], BaseException],
-        committed: Callable[[int], None] = lambda changes: None,
+        committed: Callable[[int, float], None] = lambda changes, seconds: None,
     ) -> None:
         self.db = db
         self._thread = thread
@@ -74,6 +75,8 @@ class Writer(Generic[R]):
         #: The loop adds to it, and the commit thread takes from it: both ends of a deque are safe for one thread each.
         self._waiting: deque[_QueuedChange[Any]] = deque()
         self._flushing = False
+        #: The time that the newest commit took.
+        self._seconds = 0.0
         #: Transactions committed so far; with the number of changes, how well they are grouped.
         self.commits = 0
 
@@ -160,7 +163,9 @@ class Writer(Generic[R]):
                 except BatosError as refusal:
                     waiting.failure = self._failed(refusal)
                     raise
+            begun = perf_counter()
             self._manager.commit()
+            self._seconds = round(perf_counter() - begun, 6)
             self.commits += 1
         except BaseException:
             self._manager.abort()
@@ -175,7 +180,7 @@ class Writer(Generic[R]):
                 waiting.done.set_result(waiting.result)
                 made += 1
         if made:
-            self._committed(made)
+            self._committed(made, self._seconds)
         self._next(loop)
 
     def close(self) -> None:

@@ -38,7 +38,9 @@ def write(context: MindContext, synthesis: Synthesis) -> None:
         lineage_trust(synthesis.recalled), context.mission.brief.system_trust, *context.trace.trusts
     )
     thought.cost = context.io.session.cost.as_dict()
-    thought.provenance = _provenance(context, synthesis)
+    thought.provenance = provenance = _provenance(context, synthesis)
+    if context.trace.wanted:
+        provenance["tool_calls"] = list(context.trace.wanted)
     if context.trace.indexed:
         thought.indexed_documents = pack(context.trace.indexed)
     thought.contributions = _contributions(context, len(standing.verdict.faults))
@@ -176,9 +178,10 @@ def _contributions(context: MindContext, gate_faults: int) -> list[tuple[str, An
     cost = context.io.session.cost
     counted = {"persona": context.mind.voice.name, "calls": cost.calls, "measured": dict(context.io.session.measured)}
     found: list[tuple[str, Any]] = [("statistics", counted)]
-    if context.mission.brief.conversation is not None and context.mission.brief.message is None:
-        found.append(("turn", {"conversation": context.mission.brief.conversation}))
-    if context.trace.indexed or is_memorable(context.mission.brief):
+    brief, is_answer = context.mission.brief, not context.trace.wanted
+    if brief.conversation is not None and brief.message is None and is_answer:
+        found.append(("turn", {"conversation": brief.conversation}))
+    if context.trace.indexed or (is_memorable(brief) and is_answer):
         found.append((MEMORABLE, {}))
     if context.trace.forgets:
         found.append((approval_subjects.FORGET_KIND, {"documents": list(context.trace.forgets)}))

@@ -89,7 +89,9 @@ async def synthesize(
     context.learn_ratio()
     synthesis = synthesis_of(cycle)
     alone = mapping.answer if mapping.is_needed(context) else None
-    if context.mission.brief.answer_schema is not None:
+    if context.trace.wanted:
+        alone = combination.reflex
+    elif context.mission.brief.answer_schema is not None:
         alone = combination.answer_by_schema
     said = await combination.combine(interpreter, context, synthesis, alone)
     for step in context.mission.steps.names("SYNTHESIZING"):
@@ -153,6 +155,8 @@ async def _use_tools(context: MindContext, interpreter: MindInterpreter, synthes
     most = context.mission.steps.number("IDLE", "use_tools", "calls")
     if not tool_use.may_use(context) or not most or planning.is_wanted(context):
         return
+    if await tool_use.hand_over(context, interpreter, synthesis.recalled.passages):
+        return
     found = await _find_with_tools(context, interpreter, synthesis, (0, context.mind.question), most)
     if found:
         _make_room(context, synthesis, sum(each.size for each in found))
@@ -184,8 +188,9 @@ async def _compute(context: MindContext, interpreter: MindInterpreter, synthesis
 
 
 async def _rule(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:
-    told = ordered_effects.told_answer(context) or answers_by_rule.answer(context, synthesis.recalled)
-    context.trace.note_told(told)
+    if not context.trace.wanted:
+        told = ordered_effects.told_answer(context) or answers_by_rule.answer(context, synthesis.recalled)
+        context.trace.note_told(told)
 
 
 async def _divide(context: MindContext, interpreter: MindInterpreter, synthesis: Synthesis) -> None:

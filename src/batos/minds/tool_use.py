@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from batos.agency.look_ups import leaving
 from batos.agency.plans import PlannedCall
 from batos.agency.toolbox import JoinedTools, Tool, Toolbox, ToolResult, ToolText
+from batos.agency.written_tools import as_tool
 from batos.concurrency.threads import offload
 from batos.genesis import measuring
 from batos.inference.schema import Decision
@@ -30,16 +31,19 @@ from batos.minds.permission import list_earlier_questions
 from batos.minds.results import Task
 from batos.minds.tools import calling, choice, question_forms
 from batos.minds.tools.arguments import query_of
-from batos.minds.tools.calling import NoCall, ToolCall, decide_call
+from batos.minds.tools.calling import AsksModel, NoCall, ToolCall, decide_call, settle_call
 from batos.minds.tools.telling import SEEKER
 from batos.minds.tools.toolboxes import tools_of
+from batos.minds.trace import ToldAnswer
 from batos.objects.prototype import Interpreter
-from batos.protocol.errors import ObjectError, Refused
+from batos.protocol.errors import DecisionInvalid, ObjectError, Refused
 from batos.protocol.event_payloads import MISSION_TOOL, MissionTool
-from batos.protocol.evidence_documents import ToolUseDocument
+from batos.protocol.evidence_documents import ToolUseDocument, WantedCallDocument
 
 #: The most calls, searches, and pages fetched of what these found, for one question.
 MOST_SEARCHES, MOST_FETCHES = 2, 3
+#: The reason of an answer that is a call, which who asked makes: its result comes with another brief.
+HANDED: Final = "it wants a call that who asked makes"
 #: The work of reading a letter of a text, as a multiple of copying one.
 _READING: Final = 8
 #: The most passages of what tools brought that join the evidence for one question.
@@ -81,7 +85,37 @@ class _Search:
 
 def may_use(context: MindContext) -> bool:
     """Test if a mind may use tools: a mission's own mind that was given some; one within it has its evidence."""
-    return not context.mind.inner and context.trace.told is None and tools_of(context) is not None
+    has_some = context.mission.brief.tool_choice is not None or tools_of(context) is not None
+    return not context.mind.inner and context.trace.told is None and has_some
+
+
+async def hand_over(context: MindContext, interpreter: Interpreter, known: Sequence[Passage]) -> bool:
+    """Note the call that the mission ends with, and return whether it wants one.
+
+    Raises: DecisionInvalid: it has to, and no arguments are found.
+    """
+    brief, question = context.mission.brief, context.mind.question
+    if not brief.tool_choice or not brief.tools:
+        return False
+    must, texts = brief.tool_choice == "required", [each.text for each in known]
+    if not (must or choice.asks_for_look(question)) and await offload(
+        _READING * sum(map(len, texts)), lambda: choice.carries(question, texts)
+    ):
+        return False
+    tools = tuple(as_tool(each, "asker") for each in brief.tools)
+    chosen = choice.ToolChoice(tools, "its words are those of the question", is_clear=len(tools) == 1)
+    ask = _ask_model(context, interpreter, f"{context.mind.name}/tools/asker", 0)
+    found = await settle_call(question, chosen, _today(context), ask, must=must)
+    if isinstance(found, NoCall):
+        if must:
+            raise DecisionInvalid(found.why, field="tool_choice", remedy="Name in the question what the tool is given.")
+        return False
+    name, given = found.tool.name, dict(found.arguments)
+    context.trace.wanted.append(
+        WantedCallDocument(tool=name, arguments=given, why=found.why, written=list(found.written))
+    )
+    context.trace.note_told(ToldAnswer(HANDED, f"{name} {json.dumps(given, ensure_ascii=False)}"))
+    return True
 
 
 async def find_with_tools(
@@ -149,16 +183,22 @@ async def _bring(search: _Search) -> tuple[Passage, ...]:
     return await offload(_READING * size, lambda: _as_passages(search))
 
 
-async def _decide(search: _Search, interpreter: Interpreter, tools: Sequence[Tool]) -> ToolCall | NoCall:
-    """Decide on the next call. After a first one that did not carry the question, another look-up may."""
-    context, number = search.context, search.calls
+def _ask_model(context: MindContext, interpreter: Interpreter, path: str, number: int) -> AsksModel:
+    """Return what asks the mind's model about the call of that number at a path."""
 
     async def ask(step: str, text: str, decision: Decision[BaseModel], fault: Callable[[BaseModel], str]) -> BaseModel:
         task = Task(text, alone=calling.ORDER)
-        question = Question(f"{search.path}/{step}{number}#0", task, is_short=True, is_choice=True, fault=fault)
+        question = Question(f"{path}/{step}{number}#0", task, is_short=True, is_choice=True, fault=fault)
         value, _ = await infer(interpreter, context, Evidence(), question, decision)
         return value
 
+    return ask
+
+
+async def _decide(search: _Search, interpreter: Interpreter, tools: Sequence[Tool]) -> ToolCall | NoCall:
+    """Decide on the next call. After a first one that did not carry the question, another look-up may."""
+    context = search.context
+    ask = _ask_model(context, interpreter, search.path, search.calls)
     shown = choice.shown_tools(_billions(context))
     found = await decide_call(search.query, tools, _today(context), ask, await _need(search), shown)
     return _in_own_words(context, found) if isinstance(found, ToolCall) else found
@@ -290,4 +330,5 @@ def _billions(context: MindContext) -> float:
 
 
 def _today(context: MindContext) -> date:
+    """Return the day on which a mission's question was asked."""
     return date.fromisoformat(context.mission.shared.asked_at[:10])

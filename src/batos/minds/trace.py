@@ -18,7 +18,14 @@ from batos.inference.journal import Journal
 from batos.memory.evidence import Evidence, Passage
 from batos.memory.exchanges import IndexedDocument
 from batos.objects.method import Method
-from batos.protocol.evidence_documents import FocusDocument, FocusSpan, RuleDocument, ToolUseDocument, WrittenSlot
+from batos.protocol.evidence_documents import (
+    FocusDocument,
+    FocusSpan,
+    RuleDocument,
+    ToolUseDocument,
+    WantedCallDocument,
+    WrittenSlot,
+)
 from batos.protocol.method_documents import UsePayload
 from batos.protocol.mission_documents import LearntDocument, RanDocument, WithdrawnDocument
 from batos.reckoning.reckonings import Reckoning
@@ -194,6 +201,8 @@ class Trace:
     tools: list[ToolUseDocument] = field(default_factory=list)
     tool_results: dict[str, ToolResult] = field(default_factory=dict)
     toolbox: JoinedTools | None = None
+    #: The calls that the mission ends with, for who asks to make.
+    wanted: list[WantedCallDocument] = field(default_factory=list)
     #: The computation for each question of its minds, None where it asks for no computation.
     computed: dict[str, Reckoning | None] = field(default_factory=dict)
     #: The find of its questions in memory.

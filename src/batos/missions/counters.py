@@ -21,6 +21,8 @@ from batos.protocol.event_payloads import (
     MissionAccepted,
     MissionDone,
     MissionEnded,
+    MissionStatus,
+    TransactionCommit,
 )
 from batos.protocol.image_documents import CountersDocument
 from batos.records.erased_words import MARK
@@ -33,6 +35,7 @@ EVERY: Final = 5.0
 DAYS, SAMPLES, FAILURES = 30, 64, 50
 #: Upper bounds of the histograms' buckets in seconds; a last bucket counts longer times.
 FIRST_TOKEN: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+COMMIT: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 MISSION: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
 #: The key of the mark of the newest batch in the stored counters.
@@ -122,6 +125,19 @@ class Counters:
         total = self._pending["total"]
         total["queue_highest"] = max(total.get("queue_highest", 0), keys["waiting"])
 
+    def _on_status(self, keys: MissionStatus) -> None:
+        if keys["status"] == "running" and keys.get("attempt") == 1:
+            self._observe("queue_wait", self._since(keys["mission"]), MISSION)
+
+    def _on_commit(self, keys: TransactionCommit) -> None:
+        # A batch of the writer names its database and the number of changes; a thought names its mission.
+        self._count("commits", 1, keys["what"] if "changes" in keys else "thoughts")
+        self._observe("commit", keys["seconds"], COMMIT)
+
+    def _since(self, mission: str) -> float:
+        """Return the seconds since a mission was accepted."""
+        return max(0.0, (self._clock() - begun_at(mission)).total_seconds())
+
     def _on_answer(self, keys: InferenceEnd) -> None:
         if keys["from_journal"]:
             self._count("from_journal")
@@ -131,8 +147,7 @@ class Counters:
 
     def _on_done(self, keys: MissionDone) -> None:
         self._count_end(keys, "done")
-        since = (self._clock() - begun_at(keys["mission"])).total_seconds()
-        self._observe("mission", max(0.0, since), MISSION)
+        self._observe("mission", self._since(keys["mission"]), MISSION)
         gate = keys.get("gate")
         if gate is None:
             return
@@ -231,10 +246,8 @@ _COUNTED: Final[Mapping[str, Callable[[Counters, Any], None]]] = {
     "inference.first_token": lambda counters, keys: counters._observe("first_token", keys["seconds"], FIRST_TOKEN),
     "inference.end": Counters._on_answer,
     "mission.state": lambda counters, keys: counters._count("transitions", 1, keys["state"]),
-    # A batch of the writer names its database and the number of changes; a thought names its mission.
-    "txn.commit": lambda counters, keys: counters._count(
-        "commits", 1, keys["what"] if "changes" in keys else "thoughts"
-    ),
+    "mission.status": Counters._on_status,
+    "txn.commit": Counters._on_commit,
     "txn.abort": lambda counters, keys: counters._count("aborts"),
     "txn.conflict": lambda counters, keys: counters._count("conflicts"),
     "vram.sample": lambda counters, keys: counters._pending["vram"].append({"at": iso(counters._clock()), **keys}),

@@ -160,6 +160,9 @@ class MissionBrief(_BriefPart):
     )
     #: The mission shows its plan first, and waits for a yes before it calls a tool, answers or acts.
     plan: bool | None = Field(default=None, strict=True)
+    #: Of who makes calls after the mission's end: it may, or has to, end with a call of one of `tools`, which were
+    #: chosen by rule and are not run here.
+    tool_choice: Literal["auto", "required"] | None = None
     origin: Origin = Field(default_factory=Origin)
 
     @property

@@ -173,9 +173,10 @@ class InferenceEnd(MissionPayload):
 
 
 class TransactionCommit(TypedDict):
-    """A commit: a batch names its database and counts its `changes`, a thought names its mission."""
+    """A commit with its `seconds`: a batch names its database and counts its `changes`, a thought names its mission."""
 
     what: str
+    seconds: float
     changes: NotRequired[int]
     tid: NotRequired[str]
 

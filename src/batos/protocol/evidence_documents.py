@@ -66,14 +66,24 @@ class ToolUseDocument(TypedDict):
     again: bool
 
 
+class WantedCallDocument(TypedDict):
+    """A call that a mission ends with, for who asked to make; `why` it was chosen, what a model has `written` of it."""
+
+    tool: str
+    arguments: dict[str, Any]
+    why: str
+    written: list[str]
+
+
 class ToolProvenance(TypedDict, total=False):
-    """The decisions of rules on the way to an answer, and the calls of tools.
+    """The decisions of rules on the way to an answer, the calls of tools, and those that stand in its place.
 
     `about_tools` is the line before the answer where tools failed, or none was granted to who looks things up.
     """
 
     rules: list[RuleDocument]
     tools: list[ToolUseDocument]
+    tool_calls: list[WantedCallDocument]
     about_tools: str
 
 

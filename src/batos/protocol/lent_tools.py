@@ -62,7 +62,7 @@ class ToolDeclaration(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    name: str = Field(pattern=rf"^[A-Za-z][A-Za-z0-9_]{{0,{NAME_LIMIT - 1}}}\z")
+    name: str = Field(pattern=rf"^[A-Za-z0-9_-]{{1,{NAME_LIMIT}}}\z")
     purpose: Annotated[str, AfterValidator(brief_checks.one_line), AfterValidator(brief_checks.says_something)] = Field(
         min_length=1, max_length=PURPOSE_LIMIT
     )

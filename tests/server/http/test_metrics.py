@@ -35,6 +35,8 @@ def test_what_happened_is_counted(door: OpenDoor) -> None:
     assert float(told['batos_tokens_total{kind="answer"}']) > 0
     assert float(told['batos_http_requests_total{door="openai",code="200"}']) >= 1
     assert float(told["batos_mission_seconds_count"]) == float(told['batos_mission_seconds_bucket{le="+Inf"}']) >= 1
+    assert float(told["batos_queue_wait_seconds_count"]) >= 1
+    assert float(told["batos_commit_seconds_count"]) >= 2
     assert mission not in reply.text
     assert "tester" not in reply.text
 

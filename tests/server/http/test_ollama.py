@@ -93,7 +93,7 @@ def test_lists_and_cards_have_what_clients_read(door: OpenDoor) -> None:
     assert card["model_info"][f"{card['model_info']['general.architecture']}.context_length"] > 0
     assert card["parameters"].startswith("num_ctx")
     assert "completion" in card["capabilities"]
-    assert "tools" not in card["capabilities"]
+    assert card["capabilities"] == ["completion", "thinking", "tools"]
     assert all(card["details"].values())
     unknown = post(door, "/api/show", model="nope")
     assert (unknown.status_code, unknown.json()) == (404, {"error": "model 'nope' not found"})

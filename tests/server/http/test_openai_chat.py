@@ -57,7 +57,7 @@ def test_options_reach_the_model_and_only_the_rest_is_named(door: OpenDoor) -> N
     """What a brief has is honoured; what it does not have stands in a header."""
     options: dict[str, Any] = {"temperature": 0.9, "top_p": 0.4, "seed": 7, "max_completion_tokens": 5}
     reply = door.chat({"role": "user", "content": "How do caves grow?"}, **options, top_k=3, tools=[{"type": "x"}])
-    assert reply.headers["x-batos-ignored"] == "tools,top_k"
+    assert reply.headers["x-batos-ignored"] == "tools.x,top_k"
     sent = [each["body"] for each in door.emulator.requests if each["path"] == "/api/chat"][-1]
     asked = {name: sent["options"][name] for name in ("temperature", "top_p", "seed", "num_predict")}
     assert asked == {"temperature": 0.9, "top_p": 0.4, "seed": 7, "num_predict": 5}
@@ -167,3 +167,17 @@ def test_citations_stand_in_the_text_and_beside_it(door: OpenDoor) -> None:
         assert "earlier.txt" in note["title"]
         with door.client() as client:
             assert client.get(note["url"].partition("#")[0]).json()["status"] == "done"
+
+
+def test_code_gets_no_marks(door: OpenDoor) -> None:
+    """Editors write what stands there into files, by the names before it; annotations are kept."""
+    code = "calc.py\n```\ndef add(a, b):\n    return a + b\n\n# Adds two numbers and returns the sum of both.\n```"
+    shown = {"role": "user", "content": f"The file is:\n{code}"}
+    asked = {"role": "user", "content": "Change add to return the sum of both numbers in the file."}
+    with door.saying(f"Here is the file.\n\n{code}"):
+        whole = door.chat(shown, {"role": "assistant", "content": f"Ok.\n{code}"}, asked)
+        streamed = frames(door.chat(shown, {"role": "assistant", "content": f"Yes.\n{code}"}, asked, stream=True))
+    message = whole.json()["choices"][0]["message"]
+    said = "".join(each["choices"][0]["delta"].get("content", "") for each in streamed[:-1])
+    assert said == message["content"] == f"Here is the file.\n\n{code}"
+    assert message["annotations"]

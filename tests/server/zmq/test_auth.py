@@ -154,7 +154,7 @@ def tell(wire: WireServer, heard: list[bytes], more: int = 1) -> Callable[[], bo
     wanted = len(heard) + more
 
     def told() -> bool:
-        wire.mind.events.emit(TXN_COMMIT, TransactionCommit(what="image"))
+        wire.mind.events.emit(TXN_COMMIT, TransactionCommit(what="image", seconds=0.1))
         return len(heard) >= wanted
 
     return told

@@ -47,7 +47,7 @@ async def _hear(wire: WireServer, watcher: Raw) -> None:
     """Subscribe a watcher to everything; a subscription takes a moment to arrive."""
     watcher.socket.subscribe(b"")
     while not await watcher.socket.poll(20):
-        wire.mind.events.emit(TXN_COMMIT, TransactionCommit(what="probe"))
+        wire.mind.events.emit(TXN_COMMIT, TransactionCommit(what="probe", seconds=0.1))
 
 
 # -- peers

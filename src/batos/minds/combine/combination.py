@@ -127,7 +127,8 @@ def give_rule_text(context: MindContext, synthesis: Synthesis, path: str, why: s
     """Return a text as the answer by rule, for a reason, and tell it."""
     context.decide_by_rule(path, "answer", why)
     synthesis.combined["ruled"] = why
-    answers.tell(context, path, text)
+    if not context.trace.wanted:  # that text is of calls, which nobody reads as an answer
+        answers.tell(context, path, text)
     return MindAnswer(text, is_ruled=True)
 
 

@@ -18,7 +18,7 @@ from batos.agency.toolbox import Tool
 from batos.concurrency.threads import offload
 from batos.inference.schema import Decision
 from batos.minds.tools import arguments, choice, question_forms
-from batos.minds.tools.choice import Need
+from batos.minds.tools.choice import Need, ToolChoice
 from batos.protocol.errors import AnswerCut, AnswerUnreadable, DecisionInvalid, Runaway
 
 #: The line before both questions.
@@ -69,11 +69,16 @@ async def decide_call(
     """Return the call of a tool that a question wants, or why there is none. `most` tools are shown to a model."""
     # The patterns of all words are made at first, which takes too long for the loop.
     chosen = await offload(_FIRST, lambda: choice.choose(question, tools, today, need, most))
-    if not chosen.candidates:
-        return NoCall(chosen.why)
+    return await settle_call(question, chosen, today, ask) if chosen.candidates else NoCall(chosen.why)
+
+
+async def settle_call(
+    question: str, chosen: ToolChoice, today: date, ask: AsksModel, *, must: bool = False
+) -> ToolCall | NoCall:
+    """Return the call of one of the tools that come into question, or why there is none; a model that `must` picks."""
     tool, why = chosen.candidates[0], chosen.why
     if not chosen.is_clear:
-        picked = await _pick(question, chosen.candidates, ask)
+        picked = await _pick(question, chosen.candidates, ask, must=must)
         if picked is None:
             return NoCall("the model found that no tool fits")
         tool, why = picked, "the model picked it"
@@ -92,28 +97,24 @@ async def decide_call(
     )
 
 
-async def _pick(question: str, candidates: Sequence[Tool], ask: AsksModel) -> Tool | None:
+async def _pick(question: str, candidates: Sequence[Tool], ask: AsksModel, *, must: bool) -> Tool | None:
     """Return the tool that a model picks; the first of the ranking where its words are of no use."""
     shown = sorted(candidates, key=lambda each: each.name)
     listed = "\n".join(f"- {each.name}: {one_line(each.purpose)}" for each in shown)
-    text = (
-        f"Tools:\n{listed}\n- {NONE}: no tool of these is what the request needs\n\nRequest: {one_line(question)}\n\n"
-    )
+    beside = "" if must else f"\n- {NONE}: no tool of these is what the request needs"
+    text = f"Tools:\n{listed}{beside}\n\nRequest: {one_line(question)}\n\n"
+    shape = _pick_of((*(each.name for each in shown), *(() if must else (NONE,))))
     try:
-        value = await ask("which", f"{text}Which tool does the request need?", _shape_of_pick(shown), lambda _: "")
+        value = await ask("which", f"{text}Which tool does the request need?", shape, lambda _: "")
     except _USELESS:
         return candidates[0]
     picked = value.model_dump()["pick"]
     return next((each for each in shown if each.name == picked), None)
 
 
-def _shape_of_pick(shown: Sequence[Tool]) -> Decision[BaseModel]:
-    return _pick_of(tuple(each.name for each in shown))
-
-
 @lru_cache(maxsize=64)
 def _pick_of(names: tuple[str, ...]) -> Decision[BaseModel]:
-    pick: Any = (Literal[(*names, NONE)], ...)
+    pick: Any = (Literal[names], ...)
     shape: type[BaseModel] = create_model("Pick", pick=pick)
     return Decision(shape)
 

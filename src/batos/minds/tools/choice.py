@@ -32,8 +32,9 @@ from batos.minds.tools.question_forms import (
     properties_of,
 )
 
-#: The state of a question before: carried by evidence, open, or asked of whoever looks things up.
-Need: TypeAlias = Literal["carried", "open", "look_up"]
+#: The state of a question before: carried by evidence, open, asked of whoever looks things up, or sent by a client with
+#: tools that it sends with every question: only an order, or what is the asker's own, is a reason for a search then.
+Need: TypeAlias = Literal["carried", "open", "look_up", "sent"]
 
 #: A score from which on a tool may be shown to a model, and one from which on it is taken unasked if it leads MARGIN
 #: times.
@@ -58,6 +59,9 @@ _POLITE: Final = re.compile(
 )
 #: Words of a person who speaks to somebody, and of nothing to be found.
 _PERSONAL: Final = re.compile(r" (?:i|you|your|du|dich|dir|ich|je|tu|toi|vous|yo|tu|te|usted) ")
+
+#: Words for what is the asker's own.
+_OWN: Final = re.compile(r" (?:my|our|mein\w*|unser\w*|mon|ma|mes|notre|nos|mi|mis|nuestr\w*) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,16 @@ def choose(question: str, tools: Sequence[Tool], today: date, need: Need = "open
         return ToolChoice((), "the question asks for no look into the world")
     if need == "carried" and not asked:
         return ToolChoice((), "what is known carries the question")
+    if need == "sent":
+        tools = [each for each in tools if asked or _OWN.search(line) or not searches_by_words(each)]
     ranked = _rank(question, [each for each in tools if _may_answer(each, question, line)])
     near = _near(question, ranked, today, most)
     if near is not None:
         return near
     searches = [tool for _, tool in ranked if searches_by_words(tool)][:most]
-    if searches and (need == "look_up" or asked or _asks_fact(question, line)):
+    if need == "sent":
+        searches = [each for each in searches if asked and _searches_world(each)]
+    if searches and (need == "look_up" or asked or (need == "open" and _asks_fact(question, line))):
         why = "the question asks for a look into the world" if asked else "nothing known carries the question"
         return ToolChoice(tuple(searches), why, is_clear=need == "look_up" or len(searches) == 1)
     return ToolChoice((), "no tool fits the question")
@@ -170,6 +178,12 @@ def _asks_fact(question: str, line: str) -> bool:
     """Test if a question asks for a fact about something that is neither who asks nor who is asked."""
     is_fact = kind_of(question) in ("fact", "list", "compare", "aggregate") and not _PERSONAL.search(line)
     return is_fact and any(_contents(line))
+
+
+def _searches_world(tool: Tool) -> bool:
+    """Test if a look-up by words is one of the web, or of an encyclopedia."""
+    said = words.plain_line(f"{tool.name.replace('_', ' ')} {tool.purpose}")
+    return any(words.phrases("meanings", each).search(said) for each in ("web", "encyclopedia"))
 
 
 # -- which

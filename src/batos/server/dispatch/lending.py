@@ -27,7 +27,7 @@ def attach(callers: Callers, given: SubmitArgs, tell: OnEvent) -> AbstractContex
     Raises: BriefError: it would not hear of them.
     """
     tools, caller = given.brief.get("tools"), given.brief.get("caller")
-    if not tools and caller is None:
+    if caller is None and (not tools or given.brief.get("tool_choice")):
         return callers.attach(None, tell)
     what = "" if isinstance(caller, str) else "`caller` names the program that runs them"
     what = what if given.follow else "a program runs them while it follows its mission"

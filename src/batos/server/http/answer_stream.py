@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from batos.protocol.mission_documents import MissionDocument
 from batos.server.http.citation_marks import url_citations, with_marks
 from batos.server.http.client_missions import ClientMissions, ClientQuestion, Following
+from batos.server.http.client_tools import calls_of
 from batos.server.http.http_exchange import Exchange
 
 #: Stands between words that were withdrawn and the answer in their place.
-_RULED_OFF = "\n\n---\n\n"
+_RULED_OFF: Final = "\n\n---\n\n"
+#: The end of a sentence, as the name of a file has none.
+_ENDED: Final = re.compile(r"[.!?:…。！？]\W*\Z")
 
 
 class Piece(NamedTuple):
@@ -56,7 +60,7 @@ class AnswerStream:
                     yield Piece("beat")
                 elif told.kind == "retracted":
                     self._is_withdrawn = bool(self._plain)
-                elif self.live and not self._is_withdrawn and (text := self._live(told.kind, told.text)):
+                elif self.live and not self._is_withdrawn and (text := self._live(*told)):
                     yield self._send(text)
             found = await self.following.document()
             ended = True
@@ -71,12 +75,17 @@ class AnswerStream:
         self.sent += text
         return Piece("answer", text)
 
-    def _live(self, kind: str, text: str) -> str:
-        """Return what is sent of a word, or of a mark behind the words before it."""
+    def _live(self, kind: str, text: str, keys: Mapping[str, Any]) -> str:
+        """Return what is sent of a word, or of a mark behind the words before it.
+
+        A line that may be the name of a file before its code gets none.
+        """
         if kind == "word":
             self._plain += text
             self._marks.clear()
             return text
+        if "``" in self._plain or not _ENDED.search(str(keys.get("sentence", ""))):
+            return ""
         if text in self._marks or text in self._plain[-len(text) - 2 :]:
             return ""
         self._marks.add(text)
@@ -85,6 +94,8 @@ class AnswerStream:
     async def _rest(self, found: MissionDocument) -> list[str]:
         """Return what is still to be sent when the answer stands."""
         answer = str(found["answer"])
+        if calls_of(found):  # its text is for lists of missions; what it says here is the call
+            return []
         if self._plain and answer.strip() == self._plain.strip() and not self._is_withdrawn:
             return []
         marked = await marked_answer(found, self.following)

@@ -16,6 +16,8 @@ from batos.protocol.evidence_documents import CitationDocument
 #: Files whose lines are known at once, and the size of a file in bytes beyond which they are not counted.
 _FILES: Final = 64
 _MOST: Final = 4 * 2**20
+#: Begins code in an answer: editors write what stands there into files, by the names before it.
+FENCE: Final = "```"
 #: Characters of a quotation that an annotation shows as its title.
 _TITLE: Final = 200
 
@@ -56,7 +58,9 @@ def mark_of(keys: Mapping[str, Any], lines: LineNumbers) -> str:
 
 
 def with_marks(answer: str, citations: Sequence[CitationDocument], lines: LineNumbers) -> str:
-    """Return an answer with a mark behind each sentence that a document carries."""
+    """Return an answer with a mark behind each sentence that a document carries, unless programs read it as files."""
+    if FENCE in answer:
+        return answer
     marks: dict[str, dict[str, None]] = {}
     for each in citations:
         marks.setdefault(each["sentence"], {})[mark_of(each, lines)] = None

@@ -20,9 +20,10 @@ from batos.protocol.wire_messages import PIECE_BYTES, mission_error
 from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.guests import guest, limit_guest
 from batos.server.http.citation_marks import LineNumbers, mark_of
+from batos.server.http.client_tools import SentTools, calls_of, choose_tools
 from batos.server.http.door_models import ModelChoice
-from batos.server.http.histories import Histories
-from batos.server.http.sent_messages import SentMessages, as_text, is_chore, shorten_question
+from batos.server.http.histories import Histories, digest_of_calls, in_pairs
+from batos.server.http.sent_messages import SentMessage, SentMessages, as_text, is_chore, shorten_question
 
 #: Characters of a client's system text that a brief takes; a longer one is a file.
 _SYSTEM: Final = 4_000
@@ -50,6 +51,7 @@ class ClientQuestion:
     said: SentMessages
     fields: Mapping[str, Any] = field(default_factory=dict)
     client: str = ""
+    tools: SentTools | None = None
     #: True if earlier messages make a conversation; else the question stands alone, or replies by its fields.
     remembers: bool = True
 
@@ -247,6 +249,10 @@ class ClientMissions:
         if following.history is None:
             return
         user, conversation = self.user_of(came_in), found["brief"].get("conversation")
+        if wanted := calls_of(found):
+            digest = digest_of_calls(following.history, ask.said.question, in_pairs(wanted))
+            self._histories.note_calls(user, following.mission, conversation, digest)
+            return
         for text in dict.fromkeys((sent, str(found.get("answer", "")))):
             said = ask.said.question, text
             self._histories.note(user, following.mission, conversation, following.history, said)
@@ -300,12 +306,14 @@ class ClientMissions:
         brief["origin"] = origin
         if is_chore(ask.said) and not brief.get("schema") and self.settings.chores != "mission":
             return self._chore(brief), files
+        if ask.tools is not None:  # the first choice makes the patterns of all words, which takes long
+            brief |= await asyncio.to_thread(choose_tools, ask.tools, ask.said, self.dispatcher.uvm.clock().date())
         if ask.remembers:
             files += await self._remember(ask, came_in, brief, following)
             origin["history"] = following.history
-        elif rest := (*ask.said.earlier, *ask.said.later):
-            files.append(_file("earlier.txt", as_text(rest)))
-        return brief, files
+        else:
+            files += _earlier(ask.said, *ask.said.earlier)
+        return brief, [*files, *_results(ask.said)]
 
     def _chore(self, brief: dict[str, Any]) -> dict[str, Any]:
         """Return the brief of work that a client asks for itself: nothing is recalled for it, or remembered of it."""
@@ -321,13 +329,17 @@ class ClientMissions:
         self, ask: ClientQuestion, came_in: str, brief: dict[str, Any], following: Following
     ) -> list[File]:
         """Find the conversation that a history is of; return what is not known of it as a file."""
-        place, following.history = await self._histories.find(self.user_of(came_in), ask.said.earlier)
+        user = self.user_of(came_in)
+        place, following.history = await self._histories.find(user, ask.said.earlier)
+        known = place.conversation is not None
+        if calls := [(each.tool, each.arguments) for each in ask.said.last_calls]:
+            handed = self._histories.find_calls(user, digest_of_calls(following.history, ask.said.question, calls))
+            if handed.mission is not None:
+                place, brief["in_reply_to"] = handed, handed.mission
         brief["conversation"] = place.conversation or "new"
         if place.conversation is None and place.mission is not None:
             brief["in_reply_to"] = place.mission
-        known = place.conversation is not None
-        rest = (*(() if known else ask.said.earlier), *ask.said.later)
-        return [_file("earlier.txt", as_text(rest))] if rest else []
+        return _earlier(ask.said, *(() if known else ask.said.earlier))
 
     async def _send(self, file: File, came_in: str) -> dict[str, object]:
         """Hand a file to the dispatcher, in pieces, and return its reference."""
@@ -345,6 +357,20 @@ def _client(agent: str) -> str:
 
 def _file(name: str, text: str) -> File:
     return as_file(name, text.encode("utf-8", "replace"))
+
+
+def _earlier(said: SentMessages, *before: SentMessage) -> list[File]:
+    """Return the file of messages that are not known; results of tools since the question have files of their own."""
+    text = as_text([*before, *(each for each in said.later if each.role != "tool")])
+    return [_file("earlier.txt", text)] if text else []
+
+
+def _results(said: SentMessages) -> list[File]:
+    """Return what tools brought for a question: a file for each tool, evidence as any file of a client."""
+    found: dict[str, list[str]] = {}
+    for tool, text in said.results():
+        found.setdefault(tool, []).append(text.strip() or "It brought nothing.")
+    return [_file(f"{tool}.txt", "\n\n".join(texts)) for tool, texts in found.items()]
 
 
 def stopping() -> NoServer:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -15,7 +16,8 @@ from batos.image import roots
 from batos.image.image import LivingImage
 from batos.missions import reports
 from batos.objects.prototype import own_slots
-from batos.server.http.sent_messages import SentMessage
+from batos.protocol.evidence_documents import WantedCallDocument
+from batos.server.http.sent_messages import SentMessage, in_one_form
 
 #: Exchanges that are known at once; the newest missions that are looked through for them at the start.
 KNOWN: Final = 20_000
@@ -64,11 +66,14 @@ def chain_of(before: str, own: str) -> str:
 
 
 def exchanges_of(earlier: Sequence[SentMessage]) -> list[str]:
-    """Return the digests of the exchanges that messages make: questions in a row are one, an answer closes it."""
+    """Return the digests of the exchanges that messages make: questions in a row are one, an answer closes it.
+
+    Calls of tools and their results between a question and its answer are no part of what was said.
+    """
     found: list[str] = []
     asked: list[str] = []
     answered: list[str] = []
-    for each in earlier:
+    for each in (one for one in earlier if one.role not in {"calls", "tool"}):
         if each.role == "user" and answered:
             found.append(digest_of("\n\n".join(asked), "\n\n".join(answered)))
             asked, answered = [], []
@@ -76,6 +81,18 @@ def exchanges_of(earlier: Sequence[SentMessage]) -> list[str]:
     if asked or answered:
         found.append(digest_of("\n\n".join(asked), "\n\n".join(answered)))
     return found
+
+
+def in_pairs(wanted: Iterable[WantedCallDocument]) -> Iterator[tuple[str, str]]:
+    """Yield the calls of a mission as those of a client are: the tool, and the arguments in one form."""
+    return ((each["tool"], in_one_form(each["arguments"])) for each in wanted)
+
+
+def digest_of_calls(before: str, question: str, calls: Iterable[tuple[str, str]]) -> str:
+    """Return the digest of calls, each a tool with its arguments, that a question had in the place of an answer."""
+    # The digest of the calls stands for them: brackets would be taken for our marks.
+    made = hashlib.sha256(json.dumps(sorted(calls)).encode("utf-8", "replace")).hexdigest()
+    return chain_of(before, digest_of(question, made))
 
 
 class Histories:
@@ -87,6 +104,8 @@ class Histories:
         #: The turns by user and chain, and those by user and own digest, the newest last.
         self._chains: OrderedDict[tuple[str, str], KnownTurn] = OrderedDict()
         self._own: dict[tuple[str, str], list[KnownTurn]] = {}
+        #: The missions that ended with calls, and their conversations, by user and digest.
+        self._calls: OrderedDict[tuple[str, str], tuple[str, str | None]] = OrderedDict()
         #: The newest mission of each conversation.
         self._last: dict[str, str] = {}
 
@@ -147,6 +166,21 @@ class Histories:
             if not left:
                 self._own.pop((owner, gone.own), None)
 
+    def note_calls(self, user: str, mission: str, conversation: str | None, digest: str) -> None:
+        """Note a mission that ended with calls."""
+        self._calls[user, digest] = mission, conversation
+        while len(self._calls) > KNOWN:
+            self._calls.popitem(last=False)
+
+    def find_calls(self, user: str, digest: str) -> Place:
+        """Return the place of what follows a mission that ended with calls: its conversation, if no turn came since."""
+        mission, conversation = self._calls.get((user, digest), (None, None))
+        if mission is None:
+            return Place(None, None, 0)
+        place = self._place(KnownTurn(mission, conversation, "", "", ""), 0, 0)
+        has_gone_on = self._last.get(conversation or "", "") > mission
+        return place._replace(conversation=None if place.mission is None or has_gone_on else conversation)
+
     async def _read(self) -> None:
         """Read what is known from the image, once, in a thread."""
         if self._reading is None:
@@ -155,16 +189,22 @@ class Histories:
 
     async def _note_stored(self) -> None:
         for user, mission, conversation, before, said in reversed(await asyncio.to_thread(self._read_stored)):
-            self.note(user, mission, conversation, before, said)
+            if isinstance(said, str):
+                self.note_calls(user, mission, conversation, said)
+            else:
+                self.note(user, mission, conversation, before, said)
 
-    def _read_stored(self) -> list[tuple[str, str, str | None, str, tuple[str, str]]]:
-        """Return the newest answered turns that came through the door, the newest first."""
-        found = []
+    def _read_stored(self) -> list[tuple[str, str, str | None, str, tuple[str, str] | str]]:
+        """Return the newest turns that came through the door, the newest first: what was said, or the calls' digest."""
+        found: list[tuple[str, str, str | None, str, tuple[str, str] | str]] = []
         with self._image.snapshot() as root:
             for name, record in islice(reports.newest(root), _NEWEST):
                 brief = record.brief.value
                 history = brief.get("origin", {}).get("history")
                 if history is not None and record.status.word == "done":
-                    said = brief["text"], str(own_slots(record.thought).get("answer", ""))
+                    slots = own_slots(record.thought)
+                    said: tuple[str, str] | str = brief["text"], str(slots.get("answer", ""))
+                    if wanted := slots.get("provenance", {}).get("tool_calls"):
+                        said = digest_of_calls(history, brief["text"], in_pairs(wanted))
                     found.append((brief["user"], name, brief.get("conversation"), history, said))
         return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from batos.missions.counters import FIRST_TOKEN, MISSION
+from batos.missions.counters import COMMIT, FIRST_TOKEN, MISSION
 from batos.protocol.server_documents import MindStatus
 from batos.server.http.client_missions import ClientMissions
 from batos.server.http.http_exchange import Exchange
@@ -122,6 +122,9 @@ def mind_families(found: MindStatus) -> Iterator[Family]:
         for verdict, value in verdicts.items()
     ]
     yield Family("batos_gate_checks_total", "counter", "Checks of answers, by what they found.", checks)
+    waited, commits = total.get("queue_wait"), total.get("commit")
+    yield histogram("batos_queue_wait_seconds", "From a question to its turn.", waited, MISSION)
+    yield histogram("batos_commit_seconds", "Time of a commit.", commits, COMMIT)
     yield histogram("batos_first_token_seconds", "Until a first token.", total.get("first_token"), FIRST_TOKEN)
     yield histogram("batos_mission_seconds", "From a question to its answer.", total.get("mission"), MISSION)
     yield from _standing(found)

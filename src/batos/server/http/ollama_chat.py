@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
@@ -11,6 +11,7 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream
 from batos.server.http.client_missions import ClientMissions, ClientQuestion
+from batos.server.http.client_tools import ollama_calls, read_tools
 from batos.server.http.door_models import ModelChoice, choose
 from batos.server.http.http_errors import words_of
 from batos.server.http.http_exchange import NDJSON, Exchange, encode
@@ -25,7 +26,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _READ: Final = frozenset({
     "model", "name", "messages", "prompt", "system", "stream", "format", "options", "think", "keep_alive", "context",
-    "images", "raw", "suffix",
+    "images", "raw", "suffix", "tools",
 })  # fmt: skip
 #: Fields of `generate` that would change what is asked.
 _UNMEANT: Final = ("suffix", "raw", "images")
@@ -41,7 +42,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _fields(given: Mapping[str, Any], exchange: Exchange) -> dict[str, Any]:
+def _fields(given: Mapping[str, Any], exchange: Exchange, ignored: Sequence[str]) -> dict[str, Any]:
     """Return what a request has of a brief's fields, and name in the reply's head what a brief does not have."""
     options = {} if given.get("options") is None else given["options"]
     if not isinstance(options, Mapping):
@@ -60,6 +61,7 @@ def _fields(given: Mapping[str, Any], exchange: Exchange) -> dict[str, Any]:
         [
             *(each for each in given.keys() - _READ if given[each]),
             *(f"options.{each}" for each in options.keys() - _OPTIONS),
+            *ignored,
         ],
     )
     return fields
@@ -107,20 +109,22 @@ class OllamaChat:
         self, exchange: Exchange, given: Mapping[str, Any], chosen: ModelChoice, said: SentMessages,
         endpoint: Endpoint = "chat",
     ) -> None:  # fmt: skip
-        fields, streams = _fields(given, exchange), given.get("stream") is not False
+        takes = self._asking.settings.client_tools if endpoint == "chat" else "ignore"
+        tools, ignored = read_tools({"tools": given.get("tools")}, takes)
+        fields, streams = _fields(given, exchange, ignored), given.get("stream") is not False
         agent = exchange.headers.get("user-agent", "")
-        ask = ClientQuestion("ollama", chosen, said, fields, agent, remembers=endpoint == "chat")
+        ask = ClientQuestion("ollama", chosen, said, fields, agent, tools, remembers=endpoint == "chat")
         stream = await answer_stream.begin(self._asking, ask, exchange, streams=streams)
         reply = _Reply(str(given.get("model") or given.get("name")), endpoint, stream, bool(given.get("think")))
         if streams:
             await exchange.stream(NDJSON, reply.lines())
         else:
-            await exchange.reply_json(reply.last(await stream.whole(), stream.sent))
+            await exchange.reply_json(reply.whole(await stream.whole()))
 
 
-def _text(endpoint: Endpoint, text: str, thinking: str = "") -> dict[str, object]:
-    """Return the part of a line that has the text."""
-    more = {"thinking": thinking} if thinking else {}
+def _text(endpoint: Endpoint, text: str, thinking: str = "", calls: Sequence[object] = ()) -> dict[str, object]:
+    """Return the part of a line that has the text, or the calls in its place."""
+    more = {**({"thinking": thinking} if thinking else {}), **({"tool_calls": calls} if calls else {})}
     if endpoint == "chat":
         return {"message": {"role": "assistant", "content": text, **more}}
     return {"response": text, **more}
@@ -132,8 +136,9 @@ class _Reply:
     def __init__(self, model: str, endpoint: Endpoint, stream: AnswerStream, thinks: bool) -> None:
         self._model, self._endpoint, self._stream, self._thinks = model, endpoint, stream, thinks
 
-    def _line(self, text: str, thinking: str = "") -> dict[str, object]:
-        return {"model": self._model, "created_at": now(), **_text(self._endpoint, text, thinking), "done": False}
+    def _line(self, text: str, thinking: str = "", calls: Sequence[object] = ()) -> dict[str, object]:
+        said = _text(self._endpoint, text, thinking, calls)
+        return {"model": self._model, "created_at": now(), **said, "done": False}
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the reply's lines; an error is the last of them. A line without a text is a sign of life."""
@@ -142,17 +147,24 @@ class _Reply:
             async for piece in self._stream.pieces():
                 thinking = piece.text if piece.kind == "progress" and self._thinks else ""
                 yield _write(self._line(piece.text if piece.kind == "answer" else "", thinking))
-            yield _write(self.last(await self._stream.following.document(), ""))
+            found = await self._stream.following.document()
+            if calls := ollama_calls(found):
+                yield _write(self._line("", calls=calls))
+            yield _write(self.last(found))
         except BatosError as error:
             yield _write({"error": words_of(error)})
 
-    def last(self, found: MissionDocument, text: str) -> dict[str, object]:
-        """Return the last line, with a text and the counts; times in nanoseconds."""
+    def whole(self, found: MissionDocument) -> dict[str, object]:
+        """Return all of a reply in one document."""
+        return {**self.last(found), **_text(self._endpoint, self._stream.sent, calls=ollama_calls(found))}
+
+    def last(self, found: MissionDocument) -> dict[str, object]:
+        """Return the last line, with the counts; times in nanoseconds."""
         cost = found["cost"]
         spent = round(cost["seconds"] * 1e9)
         reason = "length" if answer_stream.was_cut(found) else "stop"
         return {
-            **self._line(text), "done": True, "done_reason": reason,
+            **self._line(""), "done": True, "done_reason": reason,
             "total_duration": spent + round(cost["waited"] * 1e9), "load_duration": 0,
             "prompt_eval_count": cost["prompt_tokens"], "prompt_eval_duration": 0,
             "eval_count": cost["answer_tokens"], "eval_duration": spent, "batos": answer_stream.about(found),

@@ -21,8 +21,6 @@ from batos.version import __version__
 
 #: The version whose wire is spoken here; ours is in a header.
 _WIRE: Final = "0.33.0"
-#: The abilities of each model: it answers, and tells its progress as thinking where that is asked for.
-_CAPABILITIES: Final = ("completion", "thinking")
 #: The window in tokens before the first genesis.
 _WINDOW: Final = 4_096
 #: The time that a model is said to stay loaded.
@@ -69,7 +67,7 @@ class OllamaLists:
     async def tags(self, exchange: Exchange) -> None:
         """List the models."""
         cards = await asyncio.to_thread(self._cards)
-        more = {"modified_at": self._began, "capabilities": list(_CAPABILITIES)}
+        more = {"modified_at": self._began, "capabilities": self._capabilities()}
         await exchange.reply_json({"models": [{**each.row(), **more} for each in cards]})
 
     async def ps(self, exchange: Exchange) -> None:
@@ -95,8 +93,12 @@ class OllamaLists:
                 "general.architecture": "batos", "general.parameter_count": 0,
                 "batos.context_length": card.window, "batos.embedding_length": 0,
             },
-            "capabilities": list(_CAPABILITIES), "modified_at": self._began,
+            "capabilities": self._capabilities(), "modified_at": self._began,
         })  # fmt: skip
+
+    def _capabilities(self) -> list[str]:
+        """Return the abilities of each model; some clients show only models that call tools."""
+        return ["completion", "thinking", *(["tools"] if self._asking.settings.client_tools == "auto" else [])]
 
     def _cards(self) -> list[_Card]:
         return [self._card(ModelChoice(name)) for name in names()]

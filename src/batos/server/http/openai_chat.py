@@ -14,6 +14,7 @@ from batos.protocol.mission_documents import MissionDocument
 from batos.server.http import answer_stream
 from batos.server.http.answer_stream import AnswerStream, Piece
 from batos.server.http.client_missions import ClientMissions, ClientQuestion
+from batos.server.http.client_tools import READ, calls_of, openai_calls, read_tools
 from batos.server.http.door_models import choose, names
 from batos.server.http.http_errors import openai_error
 from batos.server.http.http_exchange import SSE, Exchange, encode, event
@@ -26,8 +27,8 @@ OPTIONS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 #: Fields that are read, or mean nothing where they have their usual value.
 _READ: Final = frozenset({
-    *OPTIONS, "messages", "model", "stream", "stream_options", "response_format", "n", "logprobs", "tool_choice",
-    "modalities", "input", "instructions", "previous_response_id", "background", "text", "store", "max_output_tokens",
+    *OPTIONS, *READ, "messages", "model", "stream", "stream_options", "response_format", "n", "logprobs", "modalities",
+    "input", "instructions", "previous_response_id", "background", "text", "store", "max_output_tokens",
 })  # fmt: skip
 _BEAT: Final = b": beat\n\n"
 #: Stands for the words of a chunk; no client can send it in a name.
@@ -47,7 +48,6 @@ def refuse_unmeant(given: Mapping[str, Any]) -> None:
     unmeant = {
         "n": given.get("n") not in {None, 1} if not isinstance(given.get("n"), dict | list) else True,
         "logprobs": bool(given.get("logprobs")),
-        "tool_choice": given.get("tool_choice") == "required" or isinstance(given.get("tool_choice"), dict),
         "modalities": given.get("modalities") not in (None, ["text"]),
     }
     for name in (name for name, is_there in unmeant.items() if is_there):
@@ -89,11 +89,12 @@ class OpenAI:
             fields["schema"] = schema
         if key := exchange.headers.get("idempotency-key"):
             fields["idempotency_key"] = key
+        tools, ignored = read_tools(given, self._asking.settings.client_tools)
         ask = ClientQuestion(
             "openai", choose(given.get("model")), read_messages(given.get("messages")), fields,
-            exchange.headers.get("user-agent", ""), remembers=not key,
+            exchange.headers.get("user-agent", ""), tools, remembers=not key,
         )  # fmt: skip
-        note_ignored(exchange, given.keys() - _READ)
+        note_ignored(exchange, [*(given.keys() - _READ), *ignored])
         stream = await answer_stream.begin(self._asking, ask, exchange, streams=bool(given.get("stream")))
         reply = _Completion(str(given["model"]), stream, _usage_is_asked(given))
         if given.get("stream"):
@@ -153,6 +154,8 @@ class _Completion:
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
         if noted := answer_stream.annotations_of(found, text, self._stream.exchange.base):
             message["annotations"] = noted
+        if calls := openai_calls(found):
+            message |= {"content": None, "tool_calls": calls}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(found)}
         return {**self._head, "choices": [choice], "usage": _usage(found), "batos": answer_stream.about(found)}
 
@@ -166,6 +169,8 @@ class _Completion:
         except BatosError as error:
             yield event(openai_error(error))
             return
+        for number, call in enumerate(openai_calls(found)):
+            yield self._chunk({"tool_calls": [{"index": number, **call}]})
         last: dict[str, Any] = {}
         if noted := answer_stream.annotations_of(found, self._stream.sent, self._stream.exchange.base):
             last["annotations"] = noted
@@ -191,7 +196,7 @@ class _Completion:
 
 
 def _finish(found: MissionDocument) -> str:
-    return "length" if answer_stream.was_cut(found) else "stop"
+    return "tool_calls" if calls_of(found) else "length" if answer_stream.was_cut(found) else "stop"
 
 
 def _usage(found: MissionDocument) -> dict[str, int]:

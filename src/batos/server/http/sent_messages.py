@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from batos.protocol.brief import TEXT_LIMIT
-from batos.protocol.errors import BriefError
+from batos.protocol.errors import BatosError, BriefError
+from batos.protocol.wire_messages import parse
 
 _ROLES: Final = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 #: The types of a message's parts that hold text.
@@ -22,11 +25,24 @@ _CHORE: Final = re.compile(
 )
 
 
+class SentCall(NamedTuple):
+    """A call of a tool that the client was handed and made: its id, the tool, and the arguments as JSON in one form."""
+
+    id: str
+    tool: str
+    arguments: str
+
+
 class SentMessage(NamedTuple):
-    """A message: who said it (`user`, `assistant`, `tool`), and its text."""
+    """A message: who said it (`user`, `assistant`, `tool`), its text, its calls, or the call whose result it is.
+
+    A message of the assistant's with calls is no answer; it is said by `calls`.
+    """
 
     role: str
     text: str
+    calls: tuple[SentCall, ...] = ()
+    of: str = ""
 
 
 class SentMessages(NamedTuple):
@@ -37,6 +53,23 @@ class SentMessages(NamedTuple):
     later: tuple[SentMessage, ...] = ()
     system: str = ""
 
+    @property
+    def calls(self) -> list[SentCall]:
+        """Return the calls that were made for the question."""
+        return [call for each in self.later for call in each.calls]
+
+    @property
+    def last_calls(self) -> tuple[SentCall, ...]:
+        """Return those of them that were made last, together."""
+        return next((each.calls for each in reversed(self.later) if each.calls), ())
+
+    def results(self) -> Iterator[tuple[str, str]]:
+        """Yield the results of those calls, each with the name of its tool."""
+        names = {call.id: call.tool for call in self.calls if call.id}
+        for number, each in enumerate(each for each in self.later if each.role == "tool"):
+            in_turn = self.calls[number].tool if number < len(self.calls) else "tool"
+            yield names.get(each.of) or each.of or in_turn, each.text
+
 
 def read_messages(messages: object, field: str = "messages") -> SentMessages:
     """Read a list of messages in the form of OpenAI or Ollama. Raises: BriefError: one cannot be used; it is named."""
@@ -45,18 +78,18 @@ def read_messages(messages: object, field: str = "messages") -> SentMessages:
     system: list[str] = []
     said: list[SentMessage] = []
     for number, each in enumerate(messages):
-        role, text = _read_message(each, f"{field}[{number}]")
-        if role == "system":
-            system.append(text)
-        elif text.strip():
-            said.append(SentMessage(role, text))
+        read = _read_message(each, f"{field}[{number}]")
+        if read.role == "system":
+            system.append(read.text)
+        elif read.text.strip() or read.role in {"calls", "tool"}:
+            said.append(read)
     asked = max((place for place, each in enumerate(said) if each.role == "user"), default=None)
     if asked is None:
         raise _wrong(field, "there is no message of the user in it", "Send one with the role user and a text.")
     return SentMessages(said[asked].text, tuple(said[:asked]), tuple(said[asked + 1 :]), "\n\n".join(system).strip())
 
 
-def _read_message(each: object, field: str) -> tuple[str, str]:
+def _read_message(each: object, field: str) -> SentMessage:
     if not isinstance(each, Mapping):
         raise _wrong(field, "a message is an object", "Send {role, content}.")
     role = each.get("role", "user")
@@ -64,7 +97,31 @@ def _read_message(each: object, field: str) -> tuple[str, str]:
         raise _wrong(f"{field}.role", "there is no such role", f"Use one of {', '.join(_ROLES)}.")
     if each.get("images"):
         raise _wrong(f"{field}.images", "images are not read", "Describe what is on it in words.")
-    return _ROLES[role], text_of(each.get("content"), f"{field}.content")
+    text, calls = text_of(each.get("content"), f"{field}.content"), tuple(_read_calls(each.get("tool_calls"), field))
+    of = each.get("tool_call_id") or each.get("tool_name") or each.get("name")
+    return SentMessage("calls" if calls else _ROLES[role], text, calls, of if isinstance(of, str) else "")
+
+
+def _read_calls(given: object, field: str) -> Iterator[SentCall]:
+    """Yield the calls of a message, whose arguments are an object, or that as JSON. Raises: BriefError."""
+    for number, each in enumerate(given if isinstance(given, list) else ()):
+        function = each.get("function") if isinstance(each, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(each, Mapping) or not isinstance(function, Mapping) or not isinstance(name, str):
+            raise _wrong(f"{field}.tool_calls[{number}]", "it has no function with a name", "Send it as it was handed.")
+        yield SentCall(str(each.get("id") or ""), clean(name), in_one_form(function.get("arguments")))
+
+
+def in_one_form(arguments: object) -> str:
+    """Return the arguments of a call as JSON whose keys are sorted, however a client sends them.
+
+    >>> in_one_form('{"b": 1, "a": "x"}') == in_one_form({"a": "x", "b": 1})
+    True
+    """
+    if isinstance(arguments, str):
+        with suppress(BatosError):  # what is no JSON stays the text that it is
+            arguments = parse(arguments.encode("utf-8", "replace"))
+    return clean(json.dumps(arguments, sort_keys=True, ensure_ascii=False))
 
 
 def text_of(content: object, field: str) -> str:
@@ -107,7 +164,7 @@ def is_chore(read: SentMessages) -> bool:
 
 def as_text(said: Iterable[SentMessage]) -> str:
     """Write messages as the text of a file."""
-    return "\n\n".join(f"{each.role}: {each.text.strip()}" for each in said)
+    return "\n\n".join(f"{each.role}: {each.text.strip()}" for each in said if each.text.strip())
 
 
 def shorten_question(text: str) -> str | None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import zmq
@@ -108,7 +109,7 @@ class Server:
             # Before anything is bound: nobody may come in unasked.
             tasks.append(asyncio.create_task(self._gate.run(), name="gate"))
             places, bulletin = self._open(context, bind, events)
-            loops = (self._listen(), self._look(), self._beat(), self._watch_keys(bulletin))
+            loops = (self._listen, self._look, self._beat, partial(self._watch_keys, bulletin))
             tasks += [asyncio.create_task(_keep_running(each)) for each in loops]
             unsubscribe = self._dispatcher.uvm.events.subscribe(on_this_loop(bulletin.on_event))
             try:
@@ -346,10 +347,10 @@ class Server:
                 await bulletin.shut_out()
 
 
-async def _keep_running(loop: Coroutine[Any, Any, None]) -> None:
+async def _keep_running(loop: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a loop that never ends by itself; log what ends it nevertheless."""
     try:
-        await loop
+        await loop()
     except Exception as error:
         logs.fault(error, loud=True)
         raise
