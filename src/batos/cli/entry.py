@@ -88,6 +88,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("batos.cli.verbs.system_verbs", "Show every setting, its value and where it came from."),
     "token": ("batos.cli.verbs.keys", "Show the token with which programs of this machine connect."),
     "keys": ("batos.cli.verbs.keys", "List, make and revoke the keys of clients elsewhere."),
+    "mcp": ("batos.cli.verbs.mcp_verb", "Serve MCP over standard input and output, for hosts of other models."),
     "help": ("batos.cli.manual", "Show the documentation, a page or a part of one."),
     "completion": ("batos.cli.completion", "Print the completion script for a shell."),
     "emulator": ("batos.cli.verbs.emulator_verb", "Run the stand-in for the Ollama daemon (it is not a model)."),

@@ -87,11 +87,12 @@ class KeyFile:
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """A client that has a key, and when it was made."""
+    """A client that has a key, and when it was made; `person`: what comes by it was typed by a person."""
 
     name: str
     public: str
     made: str
+    person: bool = False
 
 
 class Keyring:
@@ -168,11 +169,17 @@ class Keyring:
         for path in self._clients.glob("*.json") if self._clients.is_dir() else ():
             try:
                 found = json.loads(home_folder.read(path))
-                yield ClientKey(path.stem, str(found["public"]), str(found["made"]))
+                yield ClientKey(path.stem, str(found["public"]), str(found["made"]), found.get("person") is True)
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # no key, or revoked just now: nobody comes in by it
 
-    def new(self, name: str, endpoint: str) -> KeyFile:
+    def is_person(self, came_in: str) -> bool:
+        """Test if a person types what a client sends; `came_in` names it as `identity` does."""
+        kind, _, rest = came_in.partition(" ")
+        name = rest.rpartition(" ")[0]
+        return kind == "key" and any(each.person for each in self._read() if each.name == name)
+
+    def new(self, name: str, endpoint: str, *, person: bool = False) -> KeyFile:
         """Make a client's key; its secret half is only in what is given back. UsageError: a name that cannot be."""
         if not _NAME.fullmatch(name) or name == OWN:
             raise UsageError(
@@ -180,7 +187,7 @@ class Keyring:
             )
         server, pair = self.server(), _make_pair()
         made = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        text = json.dumps({"public": pair.public, "made": made}) + "\n"
+        text = json.dumps({"public": pair.public, "made": made, **({"person": True} if person else {})}) + "\n"
         if not home_folder.write(self._clients / f"{name}.json", text, new=True):
             raise UsageError(
                 f"there is a key {name!r} already", field="name", remedy=f"Revoke it first: batos keys revoke {name}"

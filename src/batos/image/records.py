@@ -71,7 +71,9 @@ class Brief(Persistent):
     def __init__(self, value: dict[str, Any], accepted_at: str) -> None:
         self.value = value
         self.accepted_at = accepted_at
-        self.trust = "user"
+        origin = value.get("origin") or {}
+        # What a host's model asks over MCP is nobody's word, unless a person types there.
+        self.trust = "external" if origin.get("door") == "mcp" and not origin.get("typed") else "user"
 
     def erase(self, kept: dict[str, object]) -> None:
         """Leave only these fields, which have no words of the request."""

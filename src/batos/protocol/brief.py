@@ -37,7 +37,7 @@ DEFAULT_SCOPE, NO_MEMORY = "default", "none"
 NAME_LIMIT = 255
 
 #: The doors of clients that were made for other servers, and write more than their person typed.
-FOREIGN_DOORS: Final = frozenset({"openai", "ollama", "chore"})
+FOREIGN_DOORS: Final = frozenset({"openai", "ollama", "chore", "mcp"})
 
 _ULID = "[0-9A-HJKMNP-TV-Z]{26}"
 
@@ -109,6 +109,8 @@ class Origin(_BriefPart):
     client: _Line = Field(default="batos", max_length=128)
     #: Of a client that sends its whole history again: the chain of digests of what it says came before the question.
     history: str | None = Field(default=None, pattern=r"^([0-9a-f]{64})?\z", exclude_if=lambda chain: chain is None)
+    #: A person types what comes by this client's key.
+    typed: bool = Field(default=False, exclude_if=lambda typed: not typed)
 
 
 class MissionBrief(_BriefPart):
@@ -168,7 +170,8 @@ class MissionBrief(_BriefPart):
     @property
     def system_trust(self) -> str:
         """Return the trust class of the system text: what a client writes into it of itself is nobody's word here."""
-        return "external" if self.system is not None and self.origin.door in FOREIGN_DOORS else "user"
+        foreign = self.origin.door in FOREIGN_DOORS and not self.origin.typed
+        return "external" if self.system is not None and foreign else "user"
 
     def as_document(self) -> dict[str, object]:
         """Return the brief as the image and the journal keep it: plain data without the fields that are absent."""

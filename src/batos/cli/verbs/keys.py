@@ -82,8 +82,9 @@ def list_(called: VerbCall) -> int:
     help="The file of the key (default: NAME.batos-key.json here); - is stdout.",
 )
 @click.option("--http", "is_for_http", is_flag=True, help="Print a key for HTTP, and make no file.")
+@click.option("--person", is_flag=True, help="A person types there: what comes by this key is that person's word.")
 @common
-def new(called: VerbCall, name: str, address: str | None, out: str | None, is_for_http: bool) -> int:
+def new(called: VerbCall, name: str, address: str | None, out: str | None, is_for_http: bool, person: bool) -> int:
     """Make a key: for a client on another machine, in a file to copy to it; on this machine for one that uses HTTP.
 
     Where the server is reached from this machine alone, the key is printed, for clients of OpenAI and Ollama. Its
@@ -93,12 +94,12 @@ def new(called: VerbCall, name: str, address: str | None, out: str | None, is_fo
     if is_for_http and (address or out):
         raise click.UsageError("--http makes no file: leave --address and --out out.")
     if is_for_http or (address is None and out is None and parse_listening(called.settings.bind, "bind").is_loopback):
-        return _http_key(called, name)
+        return _http_key(called, name, person=person)
     target = Path(out or f"{name}.batos-key.json")
     if out != "-" and target.exists():
         raise UsageError(f"{target} exists", field="out", remedy="Name another file with --out, or remove it.")
     bind = _reachable_address(called.settings, address)
-    key = Keyring(called.settings.home).new(name, bind)
+    key = Keyring(called.settings.home).new(name, bind, person=person)
     if out == "-":
         sys.stdout.write(key.text())
         sys.stdout.flush()
@@ -114,10 +115,10 @@ def new(called: VerbCall, name: str, address: str | None, out: str | None, is_fo
     return 0
 
 
-def _http_key(called: VerbCall, name: str) -> int:
+def _http_key(called: VerbCall, name: str, *, person: bool) -> int:
     """Make a key for a client of this machine, which comes in over HTTP, and print it: it is kept nowhere."""
     bound = str(parse_listening(called.settings.bind, "bind"))
-    key = Keyring(called.settings.home).new(name, bound).http_key
+    key = Keyring(called.settings.home).new(name, bound, person=person).http_key
     if called.console.as_json:
         called.console.document({"name": name, "key": key})
         return 0

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from batos.client.keys import Keyring
 from batos.concurrency.threads import on_this_loop
 from batos.door_settings import DoorSettings
 from batos.image.ownership import CHORE
@@ -187,8 +188,11 @@ class Following:
 class ClientMissions:
     """Turns what a face has read into missions, by the dispatcher that all doors share."""
 
-    def __init__(self, dispatcher: Dispatcher, settings: DoorSettings, histories: Histories, beat: float) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, settings: DoorSettings, histories: Histories, beat: float, keyring: Keyring
+    ) -> None:
         self.dispatcher, self.settings, self._beat = dispatcher, settings, beat
+        self.is_person = keyring.is_person
         self._histories, self._lines = histories, LineNumbers(dispatcher.uvm.image)
         self._open: set[Following] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -290,7 +294,9 @@ class ClientMissions:
         """Return the brief of a question, and the files that come with it."""
         brief: dict[str, Any] = dict(ask.fields)
         files: list[File] = []
-        origin: dict[str, object] = {"door": ask.door, "client": _client(ask.client)}
+        origin: dict[str, object] = {"door": ask.door, "client": client_named(ask.client)}
+        if self.is_person(came_in):
+            origin["typed"] = True
         if ask.model.persona is not None:
             brief["persona"] = ask.model.persona
         if ask.model.effort is not None:
@@ -349,7 +355,7 @@ class ClientMissions:
         return file.ref.model_dump()
 
 
-def _client(agent: str) -> str:
+def client_named(agent: str) -> str:
     """Return the name of a client as a brief takes it: one line of visible letters."""
     shown = "".join(each for each in agent if each.isprintable()).strip()
     return shown[:_CLIENT] or "unknown"

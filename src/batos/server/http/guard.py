@@ -27,7 +27,7 @@ OPEN: Final = frozenset({"/", "/healthz"})
 #: Wrong keys of one address in a minute, after which each answer waits a second; addresses that are remembered.
 _WRONG, _MINUTE, _DELAY, _ADDRESSES = 20, 60.0, 1.0, 1_024
 #: The headers that a page of a listed origin may send, and those that it may read.
-_MAY_SEND: Final = "authorization, content-type, idempotency-key, x-api-key"
+_MAY_SEND: Final = "authorization, content-type, idempotency-key, x-api-key, mcp-protocol-version, mcp-method, mcp-name"
 _MAY_READ: Final = "x-batos-mission, x-batos-ignored, retry-after"
 
 

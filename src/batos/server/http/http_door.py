@@ -23,6 +23,7 @@ from batos.server.http.guard import Guard, Knock, read_headers
 from batos.server.http.histories import Histories
 from batos.server.http.http_errors import LongHead, UnknownPath, WrongMethod
 from batos.server.http.http_exchange import BodyMemory, Exchange, Left
+from batos.server.http.mcp_endpoint import McpEndpoint
 from batos.server.http.metrics import Metrics
 from batos.server.http.ollama_chat import OllamaChat
 from batos.server.http.ollama_lists import OllamaLists
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 #: Seconds that streams have to end when the server stops.
 _CLOSING: Final = 2.0
+_MCP: Final = "/mcp"
 #: Answers a request; the second kind is given the body as an object, the third the rest of the path.
 Plain: TypeAlias = Callable[[Exchange], Awaitable[None]]
 Bodied: TypeAlias = Callable[[Exchange, dict[str, Any]], Awaitable[None]]
@@ -49,7 +51,7 @@ class HttpDoor:
     ) -> None:
         self._dispatcher, self._settings, self._limits = dispatcher, settings, limits or DoorLimits()
         self._guard = Guard(keyring, _list(settings.http_hosts), _list(settings.http_origins))
-        self.asking = ClientMissions(dispatcher, settings, Histories(dispatcher.uvm.image), self._limits.beat)
+        self.asking = ClientMissions(dispatcher, settings, Histories(dispatcher.uvm.image), self._limits.beat, keyring)
         self._room = BodyMemory(self._limits)
         self._listener = Listener(self._serve, self._limits, self._guard.admits)
         self._under_way: Counter[str] = Counter()
@@ -57,6 +59,7 @@ class HttpDoor:
         #: Requests by their kind of client and their status, and when one was heard last, by the loop's clock.
         self.requests: Counter[tuple[str, int]] = Counter()
         self.heard = 0.0
+        self._mcp = McpEndpoint(self.asking, self._limits.beat)
         self._gets, self._posts, self._get_rests = self._routes()
 
     @property
@@ -82,6 +85,7 @@ class HttpDoor:
             self._is_closing = True
             self._listener.stop_accepting()
             self.asking.stop()
+            self._mcp.stop()
             await self._listener.close(_CLOSING)
             await self.asking.settle()
 
@@ -175,7 +179,9 @@ class HttpDoor:
             await plain(exchange)
         elif method == "POST" and (bodied := self._posts.get(path)) is not None:
             await bodied(exchange, await exchange.read_object(self._room))
-        elif path in self._gets or path in self._posts:
+        elif method == "POST" and path == _MCP:
+            await self._mcp.post(exchange, self._room)
+        elif path in self._gets or path in self._posts or path == _MCP:
             known = "GET" if path in self._gets else "POST"
             raise WrongMethod(f"{path} does not take {exchange.method}", remedy=f"Use {known}.")
         elif method == "POST" and path.startswith("/v1/responses/") and path.endswith("/cancel"):

@@ -25,7 +25,7 @@ from batos.protocol.errors import (
 )
 
 #: The kind of client that a path is for.
-Face: TypeAlias = Literal["openai", "ollama", "own"]
+Face: TypeAlias = Literal["openai", "ollama", "mcp", "own"]
 
 
 class UnknownModel(NotFound):
@@ -48,6 +48,10 @@ class WrongMethod(UsageError):
     """A path does not take requests of this method."""
 
 
+class WrongMedia(UsageError):
+    """The body is of a media type that this path does not take."""
+
+
 class Forbidden(Refused):
     """The request comes from a page, or for a host, that is not ours."""
 
@@ -57,6 +61,7 @@ _KINDS: Final[tuple[tuple[type[BatosError], int, str, str | None], ...]] = (
     (UnknownModel, 404, "invalid_request_error", "model_not_found"),
     (TooLarge, 413, "invalid_request_error", None),
     (LongHead, 431, "invalid_request_error", None),
+    (WrongMedia, 415, "invalid_request_error", None),
     (WrongMethod, 405, "invalid_request_error", None),
     (Unauthorised, 401, "authentication_error", "invalid_api_key"),
     (Busy, 429, "rate_limit_error", "busy"),
@@ -111,6 +116,8 @@ def body_of(face: Face, error: BatosError) -> tuple[str, bytes]:
     if face == "own":
         return "text/plain; charset=utf-8", f"{words_of(error)}\n".encode("utf-8", "replace")
     value: Mapping[str, object] = openai_error(error) if face == "openai" else {"error": words_of(error)}
+    if face == "mcp":
+        value = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": words_of(error)}}
     return "application/json", json.dumps(value).encode()
 
 
@@ -134,4 +141,5 @@ def face_of(path: str) -> Face:
     ('openai', 'ollama', 'own', 'own')
     """
     first = path.split("/", 2)[1:2]
-    return "openai" if first == ["v1"] else "ollama" if first == ["api"] else "own"
+    faces: Mapping[str, Face] = {"v1": "openai", "api": "ollama", "mcp": "mcp"}
+    return faces.get(first[0], "own") if first else "own"
