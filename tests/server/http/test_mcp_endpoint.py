@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server.http.conftest import OpenDoor
+from tests.waiting import HANG
 
 from batos.client.keys import Keyring
 from batos.server.mcp.mcp_tools import TOOLS
@@ -30,9 +32,9 @@ def post(door: OpenDoor, message: Any, key: str | None = None, **headers: str) -
     shown = {"content-type": "application/json"}
     params = message.get("params") if isinstance(message, dict) else None
     if isinstance(params, dict) and "_meta" in params:
-        shown |= {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"]}
-        if name := params.get("name") or params.get("uri"):
-            shown["mcp-name"] = name
+        named = params.get("name") or params.get("uri")
+        given = {"mcp-protocol-version": "2026-07-28", "mcp-method": message.get("method"), "mcp-name": named}
+        shown |= {key: each for key, each in given.items() if isinstance(each, str) and each.isascii()}
     with door.client(key) as client:
         return client.post("/mcp", content=json.dumps(message), headers={**shown, **headers})
 
@@ -54,11 +56,10 @@ def call(door: OpenDoor, tool: str, arguments: dict[str, Any], key: str | None =
 async def sdk_client(door: OpenDoor, key: str, mode: str, **more: Any) -> AsyncIterator[Any]:
     """The SDK's client of a door."""
     mcp = pytest.importorskip("mcp", reason="needs mcp: pip install batos[dev]")
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-
-    http = httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=60)
-    async with http, mcp.Client(streamable_http_client(f"{door.url}/mcp", http_client=http), mode=mode, **more) as found:
+    http = importlib.import_module("httpx2").AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=HANG)
+    transport = importlib.import_module("mcp.client.streamable_http")
+    line = transport.streamable_http_client(f"{door.url}/mcp", http_client=http)
+    async with http, mcp.Client(line, mode=mode, **more) as found:
         yield found
 
 
@@ -97,17 +98,17 @@ def test_the_sdk_asks_reads_and_lists(door: OpenDoor, guest: str, mode: str) -> 
 
 
 @pytest.mark.parametrize(("says", "goes"), [("accept", True), ("decline", False)])
-def test_a_person_says_yes_before_a_deed(door: OpenDoor, guest: str, says: str, goes: bool) -> None:
+def test_a_person_says_yes_before_a_deed(door: OpenDoor, guest: str, says: Any, goes: bool) -> None:
     """The SDK's client asks the person at it, shows what would go, and only a yes does the deed."""
 
     async def talk() -> tuple[Any, str]:
-        from mcp_types import ElicitResult
-
         seen: list[str] = []
 
         async def elicit(_context: Any, params: Any) -> Any:
             seen.append(params.message)
-            return ElicitResult(action=says, content={"yes": True} if goes else None)
+            return importlib.import_module("mcp_types").ElicitResult(
+                action=says, content={"yes": True} if goes else None
+            )
 
         async with sdk_client(door, guest, "auto", elicitation_callback=elicit) as client:
             asked = await client.call_tool("ask", {"question": "Which lamp is lit?", "effort": "reflex"})
@@ -166,10 +167,15 @@ def test_the_era_before_begins_with_a_handshake(door: OpenDoor) -> None:
 
 def test_a_yes_is_for_one_call_and_once(door: OpenDoor, guest: str) -> None:
     """The mark of a question is of no use for other arguments, for another client, or a second time."""
-    mission = call(door, "ask", {"question": "What is a reef?", "effort": "reflex"}, guest)["structuredContent"]["mission"]
+    mission = call(door, "ask", {"question": "What is a reef?", "effort": "reflex"}, guest)["structuredContent"][
+        "mission"
+    ]
     asked = call(door, "undo", {"mission": mission}, guest)
     assert asked["resultType"] == "input_required"
-    yes = {"requestState": asked["requestState"], "inputResponses": {"confirm": {"action": "accept", "content": {"yes": True}}}}
+    yes = {
+        "requestState": asked["requestState"],
+        "inputResponses": {"confirm": {"action": "accept", "content": {"yes": True}}},
+    }
     assert call(door, "undo", {"mission": mission}, **yes)["isError"]
     assert call(door, "undo", {"mission": "last"}, guest, **yes)["isError"]
     assert door.mission(mission)["status"] == "done"
@@ -180,7 +186,13 @@ def test_a_yes_is_for_one_call_and_once(door: OpenDoor, guest: str) -> None:
 
 def test_a_client_that_asks_nobody_is_told_the_command(door: OpenDoor, guest: str) -> None:
     """No deed without a person: neither of the modern era without elicitation, nor of the one before."""
-    legacy = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "undo", "arguments": {"mission": "last"}}}
+    legacy = {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "tools/call",
+        "params": {"name": "undo", "arguments": {"mission": "last"}},
+    }
+    call(door, "ask", {"question": "What is a tide pool?", "effort": "reflex"}, guest)
     assert "batos undo last" in post(door, legacy, guest).text
 
 
@@ -193,7 +205,12 @@ def test_what_a_host_sends_is_foreign_and_what_a_person_types_is_not(door: OpenD
         assert [each["trust"] for each in found if trust in each["text"]] == [trust]
         asked = call(door, "ask", {"question": "Hello? My dog is called Rex.", "effort": "reflex"}, key)
         assert door.mission(asked["structuredContent"]["mission"])["trust"]["brief"] == trust
-    assert "Miso" not in call(door, "recall", {"query": "cat Miso"}, Keyring(door.home).new("x", "tcp://h:1").http_key)["content"][0]["text"]
+    assert (
+        "Miso"
+        not in call(door, "recall", {"query": "cat Miso"}, Keyring(door.home).new("x", "tcp://h:1").http_key)[
+            "content"
+        ][0]["text"]
+    )
 
 
 def test_a_long_question_is_waited_for_elsewhere(door: OpenDoor, guest: str) -> None:
@@ -206,7 +223,11 @@ def test_a_long_question_is_waited_for_elsewhere(door: OpenDoor, guest: str) -> 
     assert call(door, "forget", {"documents": []}, guest)["isError"]
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=8), each, max_size=3), max_leaves=8)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=8), each, max_size=3),
+    max_leaves=8,
+)
 NAMES = st.sampled_from(["tools/call", "resources/read", "prompts/get", "tools/list", "initialize", "server/discover"])
 MESSAGES = st.fixed_dictionaries(
     {}, optional={
@@ -220,10 +241,14 @@ MESSAGES = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
-@given(message=MESSAGES | JSON)
-def test_whatever_is_sent_is_answered(door: OpenDoor, guest: str, message: Any) -> None:
+def test_whatever_is_sent_is_answered(door: OpenDoor, guest: str) -> None:
     """With a reply of JSON-RPC, and none of them is a fault of ours."""
-    reply = post(door, message, guest)
-    assert reply.status_code in (200, 202, 400, 404)
-    assert "internal" not in reply.text.lower() or "-32603" not in reply.text
+
+    @settings(max_examples=80)
+    @given(message=MESSAGES | JSON)
+    def check(message: Any) -> None:
+        reply = post(door, message, guest)
+        assert reply.status_code in (200, 202, 400, 404)
+        assert "-32603" not in reply.text
+
+    check()

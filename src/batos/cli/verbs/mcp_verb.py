@@ -135,7 +135,10 @@ class StdioServer:
         )
 
     async def _call(self, verb: str, args: Mapping[str, object], on_event: OnEvent) -> dict[str, Any]:
-        return await self._door.call(verb, args, on_event)
+        found = await self._door.call(verb, args, on_event)
+        if verb == "submit":
+            await self._door.begin(str(found["mission"]))  # where no server does it by itself
+        return found
 
     async def _ask_person(self, params: Message) -> Message:
         """Let the host ask the person at it; return what was answered, {} if nothing."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from batos.client.pending import OnEvent, nobody
@@ -47,11 +50,14 @@ class McpEndpoint:
     def __init__(self, asking: ClientMissions, beat: float) -> None:
         self._asking, self._beat = asking, beat
         self._service = McpService(__version__)
-        self._stops = asyncio.Event()
+        self._streams: set[asyncio.Event] = set()
+        self._is_stopping = False
 
     def stop(self) -> None:
         """End every stream: its client is told that the server stops."""
-        self._stops.set()
+        self._is_stopping = True
+        for each in self._streams:
+            each.set()
 
     async def post(self, exchange: Exchange, room: BodyMemory) -> None:
         """Answer one message."""
@@ -92,31 +98,31 @@ class McpEndpoint:
 
     async def _frames(self, request: McpRequest, client: McpClient) -> AsyncIterator[bytes]:
         """Yield progress, a sign of life in silence, and the reply at the end; who leaves ends the waiting alone."""
-        told: asyncio.Queue[Message] = asyncio.Queue(256)
+        told: deque[Message] = deque(maxlen=256)  # a client that reads slowly misses progress, never the reply
+        is_new = asyncio.Event()
 
         async def tell(message: Message) -> None:
-            if not told.full():  # a client that reads slowly misses progress, never the reply
-                told.put_nowait(message)
+            told.append(message)
+            is_new.set()
 
-        heard = McpClient(client.call, client.identity, client.name, client.is_person, tell)
+        heard = replace(client, tell=tell)
         work = asyncio.ensure_future(self._service.reply(request, heard))
-        stops = asyncio.ensure_future(self._stops.wait())
-        getting = asyncio.ensure_future(told.get())
+        work.add_done_callback(lambda _work: is_new.set())
+        self._streams.add(is_new)
         try:
-            while not work.done() and not stops.done():
-                waited = {work, getting, stops}
-                await asyncio.wait(waited, timeout=self._beat, return_when=asyncio.FIRST_COMPLETED)
-                if getting.done():
-                    yield _frame(getting.result())
-                    getting = asyncio.ensure_future(told.get())
-                elif not work.done() and not stops.done():
+            while not (work.done() or self._is_stopping):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._beat):
+                        await is_new.wait()
+                if not is_new.is_set():
                     yield b": beat\n\n"
-            while not told.empty():
-                yield _frame(told.get_nowait())
+                is_new.clear()
+                while told:
+                    yield _frame(told.popleft())
             yield _frame(work.result() if work.done() else McpError(INTERNAL, str(stopping())).reply(request.number))
         finally:
-            for each in (work, stops, getting):
-                each.cancel()
+            self._streams.discard(is_new)
+            work.cancel()
 
 
 def _frame(message: Message) -> bytes:
@@ -130,9 +136,10 @@ def _check_headers(request: McpRequest, headers: Mapping[str, str]) -> None:
         raise McpError(HEADER_MISMATCH, "the header mcp-protocol-version is not the version in the body")
     if headers.get("mcp-method") != request.method:
         raise McpError(HEADER_MISMATCH, "the header mcp-method is not the method in the body")
-    meant = request.params.get(_NAMED.get(request.method, ""))
+    named = _NAMED.get(request.method)
+    meant = None if named is None else request.params.get(named)
     if meant is not None and decode_header(headers.get("mcp-name", "")) != meant:
-        raise McpError(HEADER_MISMATCH, f"the header mcp-name is not params.{_NAMED[request.method]}")
+        raise McpError(HEADER_MISMATCH, f"the header mcp-name is not params.{named}")
 
 
 def decode_header(value: str) -> str | None:

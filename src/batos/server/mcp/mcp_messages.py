@@ -84,7 +84,7 @@ def read_request(message: object) -> McpRequest | None:
         raise McpError(INVALID_REQUEST, "a message is one request or notification of JSON-RPC 2.0")
     if "id" not in message:
         return None
-    number, params = message["id"], message.get("params") or {}
+    number, params = message["id"], message.get("params", {})
     if not isinstance(number, str | int) or isinstance(number, bool):
         raise McpError(INVALID_REQUEST, "the id of a request is a text or a whole number")
     if not isinstance(params, dict):

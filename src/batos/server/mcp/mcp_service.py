@@ -31,6 +31,8 @@ _INSTRUCTIONS: Final = (
 _ABLE: Final[Message] = {"tools": {}, "resources": {}, "prompts": {}}
 #: Milliseconds that a client may keep a list: verbs and prompts change with the codex alone.
 _KEPT: Final = 60_000
+#: Characters that a person is shown before a deed.
+_SHOWN: Final = 8_000
 #: Methods of one era alone.
 _LEGACY_ONLY, _MODERN_ONLY = frozenset({"initialize", "ping", "logging/setLevel"}), frozenset({"server/discover"})
 #: The name of the one question in a result that asks a person.
@@ -118,7 +120,7 @@ class McpService:
 
     async def _call(self, request: McpRequest, client: McpClient) -> Message:
         """Call a tool; an error of it is a result, which a model can read and mend."""
-        name, args = request.text("name"), request.params.get("arguments") or {}
+        name, args = request.text("name"), request.params.get("arguments", {})
         tool = TOOLS.get(name)
         if tool is None:
             raise McpError(INVALID_PARAMS, f"there is no tool {name[:80]!r}")
@@ -146,26 +148,28 @@ class McpService:
 
         A client of the modern era repeats its call with the answer; over a line that goes both ways it is asked.
         """
-        args = request.params.get("arguments") or {}
+        args, shown = request.params.get("arguments", {}), TOOLS[f"{tool.name}_dry_run"].words(rehearsed)
         if "inputResponses" in request.params or "requestState" in request.params:
-            if not self._confirmations.take(request.params.get("requestState"), client.identity, tool.name, args):
+            mark = request.params.get("requestState")
+            if not self._confirmations.take(mark, client.identity, tool.name, args, shown):
                 return _failure("This answer belongs to another call, or was used. Call the tool anew.")
             given = request.params.get("inputResponses")
             return _refusal(given.get(_CONFIRM) if isinstance(given, dict) else None)
-        shown = TOOLS[f"{tool.name}_dry_run"].words(rehearsed)
+        if len(shown) > _SHOWN:
+            return _failure(f"This is too much for a person to see at once. Name less, or use `batos {tool.name}`.")
         asked = {
-            "mode": "form", "message": f"{shown[:4000]}\n\n{tool.name}: is this to be done?",
+            "mode": "form", "message": f"{shown}\n\n{tool.name}: is this to be done?",
             "requestedSchema": {
                 "type": "object", "required": ["yes"], "properties": {"yes": {"type": "boolean", "title": "Yes"}},
             },
         }  # fmt: skip
         if not request.is_modern and client.elicits is not None:
             return _refusal(await client.elicits(asked))
-        if not request.is_modern or "elicitation" not in request.capabilities:
+        if not request.is_modern or not _has_forms(request.capabilities.get("elicitation")):
             what = " ".join(str(each) for each in args.get("documents") or [args.get("mission", "last")])
             return _failure(f"Only a person may say yes to this, and this client asks none: batos {tool.name} {what}")
         question = {_CONFIRM: {"method": "elicitation/create", "params": asked}}
-        mark = self._confirmations.ask(client.identity, tool.name, args)
+        mark = self._confirmations.ask(client.identity, tool.name, args, shown)
         return {"resultType": "input_required", "inputRequests": question, "requestState": mark}
 
 
@@ -198,6 +202,11 @@ async def _quietly(told: Awaitable[None]) -> None:
 
 def _unheard(_line: str) -> None:
     """Hear of progress, and tell nobody."""
+
+
+def _has_forms(able: object) -> bool:
+    """Test if a client shows forms to its person: one that names no kind of question does."""
+    return isinstance(able, dict) and (not able or "form" in able)
 
 
 def _refusal(said: object) -> Message | None:

@@ -23,6 +23,8 @@ Run: TypeAlias = Callable[[McpClient, Mapping[str, Any], Progress], Awaitable[di
 
 #: Seconds that a host waits for an answer unless it names others, and at most: hosts end a call after sixty.
 _USUAL, _LONGEST = 45, 50
+#: Memories that are forgotten at once, each of which a person is shown before.
+_FORGOTTEN: Final = 50
 _WAIT: Final[Message] = {
     "type": "integer", "minimum": 0, "maximum": _LONGEST, "default": _USUAL,
     "description": "Seconds to wait for the answer. After them the mission goes on, and `wait` waits for it again.",
@@ -78,7 +80,7 @@ async def _ask(client: McpClient, args: Mapping[str, Any], progress: Progress) -
 async def _wait(client: McpClient, args: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Wait for a mission within the time that a host gives."""
     seconds = args.get("wait_seconds", _USUAL)
-    seconds = min(seconds, _LONGEST) if isinstance(seconds, int | float) else seconds
+    seconds = min(seconds, _LONGEST) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else seconds
 
     def on_event(event: str, keys: Mapping[str, Any]) -> None:
         if event == "mission.routed" and keys["personas"]:
@@ -111,9 +113,12 @@ async def _remember(client: McpClient, args: Mapping[str, Any], _progress: Progr
 async def _forget_rehearsal(client: McpClient, args: Mapping[str, Any], _progress: Progress) -> dict[str, Any]:
     """Show what would be forgotten."""
     names = args.get("documents")
-    if not isinstance(names, list) or not names:
-        raise Refused("documents is a list of ids or sources", field="documents", remedy="`recall` shows the ids.")
-    found = [await client.call("memories", {"document": each}, nobody) for each in names[:100]]
+    if not isinstance(names, list) or not 0 < len(names) <= _FORGOTTEN:
+        raise Refused(
+            f"documents is a list of at most {_FORGOTTEN} ids or sources", field="documents",
+            remedy="`recall` shows the ids.",
+        )  # fmt: skip
+    found = [await client.call("memories", {"document": each}, nobody) for each in names]
     return {"would_forget": found}
 
 
