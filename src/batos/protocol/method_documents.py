@@ -116,6 +116,7 @@ class CandidateDocument(TypedDict):
     methods: list[CandidateDocument]
     forgets: NotRequired[Sequence[str]]
     effects: NotRequired[Sequence[str]]
+    pins: NotRequired[Sequence[str]]
     digest: str
 
 
@@ -147,7 +148,10 @@ class ApprovalLine(TypedDict):
 
 @final
 class ApprovalDocument(ApprovalLine):
-    """A question with all that an answer needs; `diff` to the former source, None if there is none."""
+    """A question with all that an answer needs; `diff` to the former source, None if there is none.
+
+    `pins` is the number of tools of a server that it is about.
+    """
 
     intent: IntentDocument | None
     wish: Mapping[str, Any] | None
@@ -159,6 +163,7 @@ class ApprovalDocument(ApprovalLine):
     diff: list[str] | None
     forgets: list[str]
     effects: list[str]
+    pins: int
 
 
 @final

@@ -1,4 +1,4 @@
-"""Subjects of an approval: a candidate for a slot, memories that a method wants to forget, or effects on the world."""
+"""Subjects of an approval: a candidate for a slot, memories to forget, effects on the world, tools of a server."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ class Candidate:
     forgets: tuple[str, ...] = ()
     #: Of a question whether effects on the world may happen: their ids. Nothing is installed then.
     effects: tuple[str, ...] = ()
+    #: Of a question whether tools of a server may be used: each as JSON. Nothing is installed then.
+    pins: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -76,7 +78,7 @@ class Candidate:
         """Return the candidate that `as_dict` showed."""
         fields: dict[str, Any] = {name: value for name, value in shown.items() if name != "digest"}
         methods = tuple(map(cls.from_dict, fields.get("methods", ())))
-        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets", "effects")}
+        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets", "effects", "pins")}
         return cls(**{**fields, **several, "methods": methods})
 
 

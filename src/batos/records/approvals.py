@@ -183,7 +183,7 @@ def approve(root: Root, name: str, by: str, at: str, forget: Forget | None = Non
         try:  # what it refuses, it refuses before it changes anything
             if approved.forgets and forget is not None:
                 forget(root, approved.forgets)
-            elif not approved.effects:
+            elif not (approved.effects or approved.pins):
                 approval.revision = install(root, approved, at)[0].revision
         except (Refused, NotFound) as refused:
             why = refused.message
@@ -296,7 +296,7 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
         return "the source is not the one that was asked about"
     if candidate.forgets:
         return approval_subjects.reason_not_forgettable(root, candidate)
-    if candidate.effects:  # their own records say if one of them waits
+    if candidate.effects or candidate.pins:  # their own records say if one of them waits
         return None
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
@@ -372,7 +372,7 @@ def _active(root: Root, holder: UvmObject, selector: str) -> Method | None:
 
 def _name(root: Root, holder: UvmObject, candidate: Candidate) -> str:
     """Return how people call the object of a question: a grant has its own name."""
-    if candidate.effects:
+    if candidate.effects or candidate.pins:
         return str(own_slots(holder)["name"])
     return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
 

@@ -135,7 +135,7 @@ def _slot(found: Mapping[str, object]) -> str:
 
 def whole_text(found: Mapping[str, object]) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
-    judged = () if found.get("forgets") or found.get("effects") else _judgement_lines(found)
+    judged = () if any(map(found.get, ("forgets", "effects", "pins"))) else _judgement_lines(found)
     asked = _to_do(found) if found["status"] == "asked" else ()
     return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *asked])
 
@@ -165,6 +165,8 @@ def _takes_the_place(found: Mapping[str, Any]) -> str:
         return f"which forgets {count_text(len(found['forgets']), 'document')}"
     if found.get("effects"):
         return "an effect on the world"
+    if found.get("pins"):
+        return f"which lets {count_text(found['pins'], 'tool')} of a server be used"
     if "revision" in found:
         return f"installed as revision {found['revision']}"
     return f"in the place of revision {found['former']}" if found["former"] else "the first of its intent"
