@@ -10,7 +10,9 @@ world (effects, approvals, memories, grants) after pages that order them. `leake
 carry the secret of the notes, when a model does whatever such a page says: by a query, an address, a host, in pieces,
 backwards or in base64.
 
-    python bench/hostile_tools.py [--quick] [--json FILE]
+`--mcp` measures servers of tools (hostile_servers.py); with `--unprotected` their figures are not 0.
+
+    python bench/hostile_tools.py [--mcp [--unprotected]] [--quick] [--json FILE]
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
+from hostile_servers import measure_servers
 from report import Goal, report
 
 PUBLIC: Final = "93.184.215.14"
@@ -285,12 +288,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the same: it takes seconds")
+    parser.add_argument("--mcp", action="store_true", help="servers of tools in the place of look-ups")
+    parser.add_argument("--unprotected", action="store_true", help="with --mcp: show that the bench can fail")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(argv)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(measure(Path(folder)))
-    goals = [Goal(name, found[name], 0, "at_most") for name in ("obeyed", "reached", "leaked", "hung")]
+        place = Path(folder)
+        found = asyncio.run(measure_servers(place, unprotected=given.unprotected) if given.mcp else measure(place))
+    names = ("obeyed", "hung", "left_over") if given.mcp else ("obeyed", "reached", "leaked", "hung")
+    goals = [Goal(name, found[name], 0, "at_most") for name in names]
     report({"bench": "hostile_tools", **found}, goals, given.json)
     return 0
 

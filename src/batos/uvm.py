@@ -284,7 +284,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         settings, image, opened.journal, publisher, opened.card, events, clock, method_runtime.methods, digests,
         thinking, readings.recollection, rates=rates.for_missions(opened.journal, counters, clock),
         routes_anew=copied is not None and copied.mind.codex is not None, reaches_out=copied is None,
-        fetcher=seams.fetcher, toolboxes=(MadeTools, *seams.tools),
+        fetcher=seams.fetcher, toolboxes=(MadeTools, *seams.tools), ask=approvals.ask_named,
     )  # fmt: skip
     readiness = Readiness(running, opened.bridge, reconciler)
     late = LearningParts(settings, image, method_runtime.generator, missions, workers, clock, readiness.ready)
@@ -294,7 +294,7 @@ async def _build(stack: AsyncExitStack, opened: OpenedImage, seams: Seams, copie
         reconciler, lifecycle, publisher, readings, workers, missions, sharing, approvals, method_runtime, readiness,
         FollowUps(image, missions), LateMethods(late, seams.pauses[-1]), running_missions, counters, store, finder,
         _backfill(opened, store, finder, workers), _memory(opened, store, readings.recollection),
-        *_curating(opened, readings, (missions, readiness), workers, store), _releaser(opened, seams.effects),
+        *_curating(opened, readings, (missions, readiness), workers, store), _releaser(opened, readiness, seams),
         Schedules(ScheduleParts(image, events, clock, missions.submit, missions.begin, workers.is_idle)),
         Packer(PackerParts(image, events, clock, workers.is_idle, settings.history_days, settings.journal_days)),
     )  # fmt: skip
@@ -340,9 +340,10 @@ def _curating(
     return curator, Heartbeat(parts)
 
 
-def _releaser(opened: OpenedImage, seams: EffectSeams) -> Releaser:
+def _releaser(opened: OpenedImage, readiness: Readiness, given: Seams) -> Releaser:
     """Make what releases effects to the world, but not to the places of this home."""
-    sinks = seams.sinks or partial(open_sink, guard=partial(refuse_places, opened.settings))
+    seams = given.effects
+    sinks = seams.sinks or partial(open_sink, guard=partial(refuse_places, opened.settings), servers=readiness.servers)
     return Releaser(ReleaserParts(opened.image, opened.events, opened.clock, sinks, seams.hold, last=seams.last))
 
 

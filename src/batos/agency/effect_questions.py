@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from batos.agency import permissions
 from batos.agency.http_sink import is_local
+from batos.agency.mcp import server_records
 from batos.agency.records import effect_records
 from batos.agency.records.effect_records import Effect
 from batos.agency.records.schedule_records import DOOR
@@ -66,10 +67,11 @@ def register(publisher: Publisher, desk: Approvals, clock: Callable[[], datetime
 
 
 def settle(root: Root, said: ApprovalState, at: str) -> None:
-    """Do with the effects of a question what a person said of it: a yes stages them, anything final drops them.
+    """Do with a question's effects, or tools of a server, what a person said: a yes stages, or pins, them.
 
     Of an effect that no more waits for this answer nothing is changed: a yes is for one use.
     """
+    server_records.settle(root, said)
     for name in said.effects:
         effect = effect_records.find_effect(root, name)
         if effect["state"] != "asking" or effect.get("approval") != said.name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Container, Iterable
 from contextlib import suppress
@@ -13,6 +14,9 @@ from urllib.parse import urlsplit
 from batos.agency.file_sink import FileSink, Guard, guard_nothing
 from batos.agency.http_sink import HttpSink, check_address, is_local
 from batos.agency.look_ups.grants import look_up_document
+from batos.agency.mcp import server_records
+from batos.agency.mcp.server_tools import McpSink
+from batos.agency.mcp.servers import McpServers
 from batos.agency.payloads import describe
 from batos.agency.records import effect_records, look_up_records
 from batos.agency.records.effect_records import Effect, GrantKind, SinkClass
@@ -127,9 +131,13 @@ def _identify(*paths: Path) -> set[tuple[int, int]]:
     return found
 
 
-def open_sink(capability: UvmObject, guard: Guard = guard_nothing) -> Sink:
-    """Return the sink of a capability; `guard` refuses folders."""
+def open_sink(capability: UvmObject, guard: Guard = guard_nothing, servers: McpServers | None = None) -> Sink:
+    """Return the sink of a capability; `guard` refuses folders, `servers` calls tools. Call it on the event loop."""
     slots = own_slots(capability)
+    if slots["kind"] == server_records.KIND:
+        if servers is None:
+            raise Refused("no server is called here", remedy="Ask the mind itself.")
+        return McpSink(servers, server_records.read_server(capability), asyncio.get_running_loop())
     if slots["kind"] == "file":
         return FileSink(Path(slots["target"]), guard)
     return HttpSink(slots["target"], slots["sink"])
@@ -140,12 +148,16 @@ def grant_document(capability: UvmObject) -> GrantDocument:
     if look_up_records.is_look_up(capability):
         return look_up_document(capability)
     slots = own_slots(capability)
-    return {
+    told: GrantDocument = {
         "name": slots["name"], "kind": slots["kind"], "target": slots["target"], "sink": slots["sink"],
         "user": slots["user"], "granted_at": slots["granted_at"], "oid": reference(capability),
         "selector": effect_records.selectors_of(capability)[0], "host": slots.get("host", ""),
         "unattended": bool(slots.get("unattended")),
     }  # fmt: skip
+    if server_records.is_server(capability):
+        server = server_records.read_server(capability)
+        told["tools"] = [server_records.list_line(server, each) for each in sorted(server.pins)]
+    return told
 
 
 def list_grants(root: Root, user: str | None = None) -> list[GrantDocument]:

@@ -110,10 +110,19 @@ def post_payload(args: Sequence[object]) -> dict[str, object]:
     return {"data": json.loads(text)}
 
 
+def call_payload(args: Sequence[object]) -> dict[str, object]:
+    """Return the payload of `call_(tool, arguments)`: {tool, arguments}. Raises: ObjectError: an argument is wrong."""
+    tool, given = (*args, None, None)[:2]
+    if len(args) != 2 or not isinstance(tool, str) or not isinstance(given, Mapping):
+        raise ObjectError("`call_` takes the name of a tool, and its arguments as an object")
+    return {"tool": tool, "arguments": post_payload([dict(given)])["data"]}
+
+
 _PAYLOADS: Final[Mapping[str, Callable[[Sequence[object]], dict[str, object]]]] = {
     "effect.append": append_payload,
     "effect.write": write_payload,
     "effect.post": post_payload,
+    "effect.call": call_payload,
 }
 
 
@@ -129,7 +138,7 @@ def describe(operation: str, payload: Mapping[str, Any]) -> str:
     if operation in ("effect.append", "effect.write"):
         does, where = ("append", "") if operation == "effect.append" else ("write", "the new file ")
         return f"{does} {len(payload['text'].encode()):,} bytes to {where}{payload['path']}"
-    if operation == "tool.call":
+    if operation in ("tool.call", "effect.call"):
         text = json.dumps(payload["arguments"], ensure_ascii=False)
         return f"call {payload['tool']} {text if len(text) <= 60 else f'{text[:59]}…'}"
     text = json.dumps(payload["data"], ensure_ascii=False)

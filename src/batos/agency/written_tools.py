@@ -232,23 +232,23 @@ def _failure(line: str) -> ToolResult:
 
 def is_own(arguments: object, tool: Tool, brief: MissionBrief, before: Sequence[str] = ()) -> bool:
     """Test if every word and number in arguments stands in the question, in one `before`, or among a tool's choices."""
-    own = leaving.words_of_question(brief, (*before, *map(str, _values(list(_choices(tool.parameters))))))
-    said = " ".join(map(str, _values(arguments)))
+    own = leaving.words_of_question(brief, (*before, *map(str, list_values(list(list_choices(tool.parameters))))))
+    said = " ".join(map(str, list_values(arguments)))
     return all(leaving.own_word(each, own) for each in words(said))
 
 
-def _choices(schema: Mapping[str, Any]) -> Iterator[object]:
+def list_choices(schema: Mapping[str, Any]) -> Iterator[object]:
     """Yield the choices of the parameters of a tool, and of the items of those that are lists."""
     for each in schema["properties"].values():
         yield from (*each.get("enum", ()), *each.get("items", {}).get("enum", ()))
 
 
-def _values(value: object) -> list[object]:
+def list_values(value: object) -> list[object]:
     """Return the texts and numbers within a value; truth values tell nothing."""
     if isinstance(value, Mapping):
-        return [one for each in value.values() for one in _values(each)]
+        return [one for each in value.values() for one in list_values(each)]
     if isinstance(value, list | tuple):
-        return [one for each in value for one in _values(each)]
+        return [one for each in value for one in list_values(each)]
     return [] if value is None or isinstance(value, bool) else [value]
 
 

@@ -66,8 +66,8 @@ class Consequences:
 
     `wake` is called with the missions that waited for it, `settle` with the object and selector of each method that was
     installed, so that one too many goes. `forget` forgets the memories that a yes was about, while `exclusively` keeps
-    all other changes of memory waiting. `settle_effects` does what an answer means for effects on the world, in the
-    commit of the answer.
+    all other changes of memory waiting. `settle_effects` does what an answer means for effects on the world and
+    tools of servers, in the commit of the answer.
     """
 
     wake: Wake = _nobody
@@ -253,9 +253,9 @@ class Approvals:
         return ApprovalAnswers(answers, tuple(woken))
 
     def _change(self, change: Callable[[Any], ApprovalState | None], root: Root) -> ApprovalState | None:
-        """Write one answer down, with what it means for effects, in one change."""
+        """Write one answer down, with what it means for effects and tools, in one change."""
         answer = change(root)
-        if answer is not None and answer.effects:
+        if answer is not None:
             self._consequences.settle_effects(root, answer, iso(self._clock()))
         return answer
 

@@ -192,6 +192,7 @@ def whole(root: Root, name: str, at: str) -> ApprovalDocument:
         "diff": None if former is None else list(diff(former, candidate["source"])),
         "forgets": list(candidate.get("forgets", ())),
         "effects": list(candidate.get("effects", ())),
+        "pins": len(candidate.get("pins", ())),
     }
 
 

@@ -222,7 +222,7 @@ def _type(kind: object, notes: Collection[object]) -> Any:
     if Meaning.PLACE in notes:
         return _whole_place
     if Meaning.TARGET in notes:
-        return _granted_target
+        return granted_target
     if Meaning.MEMORY in notes:
         return place_of
     if any(isinstance(each, AfterValidator) and each.func is utc_moment for each in notes):
@@ -246,7 +246,7 @@ def _whole_place(value: str) -> str:
 _SOURCE: Final = re.compile(r"any|memory|[a-z]{2,3}|[\w-]+(\.[\w-]+)+(:\d+)?(/.*)?")
 
 
-def _granted_target(value: str) -> str:
+def granted_target(value: str) -> str:
     """Return a word for a source as it stands, where there is no such file; else as a place."""
     return value if _SOURCE.fullmatch(value) and not Path(value).exists() else _whole_place(value)
 

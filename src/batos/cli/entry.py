@@ -60,7 +60,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "unpin": ("batos.verbs.correction_verbs", "Let a pinned memory be recalled like any other."),
     "forget": ("batos.cli.remembering.memories_verb", "Forget documents."),
     "curate": ("batos.cli.remembering.memories_verb", "Fold memories that nobody recalls into summaries."),
-    "grants": ("batos.verbs.effect_verbs", "Let missions act on a folder or a program of this machine."),
+    "grants": ("batos.cli.verbs.grant_verbs", "Let missions act on a folder or a program of this machine."),
     "effects": ("batos.verbs.effect_verbs", "List what missions did in the world; settle what is unknown."),
     "schedule": ("batos.verbs.schedule_verbs", "Let the mind ask, remind or remember at a time."),
     "inbox": ("batos.verbs.schedule_verbs", "Show what schedules brought: answers and reminders."),

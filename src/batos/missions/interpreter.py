@@ -11,7 +11,6 @@ import structlog
 from pydantic import JsonValue
 
 from batos.agency.lookup import find_object
-from batos.agency.records.effect_records import EffectData
 from batos.agency.records.look_up_records import PRIMITIVES
 from batos.concurrency.threads import offload
 from batos.conversations import compaction, conversations
@@ -39,6 +38,7 @@ from batos.minds.calls import answers, questions
 from batos.minds.context import MindContext
 from batos.minds.machine import Machine
 from batos.minds.results import PartResult
+from batos.missions import effect_messages
 from batos.objects.prototype import FoundSlot, UvmObject, delegation, is_reserved, label, lookup, own_slots, send
 from batos.protocol.brief import TEXT_LIMIT, Message
 from batos.protocol.errors import CellMissing, InternalError, MessageNotUnderstood, ObjectError
@@ -218,15 +218,8 @@ async def _capability(interpreter: MissionInterpreter, receiver: UvmObject, args
 
 
 def _effect(operation: str) -> Kernel:
-    """Return the kernel function that stages an effect of a person's message."""
-
-    async def stage(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> str:
-        staged: list[EffectData] = []
-        said = primitives.stage(interpreter.context, receiver, operation, args, staged)
-        interpreter.context.trace.note_effects(staged)
-        return said
-
-    return stage
+    """Return the kernel function for an effect of a person's message."""
+    return lambda interpreter, receiver, args: effect_messages.act(interpreter.context, receiver, operation, args)
 
 
 async def _start_cycle(interpreter: MissionInterpreter, receiver: UvmObject, args: tuple[Any, ...]) -> UvmObject:

@@ -12,6 +12,7 @@ from typing import Protocol
 from batos.agency.granting import refuse_places
 from batos.agency.look_ups.granted import open_look_ups
 from batos.agency.look_ups.page_fetching import Fetcher
+from batos.agency.mcp.servers import AsksIn, McpServers, ServerOpener, ask_nobody
 from batos.agency.toolbox import Toolbox
 from batos.agency.written_tools import ToolAsker, lend_tools, open_places
 from batos.config import Settings
@@ -29,6 +30,7 @@ from batos.memory.search.recollection import Recollection
 from batos.minds.context import MakesToolbox, MethodRuntime, MindContext, Rates
 from batos.minds.permission import ask_person, list_earlier_questions
 from batos.minds.stopping import StopRequest
+from batos.missions import effect_messages
 from batos.missions.commits import CommitTurns
 from batos.missions.runner import Inference, MissionRunner
 from batos.protocol.errors import OllamaError, OllamaTimeout, OllamaUnreachable
@@ -83,6 +85,8 @@ class ReadinessParts:
     reaches_out: bool = True
     #: Functions that give missions tools.
     toolboxes: Sequence[MakesToolbox] = ()
+    #: Asks a person about tools of servers.
+    ask: AsksIn = ask_nobody
 
 
 class Readiness:
@@ -93,6 +97,8 @@ class Readiness:
         self._look_ups = open_look_ups(parts, partial(refuse_places, parts.settings), parts.fetcher)
         #: The way to the programs and files whose tools missions use.
         self.tool_places = open_places(parts.settings.home, parts.image, parts.events, parts.clock)
+        #: The granted servers of tools.
+        self.servers = McpServers(ServerOpener(parts.settings.home), parts.image, parts.clock, parts.ask)
         #: Asked by every runner that is made from now on.
         self.bridge = bridge
         self._reconciler = reconciler
@@ -213,12 +219,15 @@ class Readiness:
             look_ups=self._look_ups,
             reaches_out=parts.reaches_out,
             rates=parts.rates,
-            toolboxes=(self._lend_tools, *parts.toolboxes),
+            toolboxes=(self._lend_tools, self._serve_tools, *parts.toolboxes),
         )
 
     def _lend_tools(self, context: MindContext) -> Toolbox | None:
         asker = ToolAsker(context.mission.brief, list_earlier_questions(context), partial(ask_person, context))
         return lend_tools(self.tool_places, asker, context.io.outside)
+
+    def _serve_tools(self, context: MindContext) -> Toolbox:
+        return effect_messages.serve_tools(self.servers, self._parts.journal, context)
 
     async def _router(self, baseline: Baseline, tell: OnProgress) -> Router:
         lessons = lessons_of(baseline.codex.personas.values())

@@ -19,12 +19,22 @@ class QueryDocument(TypedDict):
     path: str
 
 
+class ServerToolLine(TypedDict):
+    """A tool of a server (MCP): our line for it, whether it only reads, and why it is not used, if it is not."""
+
+    tool: str
+    purpose: str
+    reads: bool
+    withdrawn: str
+
+
 class GrantDocument(TypedDict):
     """A grant: its name, what it reaches, the class of its sink (`reads` of a look-up), whose it is, and its object.
 
     `host` is the machine on which its effects happen, of an image on a server. `unattended`: missions that nobody
     watches, those of schedules, may act by it too. A look-up has all its `selectors` and its `terms` (hosts, paths,
-    ports, rate, budget, until, guests, book), and shown alone its calls of `today` and its newest `queries`.
+    ports, rate, budget, until, guests, book), and shown alone its calls of `today` and its newest `queries`. A server
+    has its approved `tools`.
     """
 
     name: str
@@ -40,6 +50,7 @@ class GrantDocument(TypedDict):
     selectors: NotRequired[list[str]]
     calls: NotRequired[list[str]]
     terms: NotRequired[dict[str, Any]]
+    tools: NotRequired[list[ServerToolLine]]
     today: NotRequired[int]
     queries: NotRequired[list[QueryDocument]]
 
@@ -81,9 +92,11 @@ class QueryList(TypedDict):
 
 
 class AddedGrant(TypedDict):
-    """A grant that was added."""
+    """A grant that was added; of a server with the question about its tools, and the text of that question."""
 
     grant: GrantDocument
+    approval: NotRequired[str]
+    question: NotRequired[str]
 
 
 class RevokedGrant(TypedDict):

@@ -130,13 +130,14 @@ class ToolLine(TypedDict):
 
 
 class WrittenToolLine(TypedDict):
-    """A tool that people wrote: a function of a program, lent to the mission `place`, or of the file `place`.
+    """A tool that people wrote: a function of a program, lent to the mission `place`, or of the file or server `place`.
 
-    `reads`: it changes nothing. `error` is why a file has no tools; `tool` is its name then.
+    `reads`: it changes nothing. `error` is why a file has no tools, and `tool` is its name then; or why a
+    tool of a server is not used.
     """
 
     tool: str
-    kind: Literal["program", "file"]
+    kind: Literal["program", "file", "mcp"]
     what: str
     reads: bool
     by: str

@@ -117,6 +117,7 @@ class CandidateDocument(TypedDict):
     forgets: NotRequired[Sequence[str]]
     effects: NotRequired[Sequence[str]]
     frame: NotRequired[Mapping[str, Any] | None]
+    pins: NotRequired[Sequence[str]]
     digest: str
 
 
@@ -148,7 +149,10 @@ class ApprovalLine(TypedDict):
 
 @final
 class ApprovalDocument(ApprovalLine):
-    """A question with all that an answer needs; `diff` to the former source, None if there is none."""
+    """A question with all that an answer needs; `diff` to the former source, None if there is none.
+
+    `pins` is the number of tools of a server that it is about.
+    """
 
     intent: IntentDocument | None
     wish: Mapping[str, Any] | None
@@ -160,6 +164,7 @@ class ApprovalDocument(ApprovalLine):
     diff: list[str] | None
     forgets: list[str]
     effects: list[str]
+    pins: int
 
 
 @final

@@ -1,4 +1,4 @@
-"""Subjects of an approval: a candidate for a slot, memories to forget, effects on the world, or a mission's calls."""
+"""Subjects of an approval: a candidate for a slot, memories to forget, effects, a mission's calls, a server's tools."""
 
 from __future__ import annotations
 
@@ -49,13 +49,15 @@ class Candidate:
     forgets: tuple[str, ...] = ()
     #: Of a question whether effects on the world may happen: their ids. Nothing is installed then.
     effects: tuple[str, ...] = ()
+    #: Of a question whether tools of a server may be used: each as JSON. Nothing is installed then.
+    pins: tuple[str, ...] = ()
     #: Of a question about a mission's calls: the mission, and what an edited plan may name. Nothing is installed then.
     frame: Mapping[str, Any] | None = None
 
     @property
     def installs(self) -> bool:
         """Test if a yes installs a method."""
-        return not (self.forgets or self.effects or self.frame is not None)
+        return not (self.forgets or self.effects or self.pins or self.frame is not None)
 
     @property
     def digest(self) -> str:
@@ -83,7 +85,7 @@ class Candidate:
         """Return the candidate that `as_dict` showed."""
         fields: dict[str, Any] = {name: value for name, value in shown.items() if name != "digest"}
         methods = tuple(map(cls.from_dict, fields.get("methods", ())))
-        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets", "effects")}
+        several = {name: tuple(fields.get(name, ())) for name in ("checks", "forgets", "effects", "pins")}
         return cls(**{**fields, **several, "methods": methods})
 
 

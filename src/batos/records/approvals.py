@@ -294,7 +294,7 @@ def _reason_not_installable(root: Root, approval: Approval, candidate: Candidate
         return "the source is not the one that was asked about"
     if candidate.forgets:
         return approval_subjects.reason_not_forgettable(root, candidate)
-    if not candidate.installs:  # effects' own records say if one of them waits
+    if not candidate.installs:  # their own records say if one of them waits
         return None
     refused = [each for each in candidate.methods or (candidate,) if not each.verdict["accepted"]]
     if refused:
@@ -370,7 +370,7 @@ def _name(root: Root, holder: UvmObject, candidate: Candidate) -> str:
     """Return how people call the object of a question: a grant has its own name, and a plan is its mission's."""
     if candidate.frame is not None:
         return str(candidate.frame["mission"])
-    if candidate.effects:
+    if candidate.effects or candidate.pins:
         return str(own_slots(holder)["name"])
     return next((name for name in roots.OBJECTS if root.get(name) is holder), reference(holder))
 

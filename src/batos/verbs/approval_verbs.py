@@ -145,7 +145,7 @@ def _slot(found: ApprovalDocument) -> str:
 
 def whole_text(found: ApprovalDocument) -> str:
     """Write one approval with all that an answer needs; its source line by line, with nothing in it hidden."""
-    judged = () if found.get("forgets") or found.get("effects") or _is_call(found) else _judgement_lines(found)
+    judged = () if any(map(found.get, ("forgets", "effects", "pins"))) or _is_call(found) else _judgement_lines(found)
     asked = _to_do(found) if found["status"] == "asked" else ()
     return "\n".join([*_head(found), *judged, "", *_source(found), *_change(found), *asked])
 
@@ -175,6 +175,8 @@ def _takes_the_place(found: ApprovalDocument) -> str:
         return f"which forgets {count_text(len(found['forgets']), 'document')}"
     if found.get("effects"):
         return "an effect on the world"
+    if found.get("pins"):
+        return f"which lets {count_text(found['pins'], 'tool')} of a server be used"
     if _is_call(found):
         return "the plan of a mission" if found["selector"] == "plan_" else "a call that a mission wants to make"
     if "revision" in found:

@@ -80,16 +80,27 @@ class GrantsAddArgs(StrictModel):
     DIR, without hidden files and keys), a Kiwix server, a SearXNG of yours, or Wikipedia (wikipedia en). Or an HTTP API
     that a text describes (api URL): the mind makes a tool of the description at its first use.
 
+    Or the tools of a server (MCP): mcp NAME URL, or mcp NAME -- COMMAND, which is a program that runs with your rights.
+    Tools that you say only read are called at once; each call of another one asks before.
+
     To act: missions that name the grant append to files below a folder and write new ones there (file DIR), or post
     JSON to a program of the server's machine, or of another host by https, where each effect asks before (http URL). A
     program gets each effect with an Idempotency-Key, and does what comes under one key once: so nothing happens twice
     after a crash.
     """
 
-    kind: Literal["file", "http", "search", "fetch", "folder", "kiwix", "searxng", "wikipedia", "api"] = Field(
-        description="`file` and `http` act: write into files, post to a program; the others look up."
+    kind: Literal["file", "http", "search", "fetch", "folder", "kiwix", "searxng", "wikipedia", "api", "mcp"] = Field(
+        description="`file` and `http` act: write into files, post to a program; `mcp` is a server; the others look up."
     )
-    target: GrantTarget = Field(description="The whole path of a folder, an address, `any`, `memory`, or a language.")
+    target: GrantTarget = Field(
+        description="The whole path of a folder, an address, `any`, `memory`, or a language; mcp: the grant's name."
+    )
+    command: list[Annotated[str, Field(min_length=1, max_length=4_096)]] = Field(
+        default=[], max_length=64, description="mcp: the server's address, or its program with what that is given."
+    )
+    env: list[Name] = Field(default=[], max_length=64, description="mcp: a variable that the program gets.")
+    reads: list[Name] = Field(default=[], max_length=100, description="mcp: a tool that only reads.")
+    dry_run: bool = Field(default=False, description="mcp: only list the tools, and grant nothing.")
     name: Name | None = Field(default=None, description="The grant's name; absent: made of the target's.")
     blind: bool = Field(default=False, description="The program does not know keys: each effect asks before.")
     unattended: bool = Field(default=False, description="Missions of schedules look up by it, or act without asking.")
@@ -106,7 +117,7 @@ class GrantsAddArgs(StrictModel):
         default=None, description="api: the file in which it is described; absent: the codex declares the object."
     )
     secret_header: Name | None = Field(
-        default=None, description="api: the header in which it wants the secret of HOME/secrets/NAME."
+        default=None, description="api, mcp: the header in which it wants the secret of HOME/secrets/NAME."
     )
     book: Name | None = Field(default=None, description="kiwix: the name of one book of its library.")
     user: Asker = Field(default=None, description="The user whose missions may use it; absent: the server's.")
@@ -120,6 +131,8 @@ def granted_text(told: AddedGrant) -> str:
         return f"{grant['name']} asks {plain(grant['target'])}, for questions that need it and by messages:\n{calls}"
     if "selectors" in grant:
         return _look_up_text(grant)
+    if grant["kind"] == "mcp":
+        return _server_text(told)
     does, example = "posts to", '\'{"text": "Hello."}\''
     touches = "Nothing else is reached by it, and no redirection is followed."
     if not grant["target"].startswith("http:") or grant["sink"] == "blind":
@@ -150,6 +163,22 @@ def _look_up_text(grant: GrantDocument) -> str:
     lines += [f"{name}: {value}" for name, value in grant.get("terms", {}).items()]
     if "today" in grant:
         lines += ["", f"Calls today: {grant['today']}.", queries_text({"queries": grant.get("queries", [])})]
+    return "\n".join(lines)
+
+
+def _server_text(told: AddedGrant) -> str:
+    """Write what is approved of a server, and the question about the rest."""
+    grant = told["grant"]
+    lines = [f"{grant['name']} serves tools for missions of {plain(grant['user'])}: {visible(grant['target'])}"]
+    columns: Mapping[str, Column] = {
+        "tool": "tool", "does": lambda each: "reads" if each["reads"] else "asks before", "shown as": "purpose",
+        "not used": "withdrawn",
+    }  # fmt: skip
+    lines.append(listing(grant.get("tools", []), columns, "None of its tools is approved yet."))
+    if "question" in told:
+        lines += ["", *map(visible, told["question"].split("\n"))]
+    if told.get("approval"):
+        lines.append(f"batos approve {told['approval']} lets these tools be used.")
     return "\n".join(lines)
 
 
@@ -266,9 +295,10 @@ def settled_text(told: EffectDocument) -> str:
 
 GRANTS: Final = WireVerb("grants", GrantsArgs, "grants list", grants_text, reads=True)
 GRANTS_ADD: Final = WireVerb(
-    "grants_add", GrantsAddArgs, "grants add KIND TARGET", granted_text, governs=True,
+    "grants_add", GrantsAddArgs, "grants add KIND TARGET [COMMAND...]", granted_text, governs=True,
     examples=("batos grants add file ./notes", "batos grants add http http://127.0.0.1:8080/inbox --name inbox",
               "batos grants add wikipedia en --budget 200", "batos grants add fetch https://docs.python.org/3/",
+              "batos grants add mcp tides --reads high_tide -- python3 tides.py",
               "batos grants add api http://127.0.0.1:9000 --name weather --description weather.md"),
 )  # fmt: skip
 GRANTS_SHOW: Final = WireVerb("grants_show", GrantArgs, "grants show NAME", granted_text, reads=True)

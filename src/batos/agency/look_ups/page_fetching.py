@@ -67,6 +67,15 @@ async def connect(ip: str, port: int, name: str) -> CheckedConnection:
 
 
 @dataclass(frozen=True, slots=True)
+class SentBody:
+    """The body of a request that is no GET. `ends` is given each piece of the answer; True ends the reading."""
+
+    data: bytes
+    method: str = "POST"
+    ends: Callable[[bytes], bool] = lambda _: False
+
+
+@dataclass(frozen=True, slots=True)
 class FetchedPage:
     """A page that was fetched: `address` is where the last redirection led. `body` is decoded, but still bytes."""
 
@@ -94,17 +103,19 @@ class Fetcher:
     _asked: dict[str, float] = field(default_factory=dict)
 
     async def fetch(
-        self, address: WebAddress, gate: AddressGate, accept: Sequence[str] = (), more: Mapping[str, str] | None = None
-    ) -> FetchedPage:
+        self, address: WebAddress, gate: AddressGate, accept: Sequence[str] = (), more: Mapping[str, str] | None = None,
+        body: SentBody | None = None,
+    ) -> FetchedPage:  # fmt: skip
         """Return the page at an address, after at most so many redirections, each of which passes the gate anew.
 
-        `accept` are kinds of content to be had rather than others; `more` are further headers for the first host.
+        `accept` are kinds of content to be had rather than others; `more` are further headers for the first host. A
+        `body` is for an address that leads nowhere else.
 
         Raises: Refused: an address goes beyond the gate. LookUpFailed: it is not reached, or not within the limits.
         """
         headers = dict(more or {})
         for _ in range(self.limits.redirections + 1):
-            page = await self._fetch_one(address, gate, accept, headers)
+            page = await self._fetch_one(address, gate, accept, headers, body)
             location = page.headers.get("location", "")
             if page.status not in _REDIRECTIONS or not location:
                 return page
@@ -115,14 +126,15 @@ class Fetcher:
         raise LookUpFailed(f"{address.origin} leads from one address to the next, more than 5 times")
 
     async def _fetch_one(
-        self, address: WebAddress, gate: AddressGate, accept: Sequence[str], more: Mapping[str, str]
-    ) -> FetchedPage:
+        self, address: WebAddress, gate: AddressGate, accept: Sequence[str], more: Mapping[str, str],
+        body: SentBody | None,
+    ) -> FetchedPage:  # fmt: skip
         gate.check(address)
         async with self._turns.setdefault(address.origin, asyncio.Lock()):
             await self._wait_for_turn(address.origin)
             try:
                 async with asyncio.timeout(self.limits.whole):
-                    return await self._exchange(address, gate, accept, more)
+                    return await self._exchange(address, gate, accept, more, body)
             except TimeoutError as error:
                 raise LookUpFailed(f"{address.origin} did not answer in time") from error
             except (OSError, h11.RemoteProtocolError, asyncio.IncompleteReadError) as error:
@@ -145,8 +157,9 @@ class Fetcher:
                 del self._turns[oldest]
 
     async def _exchange(
-        self, address: WebAddress, gate: AddressGate, accept: Sequence[str], more: Mapping[str, str]
-    ) -> FetchedPage:
+        self, address: WebAddress, gate: AddressGate, accept: Sequence[str], more: Mapping[str, str],
+        body: SentBody | None,
+    ) -> FetchedPage:  # fmt: skip
         connection = await self._connect_checked(address, gate)
         try:
             headers = {
@@ -155,13 +168,15 @@ class Fetcher:
                 "Accept": ", ".join([*accept, "*/*;q=0.1"]) if accept else "text/html, */*;q=0.5",
                 "Accept-Encoding": "gzip, deflate",
                 "Connection": "close",
+                **({"Content-Length": str(len(body.data))} if body else {}),
                 **more,
             }
-            http = h11.Connection(h11.CLIENT)
-            request = h11.Request(method="GET", target=address.target, headers=list(headers.items()))
-            connection.writer.write((http.send(request) or b"") + (http.send(h11.EndOfMessage()) or b""))
+            http, method = h11.Connection(h11.CLIENT), body.method if body else "GET"
+            request = h11.Request(method=method, target=address.target, headers=list(headers.items()))
+            sent: list[h11.Event] = [request, *([h11.Data(data=body.data)] if body else []), h11.EndOfMessage()]
+            connection.writer.write(b"".join(http.send(each) or b"" for each in sent))
             await connection.writer.drain()
-            return await self._read_page(address, connection.reader, http)
+            return await self._read_page(address, connection.reader, http, body.ends if body else None)
         finally:
             await _close(connection)
 
@@ -191,8 +206,11 @@ class Fetcher:
                 return await self.connect(ip, port, name)
         return await self.connect(found[-1], port, name)
 
-    async def _read_page(self, address: WebAddress, reader: asyncio.StreamReader, http: h11.Connection) -> FetchedPage:
-        """Read head and body. Raises: LookUpFailed: more than the limits, or unknown content."""
+    async def _read_page(
+        self, address: WebAddress, reader: asyncio.StreamReader, http: h11.Connection,
+        ends: Callable[[bytes], bool] | None,
+    ) -> FetchedPage:  # fmt: skip
+        """Read head and body, until `ends`. Raises: LookUpFailed: more than the limits, or unknown content."""
         wire, head, decoder = 0, None, _Decoder("", 0)
         while True:
             event = http.next_event()
@@ -210,6 +228,8 @@ class Fetcher:
                     return FetchedPage(address, event.status_code, "", "", b"", fields)
             elif isinstance(event, h11.Data):
                 decoder.feed(bytes(event.data))
+                if ends is not None and head is not None and ends(bytes(event.data)):
+                    break
             elif isinstance(event, h11.EndOfMessage) and head is not None:
                 break
             elif event is h11.PAUSED or isinstance(event, h11.ConnectionClosed):

@@ -23,8 +23,8 @@ from batos.objects.prototype import UvmObject, own_slots, reference
 from batos.protocol.errors import NotFound, Refused
 from batos.records import approvals, tools
 
-#: The kind of target: files under a folder, or an address of this machine.
-GrantKind: TypeAlias = Literal["file", "http"]
+#: The kind of target: files under a folder, an address of this machine, or a server of tools (MCP).
+GrantKind: TypeAlias = Literal["file", "http", "mcp"]
 #: The class of a target says how an effect whose record is missing is settled: it is done again with its key, which the
 #: target knows; it is read back; or a person is asked.
 SinkClass: TypeAlias = Literal["keyed", "queryable", "blind"]
@@ -33,9 +33,13 @@ SinkClass: TypeAlias = Literal["keyed", "queryable", "blind"]
 SELECTORS: Final[dict[GrantKind, dict[str, str]]] = {
     "file": {"append_": "effect.append", "write_": "effect.write"},
     "http": {"post_": "effect.post"},
+    "mcp": {"call_": "effect.call"},
 }
 #: The selectors with their parameters, as messages to a capability are written.
-FORMS: Final = {"append_": "append_(path, text)", "write_": "write_(path, text)", "post_": "post_(data)"}
+FORMS: Final = {
+    "append_": "append_(path, text)", "write_": "write_(path, text)", "post_": "post_(data)",
+    "call_": "call_(tool, arguments)",
+}  # fmt: skip
 #: The slot that marks a capability: nobody but the kernel writes any slot of it.
 GRANTED_AT: Final = "granted_at"
 

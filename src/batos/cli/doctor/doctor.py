@@ -92,6 +92,7 @@ async def examine(settings: Settings, environ: Mapping[str, str] | None = None) 
         if plan is not None and bridge is not None:
             findings += await _memory(plan, settings, bridge, asked.runners)
     findings += await look_up_checks.findings(settings)
+    findings += await look_up_checks.server_findings(settings)
     return tuple(findings)
 
 

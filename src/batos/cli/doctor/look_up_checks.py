@@ -1,4 +1,4 @@
-"""The checks of granted look-ups: one real request of each kind, within the terms of its grant."""
+"""The checks of granted look-ups and servers: one real request of each kind within its terms, a list of each server."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from batos.agency.look_ups.granted import HITS, LookUps, make_fetcher
 from batos.agency.look_ups.look_up import MOST_HITS, LookUp
 from batos.agency.look_ups.page_fetching import Fetcher
 from batos.agency.look_ups.web_reading import WebReader
+from batos.agency.mcp import server_records
+from batos.agency.mcp.server_records import McpServer
+from batos.agency.mcp.servers import ServerOpener
 from batos.agency.records import api_records, effect_records, look_up_records
 from batos.config import Settings
 from batos.genesis.integrity import Finding
@@ -111,3 +114,32 @@ async def _try(check: _Check) -> Finding:
     except BatosError as error:
         return Finding(f"look_ups.{check.kind}", False, f"{named}: {error.message}", error.remedy)
     return Finding(f"look_ups.{check.kind}", True, f"{named} {what}")
+
+
+async def server_findings(settings: Settings) -> list[Finding]:
+    """Return a finding for each granted server of tools: it is opened, and lists its tools as they were approved."""
+    servers: Sequence[McpServer] = ()
+    with suppress(BatosError):
+        servers = await asyncio.to_thread(lambda: list(_servers(settings)))
+    return [await _try_server(settings, each) for each in servers]
+
+
+def _servers(settings: Settings) -> Iterator[McpServer]:
+    if is_there(settings.image_uri):
+        with open_read_only(settings.image_uri, settings.journal) as faces, faces.root() as root:
+            yield from map(server_records.read_server, server_records.list_servers(root))
+
+
+async def _try_server(settings: Settings, server: McpServer) -> Finding:
+    name, named = f"mcp.{server.name}", f"the server {server.name}"
+    try:
+        listed = await ServerOpener(settings.home).list_tools(server)
+    except BatosError as error:
+        return Finding(name, False, error.message, error.remedy)
+    changes = server_records.find_changes(server, listed)
+    if not changes:
+        return Finding(name, True, f"{named} lists {count_text(len(listed), 'tool')}, as approved")
+    remedy = "The next call of one of its tools asks you: `batos approvals`."
+    return Finding(
+        name, False, f"{named} has tools that are new, changed or gone: {', '.join(sorted(changes))}", remedy
+    )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from batos.agency import granting, written_tools
 from batos.agency.api_transport import ApiSender
 from batos.agency.granting import effect_document
 from batos.agency.look_ups import grants
+from batos.agency.mcp import server_commands, server_records
+from batos.agency.mcp.server_records import McpServer
 from batos.agency.records import api_records, call_records, effect_records, look_up_records
 from batos.agency.records.effect_records import GrantKind
 from batos.agency.records.look_up_records import GrantTerms, LookUpKind
@@ -17,7 +20,7 @@ from batos.image import ownership, roots
 from batos.image.ids import iso
 from batos.image.roots import Root
 from batos.inference import outside_calls
-from batos.objects.prototype import own_slots
+from batos.objects.prototype import own_slots, reference
 from batos.protocol.effect_documents import AddedGrant, EffectDocument, RevokedGrant
 from batos.protocol.errors import BriefError
 from batos.records import tools
@@ -35,6 +38,8 @@ from batos.verbs.effect_verbs import (
 T = TypeVar("T")
 #: Terms of a grant that only one of an API has.
 _API: Final = ("description", "secret_header")
+#: Terms that only a server has.
+_SERVER: Final = ("command", "env", "reads", "dry_run")
 
 
 class EffectChanges:
@@ -54,9 +59,14 @@ class EffectChanges:
         )
 
     async def _add(self, given: GrantsAddArgs, *_told: object) -> AddedGrant:
+        server = next((each for each in _SERVER if getattr(given, each)), None)
+        if server is not None and given.kind != "mcp":
+            raise BriefError(f"{server} is for mcp", field=f"args.{server}", remedy="Leave it out.")
         match given.kind:
             case "file" | "http" as acts:
                 return await self._add_sink(given, acts)
+            case "mcp":
+                return await self._add_server(given)
             case reads:
                 return await self._add_look_up(given, reads)
 
@@ -82,10 +92,56 @@ class EffectChanges:
 
         return await self._shield(self._uvm.image.shared.apply(change))
 
+    async def _add_server(self, given: GrantsAddArgs) -> AddedGrant:
+        """Grant a server, once it has listed its tools; a person is asked about all of them."""
+        at, server = iso(self._uvm.clock()), await self._server_of(given)
+        listed = await self._uvm.readiness.servers.opener.list_tools(server)
+        unknown = next((each for each in given.reads if each not in listed), None)
+        if unknown is not None:
+            remedy = f"It has: {', '.join(sorted(listed)) or 'none'}."
+            raise BriefError(f"the server has no tool {unknown!r}", field="args.reads", remedy=remedy)
+        if given.dry_run:
+            asked = server_records.question_about(server, "", listed, at)
+            return {"grant": server_records.plan(server, listed), "question": asked.source if asked else ""}
+        tells: list[Callable[[], None]] = []
+
+        def change(root: Root) -> AddedGrant:
+            made = server_records.add_server(root, server, at)
+            made.unattended = given.unattended
+            roots.connection_of(root).add(made)
+            asked = server_records.question_about(server, reference(made), listed, at)
+            told = AddedGrant(grant=granting.grant_document(made))
+            if asked is not None:
+                told["approval"], tell = self._uvm.approvals.ask_named(root, asked)
+                told["question"] = asked.source
+                tells[:] = [tell]
+            return told
+
+        found = await self._shield(self._uvm.image.shared.apply(change))
+        for tell in tells:
+            tell()
+        return found
+
+    async def _server_of(self, given: GrantsAddArgs) -> McpServer:
+        """Return the server that is to be granted. Raises: BriefError, Refused: it may not be."""
+        self._refuse_terms(given)
+        if given.blind:
+            raise BriefError("each call asks before", field="args.blind", remedy="Leave --blind out.")
+        settings = self._uvm.settings
+        server = McpServer(
+            granting.check_name(given.name or given.target), given.user or settings.asker, env=tuple(given.env),
+            reads=tuple(given.reads), secret_header=given.secret_header or "",
+        )  # fmt: skip
+        if len(given.command) == 1 and "://" in given.command[0]:
+            url, _ = grants.check_look_up("api", given.command[0], GrantTerms(), str, granting.own_ports(settings))
+            return replace(server, url=url)
+        command = await asyncio.to_thread(server_commands.resolve_command, given.command)
+        return replace(server, command=command, files=await asyncio.to_thread(server_commands.digest_files, command))
+
     def _refuse_terms(self, given: GrantsAddArgs) -> None:
         """Raise BriefError for a term of a look-up in a grant of effects."""
         for name in ("hosts", "paths", "ports", "rate", "budget", "until", "guests", "book", *_API):
-            if getattr(given, name):
+            if getattr(given, name) and (given.kind, name) != ("mcp", "secret_header"):
                 remedy = "Leave it out: it is for grants to look up."
                 raise BriefError(f"--{name} is not for {given.kind}", field=f"args.{name}", remedy=remedy)
 

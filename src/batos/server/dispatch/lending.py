@@ -9,6 +9,7 @@ from typing import Any
 
 from batos.agency.callers import Callers
 from batos.agency.file_tools import FOLDER, FileTools, ToolFile
+from batos.agency.mcp import server_records
 from batos.client.pending import OnEvent
 from batos.image import roots
 from batos.image.ownership import is_guest
@@ -57,6 +58,7 @@ def reads(of: Readings, in_thread: Callable[..., Awaitable[Any]]) -> Mapping[str
     def list_tools(found: list[ToolFile], user: str | None) -> ToolList:
         with of.image.snapshot() as root:
             lent = [*_list_lent(root, user), *(line for each in found for line in _list_written(each))]
+            lent += _list_served(root, user)
         return {"tools": of.lifecycle.tools(), "written": lent}
 
     async def answer(given: ToolsArgs, *_told: object) -> ToolList:
@@ -75,6 +77,16 @@ def _list_lent(root: Root, user: str | None) -> Iterator[WrittenToolLine]:
             yield WrittenToolLine(
                 tool=each["name"], kind="program", what=each["purpose"], reads=each["reads"], by=brief["user"],
                 place=mission, error="",
+            )  # fmt: skip
+
+
+def _list_served(root: Root, user: str | None) -> Iterator[WrittenToolLine]:
+    """Yield the approved tools of the servers that were granted (to a user)."""
+    for server in map(server_records.read_server, server_records.list_servers(root, user)):
+        for each in (server_records.list_line(server, name) for name in sorted(server.pins)):
+            yield WrittenToolLine(
+                tool=each["tool"], kind="mcp", what=each["purpose"], reads=each["reads"], by=server.user,
+                place=server.target, error=each["withdrawn"],
             )  # fmt: skip
 
 
