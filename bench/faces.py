@@ -1,7 +1,7 @@
 """The HTTP door beside our own wire: checks by real clients, first frames and words, processor time, memory, the end.
 
-`openai`, `ollama` and `replayed` are the shares of the checks in tests/server/http/test_clients.py that pass, by the
-unmodified clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos
+`openai`, `ollama`, `mcp` and `replayed` are the shares of the checks in tests/server/http that pass, by the unmodified
+clients and by recorded requests; None: that client is not installed. The rest is measured at a `batos
 serve` in a process of its own, over an emulator that answers at once, by requests through HTTP and through ZeroMQ in
 turn, eight at a time, over connections that are open, as clients keep theirs: `accepted_ms` until the first frame
 (which follows the accepting commit), `first_word_over_zmq` the ratio of the times until a first word; `cpu_over_zmq`
@@ -41,6 +41,8 @@ from report import Goal, report
 ROOT: Final = Path(__file__).resolve().parents[1]
 AT_ONCE: Final = 8
 SILENT: Final = 50
+#: The checks by real clients.
+CHECKS: Final = ("tests/server/http/test_clients.py", "tests/server/http/test_mcp_endpoint.py")
 #: Seconds after an answer in which it is remembered.
 SETTLED: Final = 1.5
 QUESTION: Final = "How do tides work at pier {number}?"
@@ -251,10 +253,10 @@ def shares() -> dict[str, float | None]:
     """Return the shares of real clients' checks that pass; None where a client is not installed."""
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "told.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "tests/server/http/test_clients.py", f"--junitxml={told}"]
+        command = [sys.executable, "-m", "pytest", "-q", *CHECKS, f"--junitxml={told}"]
         subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
         cases = list(ElementTree.parse(told).getroot().iter("testcase"))  # noqa: S314 - it is pytest's own
-    kinds = {"openai": "test_openai", "ollama": "test_ollama", "replayed": "test_recorded"}
+    kinds = {"openai": "test_openai", "ollama": "test_ollama", "mcp": "test_mcp", "replayed": "test_recorded"}
     return {kind: _share([each for each in cases if each.attrib["name"].startswith(of)]) for kind, of in kinds.items()}
 
 
@@ -290,7 +292,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(argv)
     found = asyncio.run(measure(given.quick))
-    parts: dict[str, float | None] = dict.fromkeys(("openai", "ollama", "replayed")) if given.quick else shares()
+    parts: dict[str, float | None] = dict.fromkeys(("openai", "ollama", "mcp", "replayed")) if given.quick else shares()
     at_most = {
         "accepted_ms": 60, "first_word_over_zmq": 1.1, "cpu_over_zmq": 1.15, "rss_mb": 12,
         "stream_1000_tokens_cpu_ms": 60, "shutdown_s": 3,

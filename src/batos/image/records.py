@@ -72,7 +72,7 @@ class Brief(Persistent):
         self.value = value
         self.accepted_at = accepted_at
         origin = value.get("origin") or {}
-        # What a host's model asks over MCP is nobody's word, unless a person types there.
+        # A host's model wrote what comes over MCP, unless a person types there.
         self.trust = "external" if origin.get("door") == "mcp" and not origin.get("typed") else "user"
 
     def erase(self, kept: dict[str, object]) -> None:

@@ -64,7 +64,7 @@ async def sdk_client(door: OpenDoor, key: str, mode: str, **more: Any) -> AsyncI
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_sdk_asks_reads_and_lists(door: OpenDoor, guest: str, mode: str) -> None:
+def test_mcp_the_sdk_asks_reads_and_lists(door: OpenDoor, guest: str, mode: str) -> None:
     """Tools with progress, resources, templates and prompts, in both eras."""
 
     async def talk() -> None:
@@ -98,7 +98,7 @@ def test_the_sdk_asks_reads_and_lists(door: OpenDoor, guest: str, mode: str) -> 
 
 
 @pytest.mark.parametrize(("says", "goes"), [("accept", True), ("decline", False)])
-def test_a_person_says_yes_before_a_deed(door: OpenDoor, guest: str, says: Any, goes: bool) -> None:
+def test_mcp_a_person_says_yes_before_a_deed(door: OpenDoor, guest: str, says: Any, goes: bool) -> None:
     """The SDK's client asks the person at it, shows what would go, and only a yes does the deed."""
 
     async def talk() -> tuple[Any, str]:
@@ -126,7 +126,7 @@ def test_a_person_says_yes_before_a_deed(door: OpenDoor, guest: str, says: Any, 
 # -- the wire
 
 
-def test_a_modern_request_is_held_against_its_headers(door: OpenDoor) -> None:
+def test_mcp_a_modern_request_is_held_against_its_headers(door: OpenDoor) -> None:
     """A version, method or name that is another in the header is refused, and what is not spoken is named."""
     good = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}
     assert post(door, good).json()["result"]["resultType"] == "complete"
@@ -145,7 +145,7 @@ def test_a_modern_request_is_held_against_its_headers(door: OpenDoor) -> None:
     assert (found["ttlMs"], found["cacheScope"]) == (60_000, "private")
 
 
-def test_the_era_before_begins_with_a_handshake(door: OpenDoor) -> None:
+def test_mcp_the_era_before_begins_with_a_handshake(door: OpenDoor) -> None:
     """A known version is taken, another answered with ours; no session; notifications have no reply."""
     hello = {"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
     reply = post(door, hello)
@@ -165,7 +165,7 @@ def test_the_era_before_begins_with_a_handshake(door: OpenDoor) -> None:
         assert client.post("/mcp", json=hello).status_code == 401
 
 
-def test_a_yes_is_for_one_call_and_once(door: OpenDoor, guest: str) -> None:
+def test_mcp_a_yes_is_for_one_call_and_once(door: OpenDoor, guest: str) -> None:
     """The mark of a question is of no use for other arguments, for another client, or a second time."""
     mission = call(door, "ask", {"question": "What is a reef?", "effort": "reflex"}, guest)["structuredContent"][
         "mission"
@@ -184,7 +184,7 @@ def test_a_yes_is_for_one_call_and_once(door: OpenDoor, guest: str) -> None:
     assert call(door, "undo", {"mission": mission}, guest, **yes)["isError"]
 
 
-def test_a_client_that_asks_nobody_is_told_the_command(door: OpenDoor, guest: str) -> None:
+def test_mcp_a_client_that_asks_nobody_is_told_the_command(door: OpenDoor, guest: str) -> None:
     """No deed without a person: neither of the modern era without elicitation, nor of the one before."""
     legacy = {
         "jsonrpc": "2.0",
@@ -196,7 +196,7 @@ def test_a_client_that_asks_nobody_is_told_the_command(door: OpenDoor, guest: st
     assert "batos undo last" in post(door, legacy, guest).text
 
 
-def test_what_a_host_sends_is_foreign_and_what_a_person_types_is_not(door: OpenDoor, guest: str) -> None:
+def test_mcp_what_a_host_sends_is_foreign_and_what_a_person_types_is_not(door: OpenDoor, guest: str) -> None:
     """By the key: also of a system text. A guest sees its own alone."""
     person = Keyring(door.home).new("phone", "tcp://127.0.0.1:1", person=True).http_key
     for key, trust in ((guest, "external"), (person, "user")):
@@ -213,7 +213,7 @@ def test_what_a_host_sends_is_foreign_and_what_a_person_types_is_not(door: OpenD
     )
 
 
-def test_a_long_question_is_waited_for_elsewhere(door: OpenDoor, guest: str) -> None:
+def test_mcp_a_long_question_is_waited_for_elsewhere(door: OpenDoor, guest: str) -> None:
     """`ask` hands back the mission when its time is over, and `wait` goes on; bad arguments are told as results."""
     asked = call(door, "ask", {"question": "What is an atoll?", "effort": "reflex", "wait_seconds": 0}, guest)
     mission = asked["structuredContent"]["mission"]
@@ -241,7 +241,7 @@ MESSAGES = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-def test_whatever_is_sent_is_answered(door: OpenDoor, guest: str) -> None:
+def test_mcp_whatever_is_sent_is_answered(door: OpenDoor, guest: str) -> None:
     """With a reply of JSON-RPC, and none of them is a fault of ours."""
 
     @settings(max_examples=80)

@@ -294,7 +294,7 @@ class ClientMissions:
         """Return the brief of a question, and the files that come with it."""
         brief: dict[str, Any] = dict(ask.fields)
         files: list[File] = []
-        origin: dict[str, object] = {"door": ask.door, "client": client_named(ask.client)}
+        origin: dict[str, object] = {"door": ask.door, "client": name_client(ask.client)}
         if self.is_person(came_in):
             origin["typed"] = True
         if ask.model.persona is not None:
@@ -355,7 +355,7 @@ class ClientMissions:
         return file.ref.model_dump()
 
 
-def client_named(agent: str) -> str:
+def name_client(agent: str) -> str:
     """Return the name of a client as a brief takes it: one line of visible letters."""
     shown = "".join(each for each in agent if each.isprintable()).strip()
     return shown[:_CLIENT] or "unknown"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from batos.client.pending import OnEvent, nobody
 from batos.concurrency.threads import on_this_loop
 from batos.server.dispatch.guests import limit_guest
-from batos.server.http.client_missions import ClientMissions, client_named, stopping
+from batos.server.http.client_missions import ClientMissions, name_client, stopping
 from batos.server.http.http_errors import WrongMedia
 from batos.server.http.http_exchange import SSE, BodyMemory, Exchange, encode
 from batos.server.mcp.mcp_messages import (
@@ -94,7 +94,7 @@ class McpEndpoint:
             return await self._asking.dispatcher.handle(verb, limited, on_this_loop(on_event), nobody)
 
         name = client_of(request) or exchange.headers.get("user-agent", "")
-        return McpClient(call, came_in, client_named(name), is_person=self._asking.is_person(came_in))
+        return McpClient(call, came_in, name_client(name), is_person=self._asking.is_person(came_in))
 
     async def _frames(self, request: McpRequest, client: McpClient) -> AsyncIterator[bytes]:
         """Yield progress, a sign of life in silence, and the reply at the end; who leaves ends the waiting alone."""

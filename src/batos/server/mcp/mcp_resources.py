@@ -50,12 +50,12 @@ async def resources(client: McpClient) -> list[Message]:
     ]
     missions = await client.call("missions", {"limit": _LISTED}, nobody)
     memories = await client.call("memories", {"limit": _LISTED}, nobody)
-    found += [_named("missions", each["id"], each["text"]) for each in missions["missions"]]
-    found += [_named("documents", each["document"], each["title"]) for each in memories["memories"]]
+    found += [_describe("missions", each["id"], each["text"]) for each in missions["missions"]]
+    found += [_describe("documents", each["document"], each["title"]) for each in memories["memories"]]
     return found
 
 
-def _named(kind: str, name: str, title: str) -> Message:
+def _describe(kind: str, name: str, title: str) -> Message:
     media = _TEXT if kind == "documents" else _JSON
     return {"uri": f"{_PREFIX}{kind}/{name}", "name": name, "title": " ".join(title.split())[:120], "mimeType": media}
 

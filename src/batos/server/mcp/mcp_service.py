@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import json
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from batos.protocol.errors import BatosError
 from batos.server.mcp import mcp_resources
-from batos.server.mcp.confirmations import Confirmations
 from batos.server.mcp.mcp_messages import (
     INTERNAL,
     INVALID_PARAMS,
@@ -37,6 +40,9 @@ _SHOWN: Final = 8_000
 _LEGACY_ONLY, _MODERN_ONLY = frozenset({"initialize", "ping", "logging/setLevel"}), frozenset({"server/discover"})
 #: The name of the one question in a result that asks a person.
 _CONFIRM: Final = "confirm"
+
+#: Seconds that a question stands.
+_STANDS: Final = 600.0
 
 
 class McpService:
@@ -101,7 +107,7 @@ class McpService:
         return {}
 
     async def _list_tools(self, _request: McpRequest, _client: McpClient) -> Message:
-        return {"tools": [each.listed() for each in TOOLS.values()]}
+        return {"tools": [each.as_document() for each in TOOLS.values()]}
 
     async def _list_resources(self, _request: McpRequest, client: McpClient) -> Message:
         return {"resources": await mcp_resources.resources(client)}
@@ -130,7 +136,7 @@ class McpService:
             if unknown := args.keys() - tool.schema["properties"].keys():
                 return _failure(f"{name} takes no {', '.join(sorted(map(repr, unknown)))[:200]}.")
             if tool.rehearse is not None:
-                asked = await self._confirm(request, client, tool, await tool.rehearse(client, args, _unheard))
+                asked = await self._confirm(request, client, tool, await tool.rehearse(client, args, _ignore))
                 if asked is not None:
                     return asked
             found = await tool.run(client, args, _Progress(request, client).tell)
@@ -200,8 +206,8 @@ async def _quietly(told: Awaitable[None]) -> None:
         return
 
 
-def _unheard(_line: str) -> None:
-    """Hear of progress, and tell nobody."""
+def _ignore(_line: str) -> None:
+    """Take progress that nobody hears of."""
 
 
 def _has_forms(able: object) -> bool:
@@ -222,3 +228,41 @@ def _text(words: str) -> list[Message]:
 
 def _failure(words: str) -> Message:
     return {"content": _text(words), "isError": True}
+
+
+# -- marks
+
+
+class Confirmations:
+    """Makes and takes back the marks of questions to a person; those of another process are not known.
+
+    A mark names nothing: a moment, a number of use once, and a digest of both with the client, the tool, its arguments
+    and what the person was shown, so that a yes is for just that.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._secret = clock, secrets.token_bytes(32)
+        #: The numbers that were used, with the moments until which their marks would stand.
+        self._used: dict[str, float] = {}
+
+    def ask(self, client: str, *meant: object) -> str:
+        """Return the mark of a question that is asked now; `meant` is all that a yes is to be for."""
+        number, until = secrets.token_hex(8), f"{self._clock() + _STANDS:.0f}"
+        return f"{until}.{number}.{self._sign(until, number, client, meant)}"
+
+    def take(self, mark: object, client: str, *meant: object) -> bool:
+        """Test if a mark is that of this very question, in time and for the first time."""
+        until, _, rest = mark.partition(".") if isinstance(mark, str) else ("", "", "")
+        number, _, given = rest.partition(".")
+        signed, now = self._sign(until, number, client, meant), self._clock()
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), signed.encode()) or now > float(until):
+            return False
+        self._used = {each: end for each, end in self._used.items() if end >= now}
+        if number in self._used:
+            return False
+        self._used[number] = float(until)
+        return True
+
+    def _sign(self, until: str, number: str, client: str, meant: tuple[object, ...]) -> str:
+        text = json.dumps([until, number, client, meant], sort_keys=True)
+        return hmac.new(self._secret, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

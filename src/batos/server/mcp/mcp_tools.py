@@ -43,7 +43,7 @@ _ANSWER: Final[Message] = {
 class McpTool:
     """A tool: how a host lists it, what it does, and the words of its reply.
 
-    One with a rehearsal is a deed: a person is shown what came of that, and has to say yes.
+    A tool with a rehearsal is a deed: a person is shown what came of that, and has to say yes.
     """
 
     name: str
@@ -56,7 +56,7 @@ class McpTool:
     output: Message | None = None
     rehearse: Run | None = None
 
-    def listed(self) -> Message:
+    def as_document(self) -> Message:
         """Return it as `tools/list` has it."""
         hints = {"readOnlyHint": self.reads, "destructiveHint": self.destroys, "openWorldHint": False}
         shown: Message = {

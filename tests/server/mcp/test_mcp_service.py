@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batos.server.mcp.confirmations import Confirmations
+from batos.server.mcp.mcp_service import Confirmations
 
 MEANT = st.lists(st.text(max_size=4) | st.integers() | st.dictionaries(st.text(max_size=3), st.integers()), max_size=3)
 
