@@ -29,7 +29,7 @@ hypothesis.settings.register_profile("fuzz", _NO_PACE, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("BATOS_HYPOTHESIS", "ci"))
 
 #: What a person tells the tests themselves.
-KEPT = frozenset({"BATOS_CORPUS", "BATOS_LIVE_OLLAMA", "BATOS_LIVE_MODEL", "BATOS_HYPOTHESIS"})
+KEPT = frozenset({"BATOS_CORPUS", "BATOS_MCP_SUITE", "BATOS_LIVE_OLLAMA", "BATOS_LIVE_MODEL", "BATOS_HYPOTHESIS"})
 
 _watched: list[WatchedLoop] = []
 #: Numbers for the homes of tests that have no folder of their own.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import os
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -121,6 +123,21 @@ def test_mcp_a_person_says_yes_before_a_deed(door: OpenDoor, guest: str, says: A
     undone, mission = asyncio.run(talk())
     assert undone.is_error is not goes
     assert (door.mission(mission)["status"] == "undone") is goes
+
+
+SCENARIOS = ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection")
+
+
+@pytest.mark.skipif("BATOS_MCP_SUITE" not in os.environ, reason="BATOS_MCP_SUITE=1 fetches MCP's own suite by npx")
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_conformance_by_the_suite_of_the_protocol(door: OpenDoor, guest: str, scenario: str) -> None:
+    """The scenarios of the official suite that need no fixtures of its own."""
+    suite = ["npx", "-y", "-p", "node@22", "-p", "@modelcontextprotocol/conformance@0.1.16", "conformance", "server"]
+    address = f"{door.url}/key/{guest}/mcp"
+    told = subprocess.run(
+        [*suite, "--url", address, "--scenario", scenario], capture_output=True, text=True, check=False
+    )
+    assert "0 failed" in told.stdout, told.stdout + told.stderr
 
 
 # -- the wire
