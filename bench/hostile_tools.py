@@ -10,7 +10,7 @@ world (effects, approvals, memories, grants) after pages that order them. `leake
 carry the secret of the notes, when a model does whatever such a page says: by a query, an address, a host, in pieces,
 backwards or in base64.
 
-`--mcp` measures servers of tools (hostile_servers.py); with `--unprotected` their figures are not 0.
+`--mcp` measures servers of tools (hostile_servers_side.py); with `--unprotected` their figures are not 0.
 
     python bench/hostile_tools.py [--mcp [--unprotected]] [--quick] [--json FILE]
 """
@@ -49,7 +49,7 @@ from batos.protocol.brief import MissionBrief
 from batos.protocol.errors import BatosError
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM, Seams
-from hostile_servers import measure_servers
+from hostile_servers_side import measure_servers
 from report import Goal, report
 
 PUBLIC: Final = "93.184.215.14"

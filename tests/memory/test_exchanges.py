@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batos.image.records import Brief
-from batos.memory.exchanges import IndexedDocument, documents_of, is_carried, is_memorable, pack, unpack
+from batos.memory.exchanges import (
+    IndexedDocument,
+    documents_of,
+    is_carried,
+    is_from_memories,
+    is_memorable,
+    pack,
+    unpack,
+)
 from batos.memory.records.memory_records import NewDocument
 from batos.protocol.brief import MissionBrief
 
@@ -69,7 +77,8 @@ def test_an_answer_from_memories_alone_is_no_evidence_beside_them(memories: tupl
     recalled = [{"document": each, **({"memory": f"d-{each}"} if each in memories else {})} for each in (1, 2)]
     cited = [{"document": each} for each in (1, 2)]
     found = {"sentences": [{"state": "carried"}], "gate": {"ok": True}, "recalled": recalled, "citations": cited}
-    assert is_carried(found) == is_evidence
+    assert is_carried(found)
+    assert is_from_memories(found) is not is_evidence
 
 
 def test_what_says_nothing_makes_no_document() -> None:

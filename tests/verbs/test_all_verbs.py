@@ -60,7 +60,8 @@ IMPORT = re.compile(r"^from batos\.verbs\.\w+ import (\([^)]*\)|[^\n]+)", re.MUL
 #: The verbs that a file of the command line names, since their command does more than ask once.
 BY_HAND = frozenset(
     """
-    approve curate erase forget genesis heartbeat heartbeat_pause heartbeat_resume memories memories_edit
+    approve curate erase forget genesis grants_add grants_show heartbeat heartbeat_pause heartbeat_resume
+    memories memories_edit
     method_redefine method_show missions rate recall redo replay resume show status turns undo wait why
     """.split()
 )

@@ -161,20 +161,22 @@ def documents_of(mission: str, brief: Brief, slots: Mapping[str, Any], now: date
     if isinstance(answer, str) and answer and not is_note:
         yield document(
             "mission", mission, asked.text, answer, slots["lineage_trust"],
-            persona=slots["route"]["personas"][0], is_evidence=is_carried(slots["provenance"]),
+            persona=slots["route"]["personas"][0],
+            is_evidence=is_carried(slots["provenance"]) and not is_from_memories(slots["provenance"]),
         )  # fmt: skip
 
 
 def is_carried(provenance: Mapping[str, Any]) -> bool:
-    """Test if documents carry all that an answer says, one of which is not remembered, and its gate let it pass.
-
-    An answer from memories alone says nothing that these do not say better, and may say it wrongly.
-    """
+    """Test if documents carry all that an answer says, and its gate let it pass."""
     states = {each["state"] for each in provenance.get("sentences", ())}
+    return _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
+
+
+def is_from_memories(provenance: Mapping[str, Any]) -> bool:
+    """Test if all that an answer cites is remembered: it says nothing that the memories do not say better."""
     known = {each["document"] for each in provenance.get("recalled", ()) if "memory" in each}
     cited = {each["document"] for each in provenance.get("citations", ())}
-    is_new = not cited or bool(cited - known)
-    return is_new and _CARRIED in states and states <= {_CARRIED, _UNCHECKED} and provenance["gate"]["ok"]
+    return bool(cited) and cited <= known
 
 
 def scope_of(brief: MissionBrief) -> str:

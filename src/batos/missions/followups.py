@@ -24,7 +24,7 @@ from batos.image.roots import Root
 from batos.image.writer import Applier
 from batos.memory import regions
 from batos.memory.document_store import Change, DocumentStore
-from batos.memory.exchanges import MEMORABLE, documents_of, is_memorable, statements_of
+from batos.memory.exchanges import MEMORABLE, documents_of, is_carried, is_memorable, statements_of
 from batos.memory.records import memories_set_aside, memory_places, memory_records, memory_standings, memory_wordings
 from batos.memory.records.memory_records import NewDocument
 from batos.memory.segmentation import line_of
@@ -273,7 +273,7 @@ class MissionMemory:
         memories_set_aside.retract_later(root, mission)
 
     def _join_equal_questions(self, root: Root, documents: Iterable[NewDocument]) -> None:
-        """Keep one answer to a question that was asked again: the newest, unless an older one alone is evidence."""
+        """Keep one answer to a question that was asked again: the newest, unless documents carry an older one alone."""
         for document in documents:
             if document.kind != "mission" or document.name not in root[roots.DOCUMENTS]:
                 continue
@@ -284,7 +284,8 @@ class MissionMemory:
                 slots = own_slots(root[roots.DOCUMENTS][former])
                 if memory_standings.is_pinned(root, former) or slots["standing"] != "current":
                     continue
-                stays = slots.get("is_evidence", True) and not document.is_evidence
+                provenance = own_slots(roots.mission_record(root, document.mission).thought)["provenance"]
+                stays = slots.get("is_evidence", True) and not is_carried(provenance)
                 kept, gone = (former, document.name) if stays else (document.name, former)
                 self._store.forget_exactly(root, [gone])
             memory_records.add_places(root, [(kept, asked)])

@@ -19,7 +19,7 @@ from batos.protocol.errors import BatosError, BriefError, Refused
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
 
-HOSTILE = Path(__file__).parents[3] / "bench" / "hostile_server.py"
+HOSTILE = Path(__file__).parents[3] / "bench" / "hostile_server_side.py"
 TIDE = "High tide at Maro: 14:32."
 ASKED = "When is the tide in Maro?"
 
@@ -161,19 +161,19 @@ async def test_a_call_that_may_change_something_asks_with_its_exact_arguments(tm
         assert [each["state"] for each in await one.effects()] == ["released"]
 
 
-async def test_words_that_are_not_the_persons_do_not_leave(tmp_path: Path) -> None:
-    """What a model fills in is refused, with the line by which a person may send it; a person's message is sent."""
+async def test_words_that_are_not_the_persons_leave_by_a_yes_alone(tmp_path: Path) -> None:
+    """A person is asked what a model fills in, for just that call; a person's own message is sent."""
     async with mind(tmp_path) as one:
         await one.grant("modern")
-        ((tool, failure),) = tools_of(await one.ask('When is the tide, my "Maro"?'))
-        assert (tool, "that are not of your question: keeper" in failure) == ("tides.tide", True)
-        assert "batos send tides call_" in failure
+        waiting = await one.ask('When is the tide, my "Maro"?')
+        asked = await one.door("approvals", approval=waiting["reason"]["approval"])
+        assert (waiting["status"], "keeper" in asked["source"]) == ("waiting", True)
         assert (await one.door("grants_queries"))["queries"] == []
         sent = await one.send("tide", {"harbour": "marmalade"})
         assert "High tide at marmalade: 14:32." in json.dumps(sent)
-        assert [each["what"] for each in (await one.door("grants_queries"))["queries"]] == [
-            'tide {"harbour": "marmalade"}'
-        ]
+        await one.door("approve", approvals=[asked["id"]], user="tester")
+        assert tools_of(await one.uvm.missions.run(waiting["id"])) == [("tides.tide", "")]
+        assert len((await one.door("grants_queries"))["queries"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from batos.agency.mcp.connection import McpTimes
 from batos.agency.mcp.server_records import McpServer
 from batos.agency.mcp.servers import ServerOpener
 from batos.protocol.errors import LookUpFailed
-from leftovers import list_left, none_left
+from leftovers_side import list_left, none_left
 
 HERE = Path(__file__).parent
-HOSTILE = str(HERE.parents[2] / "bench" / "hostile_server.py")
+HOSTILE = str(HERE.parents[2] / "bench" / "hostile_server_side.py")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux alone")
 
 

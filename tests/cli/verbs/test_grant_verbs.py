@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from batos.cli.entry import batos
 
-SERVER = str(Path(__file__).parents[3] / "bench" / "hostile_server.py")
+SERVER = str(Path(__file__).parents[3] / "bench" / "hostile_server_side.py")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A server of tools that behaves as its first word says, over stdio: by hand, in the older era or the newer one.
 
-`hostile_server.py WAY [FILE]`; FILE holds words that change what it lists, and is where it leaves what it was told.
+`hostile_server_side.py WAY [FILE]`; FILE has words that change what it lists, and is where it leaves what it was told.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ from batos.server.dispatch.dispatcher import Dispatcher
 from batos.server.dispatch.uploads import Uploads
 from batos.testing import ScriptedBridge, scripted_uvm
 from batos.uvm import UVM
-from leftovers import list_left
+from leftovers_side import list_left
 
-SERVER: Final = Path(__file__).parent / "hostile_server.py"
+SERVER: Final = Path(__file__).parent / "hostile_server_side.py"
 #: The deadline of a call here, and the time over that at which it counts as hung.
 CALL, GRACE = 1.0, 8.0
 QUESTION: Final = "When is the tide in Maro?"
