@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.minds.duets import Voices
 from tests.minds.scripted import Script
+from tests.minds.tool_boxes import PAGES, FolderTools
 
 from batos.events import Events
 from batos.testing import ScriptedBridge, scripted_uvm
@@ -49,3 +50,13 @@ async def duet(tmp_path: Path) -> AsyncIterator[tuple[Mind, Voices]]:
     told = Events(lambda name, keys: events.append((name, dict(keys))), log=False)
     async with scripted_uvm(tmp_path / "home", bridge, events=told, second_voice_margin=1.0) as uvm:
         yield Mind(uvm, bridge, voices.script, events), voices
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> FolderTools:
+    """A folder with pages."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for name, text in PAGES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return FolderTools(folder)

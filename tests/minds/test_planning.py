@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.agency.acting import Acting, acting
 from tests.minds.scripted import Script
-from tests.minds.tool_boxes import PAGES, FolderTools
+from tests.minds.tool_boxes import FolderTools
 
 from batos.inference.ollama.bridge import ChatRequest
 from batos.protocol.errors import BatosError, BriefError, Refused
@@ -21,16 +21,6 @@ from batos.uvm import Seams
 BUILT = "Look up who built the tower of Skagen."
 ANSWER = "Jens Holm built the tower of Skagen in 1887."
 SUB = ("Who built the tower of Skagen?", "When does the ferry to Laeso leave?", "How many steps has the tower?")
-
-
-@pytest.fixture
-def pages(tmp_path: Path) -> FolderTools:
-    """A folder with pages."""
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    for name, text in PAGES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return FolderTools(folder)
 
 
 @asynccontextmanager

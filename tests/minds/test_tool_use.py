@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.minds.scripted import LAMP, Script
-from tests.minds.tool_boxes import AT, PAGES, SITE, FolderTools
+from tests.minds.tool_boxes import AT, SITE, FolderTools
 
 from batos.agency.records import look_up_records
 from batos.agency.records.look_up_records import GrantTerms
@@ -51,16 +51,6 @@ async def mind_with(tmp_path: Path, giver: Giver, bridge: ScriptedBridge) -> Asy
     seams = Seams(tools=(lambda context: giver.toolbox,))
     async with scripted_uvm(tmp_path / "home", bridge, events=events, seams=seams) as uvm:
         yield uvm
-
-
-@pytest.fixture
-def pages(tmp_path: Path) -> FolderTools:
-    """A folder with pages."""
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    for name, text in PAGES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return FolderTools(folder)
 
 
 BUILT = "Look up who built the tower of Skagen."

@@ -173,12 +173,6 @@ class Keyring:
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # no key, or revoked just now: nobody comes in by it
 
-    def is_person(self, came_in: str) -> bool:
-        """Test if a person types what a client sends; `came_in` names it as `identity` does."""
-        kind, _, rest = came_in.partition(" ")
-        name = rest.rpartition(" ")[0]
-        return kind == "key" and any(each.person for each in self._read() if each.name == name)
-
     def new(self, name: str, endpoint: str, *, person: bool = False) -> KeyFile:
         """Make a client's key; its secret half is only in what is given back. UsageError: a name that cannot be."""
         if not _NAME.fullmatch(name) or name == OWN:
@@ -214,6 +208,10 @@ class Keyring:
         keys = [*((key.name, key.public) for key in self.clients()), (OWN, self.own().public)]
         named = (identity(f"key {name}", public.encode()) for name, public in keys)
         return frozenset({identity("token", self.token().encode()), *named})
+
+    def persons(self) -> frozenset[str]:
+        """Return the clients at which a person types, by the names that `identity` gives their keys."""
+        return frozenset(identity(f"key {key.name}", key.public.encode()) for key in self._read() if key.person)
 
     def owner(self, public: bytes) -> str | None:
         """Find the client of a public key (32 bytes); None: it is nobody's."""

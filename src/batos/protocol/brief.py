@@ -36,6 +36,9 @@ DEFAULT_SCOPE, NO_MEMORY = "default", "none"
 #: Longest file name, in characters.
 NAME_LIMIT = 255
 
+#: The longest name of a client, in characters.
+_CLIENT: Final = 128
+
 #: The doors of clients that were made for other servers, and write more than their person typed.
 FOREIGN_DOORS: Final = frozenset({"openai", "ollama", "chore", "mcp"})
 
@@ -106,11 +109,17 @@ class Origin(_BriefPart):
     """Through which door it came, and by whose hand."""
 
     door: _Line = Field(default="api", max_length=64)
-    client: _Line = Field(default="batos", max_length=128)
+    client: _Line = Field(default="batos", max_length=_CLIENT)
     #: Of a client that sends its whole history again: the chain of digests of what it says came before the question.
     history: str | None = Field(default=None, pattern=r"^([0-9a-f]{64})?\z", exclude_if=lambda chain: chain is None)
     #: A person types what comes by this client's key.
     typed: bool = Field(default=False, exclude_if=lambda typed: not typed)
+
+
+def client_name(given: object) -> str:
+    """Return what a client calls itself as an origin takes it: one line of visible letters."""
+    shown = "".join(each for each in given if each.isprintable()).strip() if isinstance(given, str) else ""
+    return shown[:_CLIENT].strip() or "unknown"
 
 
 class MissionBrief(_BriefPart):

@@ -15,6 +15,7 @@ from batos.cli.doors.choosing import open_door
 from batos.cli.doors.door import Door, Opened
 from batos.cli.verb_options import VerbCall, run, with_server
 from batos.client.pending import OnEvent
+from batos.protocol.brief import client_name
 from batos.protocol.errors import ProtocolError
 from batos.protocol.wire_messages import encode, parse
 from batos.server.mcp.mcp_messages import (
@@ -22,8 +23,8 @@ from batos.server.mcp.mcp_messages import (
     PARSE_ERROR,
     McpClient,
     McpError,
+    McpRequest,
     Message,
-    client_name,
     client_of,
     read_request,
 )
@@ -32,6 +33,8 @@ from batos.version import __version__
 
 #: Bytes of a message, and messages that are under way at once.
 _MOST, _AT_ONCE = 2**20, 64
+#: Seconds that requests have when the input has ended: a host waits no longer, and a pipe of commands ends at once.
+_ENDING: Final = 1.0
 #: Seconds that a person has to answer a question.
 _PATIENCE: Final = 600.0
 
@@ -63,7 +66,8 @@ class StdioServer:
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._under_way: dict[object, asyncio.Task[None]] = {}
         self._asked: dict[str, asyncio.Future[Message]] = {}
-        self._name, self._can_ask = "", False
+        self._can_ask = False
+        self._name: object = None
 
     async def serve(self, stdin: BinaryIO) -> None:
         """Serve until the input ends."""
@@ -73,6 +77,8 @@ class StdioServer:
         try:
             while (line := await lines.get()) is not None:
                 await self._take(line)
+            if self._under_way:
+                await asyncio.wait(self._under_way.values(), timeout=_ENDING)
         finally:
             for each in tuple(self._under_way.values()):
                 each.cancel()
@@ -94,45 +100,40 @@ class StdioServer:
             return
         if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
             params = message.get("params")
-            begun = self._under_way.get(_hashable(params.get("requestId"))) if isinstance(params, dict) else None
-            if begun is not None:
-                begun.cancel()
+            number = params.get("requestId") if isinstance(params, dict) else None
+            if isinstance(number, str | int) and number in self._under_way:
+                self._under_way[number].cancel()
             return
         await self._begin(message)
 
     async def _begin(self, message: object) -> None:
+        """Begin to answer a request; a message that is none is told at once."""
         number = message.get("id") if isinstance(message, dict) else None
-        if _hashable(number) in self._under_way:
-            await self._tell(McpError(INVALID_REQUEST, "a request with this id is under way").reply(number))
+        try:
+            request = read_request(message)
+            if request is None:
+                return
+            if request.number in self._under_way:
+                raise McpError(INVALID_REQUEST, "a request with this id is under way")
+        except McpError as error:
+            await self._tell(error.reply(number))
             return
+        if request.method == "initialize":
+            able = request.params.get("capabilities")
+            self._can_ask, self._name = isinstance(able, dict) and "elicitation" in able, client_of(request)
         await self._places.acquire()
-        task = asyncio.get_running_loop().create_task(self._answer(message))
-        self._under_way[_hashable(number)] = task
-        task.add_done_callback(lambda _task: self._end(_hashable(number)))
+        task = asyncio.get_running_loop().create_task(self._answer(request))
+        self._under_way[request.number] = task
+        task.add_done_callback(lambda _task: self._end(request.number))
 
     def _end(self, number: object) -> None:
         del self._under_way[number]
         self._places.release()
 
-    async def _answer(self, message: object) -> None:
-        reply = await self._service.answer(message, self._client(message))
-        if reply is not None:
-            await self._tell(reply)
-
-    def _client(self, message: object) -> McpClient:
-        """Return the client of a message: as its handshake has introduced it, or the message itself."""
-        name = ""
-        with suppress(McpError):
-            request = read_request(message)
-            if request is not None and request.method == "initialize":
-                able = request.params.get("capabilities")
-                self._can_ask = isinstance(able, dict) and "elicitation" in able
-                self._name = client_name(request.params.get("clientInfo"))
-            name = "" if request is None else client_of(request)
-        elicits = self._ask_person if self._can_ask else None
-        return McpClient(
-            self._call, "stdio", name or self._name or "unknown", self._is_person, tell=self._tell, elicits=elicits
-        )
+    async def _answer(self, request: McpRequest) -> None:
+        name, elicits = client_name(client_of(request) or self._name), self._ask_person if self._can_ask else None
+        client = McpClient(self._call, "stdio", name, self._is_person, tell=self._tell, elicits=elicits)
+        await self._tell(await self._service.reply(request, client))
 
     async def _call(self, verb: str, args: Mapping[str, object], on_event: OnEvent) -> dict[str, Any]:
         found = await self._door.call(verb, args, on_event)
@@ -163,10 +164,6 @@ class StdioServer:
         with suppress(BrokenPipeError):  # a host that has left: the input ends too
             self._stdout.write(line)
             self._stdout.flush()
-
-
-def _hashable(number: object) -> object:
-    return number if isinstance(number, str | int) else repr(number)[:80]
 
 
 def _read(stdin: BinaryIO, lines: asyncio.Queue[bytes | None], loop: asyncio.AbstractEventLoop) -> None:

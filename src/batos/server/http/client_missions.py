@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from batos.client.keys import Keyring
 from batos.concurrency.threads import on_this_loop
 from batos.door_settings import DoorSettings
 from batos.image.ownership import CHORE
-from batos.protocol.brief import NO_MEMORY, File, as_file
+from batos.protocol.brief import NO_MEMORY, File, as_file, client_name
 from batos.protocol.errors import BatosError, NoServer, Refused
 from batos.protocol.mission_documents import MissionDocument
 from batos.protocol.wire_messages import PIECE_BYTES, mission_error
@@ -28,7 +27,6 @@ from batos.server.http.sent_messages import SentMessage, SentMessages, as_text, 
 
 #: Characters of a client's system text that a brief takes; a longer one is a file.
 _SYSTEM: Final = 4_000
-_CLIENT: Final = 128
 Door: TypeAlias = Literal["openai", "ollama"]
 
 
@@ -189,10 +187,15 @@ class ClientMissions:
     """Turns what a face has read into missions, by the dispatcher that all doors share."""
 
     def __init__(
-        self, dispatcher: Dispatcher, settings: DoorSettings, histories: Histories, beat: float, keyring: Keyring
+        self,
+        dispatcher: Dispatcher,
+        settings: DoorSettings,
+        histories: Histories,
+        beat: float,
+        is_person: Callable[[str], bool],
     ) -> None:
         self.dispatcher, self.settings, self._beat = dispatcher, settings, beat
-        self.is_person = keyring.is_person
+        self.is_person = is_person
         self._histories, self._lines = histories, LineNumbers(dispatcher.uvm.image)
         self._open: set[Following] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -294,7 +297,7 @@ class ClientMissions:
         """Return the brief of a question, and the files that come with it."""
         brief: dict[str, Any] = dict(ask.fields)
         files: list[File] = []
-        origin: dict[str, object] = {"door": ask.door, "client": name_client(ask.client)}
+        origin: dict[str, object] = {"door": ask.door, "client": client_name(ask.client)}
         if self.is_person(came_in):
             origin["typed"] = True
         if ask.model.persona is not None:
@@ -353,12 +356,6 @@ class ClientMissions:
             data = base64.b64encode(file.data[start : start + PIECE_BYTES]).decode()
             await self.call("attach", {"sha256": file.ref.sha256, "offset": start, "data": data}, came_in)
         return file.ref.model_dump()
-
-
-def name_client(agent: str) -> str:
-    """Return the name of a client as a brief takes it: one line of visible letters."""
-    shown = "".join(each for each in agent if each.isprintable()).strip()
-    return shown[:_CLIENT] or "unknown"
 
 
 def _file(name: str, text: str) -> File:

@@ -70,6 +70,7 @@ class Guard:
         #: The clients by the digests of the keys that they showed, and all that are known, as long as no key changes.
         self._shown: dict[bytes, str] = {}
         self._admitted: frozenset[str] = frozenset()
+        self._persons: frozenset[str] = frozenset()
         self._wrong: dict[str, deque[float]] = {}
 
     async def admit(self, knock: Knock) -> Admission:
@@ -141,11 +142,17 @@ class Guard:
         self._refresh()
         return came_in in self._admitted
 
+    def is_person(self, came_in: str) -> bool:
+        """Test if a person types what a client sends, by its key."""
+        self._refresh()
+        return came_in in self._persons
+
     def _refresh(self) -> None:
         """Read the keys again if one may have changed."""
         stamp = self._keyring.stamp()
         if stamp != self._stamp:
             self._stamp, self._shown, self._admitted = stamp, {}, self._keyring.identities()
+            self._persons = self._keyring.persons()
 
     def _find(self, key: str) -> str | None:
         if self._keyring.is_token(key.encode("utf-8", "surrogateescape")):

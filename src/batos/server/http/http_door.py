@@ -51,7 +51,8 @@ class HttpDoor:
     ) -> None:
         self._dispatcher, self._settings, self._limits = dispatcher, settings, limits or DoorLimits()
         self._guard = Guard(keyring, _list(settings.http_hosts), _list(settings.http_origins))
-        self.asking = ClientMissions(dispatcher, settings, Histories(dispatcher.uvm.image), self._limits.beat, keyring)
+        histories, beat = Histories(dispatcher.uvm.image), self._limits.beat
+        self.asking = ClientMissions(dispatcher, settings, histories, beat, self._guard.is_person)
         self._room = BodyMemory(self._limits)
         self._listener = Listener(self._serve, self._limits, self._guard.admits)
         self._under_way: Counter[str] = Counter()

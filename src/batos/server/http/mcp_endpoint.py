@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from batos.client.pending import OnEvent, nobody
 from batos.concurrency.threads import on_this_loop
+from batos.protocol.brief import client_name
 from batos.server.dispatch.guests import limit_guest
-from batos.server.http.client_missions import ClientMissions, name_client, stopping
+from batos.server.http.client_missions import ClientMissions, stopping
 from batos.server.http.http_errors import WrongMedia
 from batos.server.http.http_exchange import SSE, BodyMemory, Exchange, encode
 from batos.server.mcp.mcp_messages import (
@@ -64,14 +65,12 @@ class McpEndpoint:
         if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise WrongMedia("a message of MCP is application/json", field="content-type", remedy="Name that type.")
         message = await exchange.read_object(room)
-        number = message.get("id")
         try:
             request = read_request(message)
             if request is not None and request.is_modern:
                 _check_headers(request, exchange.headers)
         except McpError as error:
-            known = number if isinstance(number, str | int) and not isinstance(number, bool) else None
-            await self._whole(exchange, error.reply(known))
+            await self._whole(exchange, error.reply(message.get("id")))
             return
         if request is None:
             await exchange.reply(202, "application/json", b"")
@@ -94,7 +93,7 @@ class McpEndpoint:
             return await self._asking.dispatcher.handle(verb, limited, on_this_loop(on_event), nobody)
 
         name = client_of(request) or exchange.headers.get("user-agent", "")
-        return McpClient(call, came_in, name_client(name), is_person=self._asking.is_person(came_in))
+        return McpClient(call, came_in, client_name(name), is_person=self._asking.is_person(came_in))
 
     async def _frames(self, request: McpRequest, client: McpClient) -> AsyncIterator[bytes]:
         """Yield progress, a sign of life in silence, and the reply at the end; who leaves ends the waiting alone."""

@@ -30,9 +30,10 @@ class McpError(Exception):
         self.code, self.data = code, data
 
     def reply(self, number: object) -> Message:
-        """Return the reply to the request of this number."""
+        """Return the reply to the request of this number; to none, where that is no number of a request."""
+        known = number if isinstance(number, str | int) and not isinstance(number, bool) else None
         error: Message = {"code": self.code, "message": str(self)}
-        return {"jsonrpc": "2.0", "id": number, "error": error | ({} if self.data is None else {"data": self.data})}
+        return {"jsonrpc": "2.0", "id": known, "error": error | ({} if self.data is None else {"data": self.data})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,8 @@ def check_version(version: object) -> None:
         raise McpError(UNKNOWN_VERSION, "unsupported protocol version", told)
 
 
-def client_name(info: object) -> str:
-    """Return what a client calls itself, as the origin of a mission takes it; "" if it does not."""
-    name = info.get("name") if isinstance(info, dict) else None
-    return "".join(each for each in name if each.isprintable())[:128].strip() if isinstance(name, str) else ""
-
-
-def client_of(request: McpRequest) -> str:
-    """Return the name of the client in a request's own envelope, or its handshake; "" if there is none."""
+def client_of(request: McpRequest) -> object:
+    """Return what a client calls itself in a request's own envelope, or in its handshake; None if it does not."""
     meta = request.params.get("_meta")
-    return client_name(meta.get(f"{_META}clientInfo")) if isinstance(meta, dict) else ""
+    info = meta.get(f"{_META}clientInfo") if isinstance(meta, dict) else request.params.get("clientInfo")
+    return info.get("name") if isinstance(info, dict) else None

@@ -23,7 +23,6 @@ from batos.server.mcp.mcp_messages import (
     McpError,
     McpRequest,
     Message,
-    read_request,
 )
 from batos.server.mcp.mcp_tools import TOOLS, McpTool, shown_answer
 
@@ -57,15 +56,6 @@ class McpService:
             "resources/list": self._list_resources, "resources/templates/list": self._list_templates,
             "resources/read": self._read, "prompts/list": self._list_prompts, "prompts/get": self._prompt,
         }  # fmt: skip
-
-    async def answer(self, message: object, client: McpClient) -> Message | None:
-        """Return the reply to a message; None: it was a notification, which has none."""
-        number = message.get("id") if isinstance(message, dict) else None
-        try:
-            request = read_request(message)
-            return None if request is None else await self.reply(request, client)
-        except McpError as error:
-            return error.reply(number if isinstance(number, str | int) else None)
 
     async def reply(self, request: McpRequest, client: McpClient) -> Message:
         """Return the reply to a request, also where it is an error."""
@@ -187,7 +177,7 @@ class _Progress:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def tell(self, line: str) -> None:
-        """Tell how the call goes on, in a line."""
+        """Send a line on how the call goes on."""
         if self._mark is None or self._client.tell is None:
             return
         self._count += 1
@@ -199,7 +189,7 @@ class _Progress:
 
 
 async def _quietly(told: Awaitable[None]) -> None:
-    """Tell a client that may have left: then nobody hears it."""
+    """Wait for what is sent to a client, which may have left."""
     try:
         await told
     except (OSError, RuntimeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from batos.client.pending import nobody
+from batos.client.pending import nobody, send_files
+from batos.protocol.brief import AttachmentRef, File
 from batos.protocol.errors import Refused, TimedOut
-from batos.protocol.wire_messages import PIECE_BYTES
 from batos.server.mcp.mcp_messages import McpClient, Message
 from batos.verbs.all_verbs import VERBS
 
@@ -102,12 +101,13 @@ async def _remember(client: McpClient, args: Mapping[str, Any], _progress: Progr
     if client.is_person or not isinstance(text, str) or not text.strip():
         return await client.call("remember", {"text": text, **named}, nobody)
     data = text.encode("utf-8", "replace")
-    digest = hashlib.sha256(data).hexdigest()
-    for start in range(0, len(data), PIECE_BYTES):
-        piece = base64.b64encode(data[start : start + PIECE_BYTES]).decode()
-        await client.call("attach", {"sha256": digest, "offset": start, "data": piece}, nobody)
-    file = {"name": "note.txt", "media_type": "text/plain", "sha256": digest, **named}
-    return await client.call("remember", {"files": [file]}, nobody)
+    ref = AttachmentRef(name="note.txt", media_type="text/plain", sha256=hashlib.sha256(data).hexdigest())
+
+    async def ask(verb: str, asked: Mapping[str, object]) -> dict[str, Any]:
+        return await client.call(verb, asked, nobody)
+
+    (sent,) = await send_files(ask, [File(ref, data)])
+    return await client.call("remember", {"files": [{**sent, **named}]}, nobody)
 
 
 async def _forget_rehearsal(client: McpClient, args: Mapping[str, Any], _progress: Progress) -> dict[str, Any]:
